@@ -1,0 +1,81 @@
+/* surety/base.h - what every other header uses: status codes, the error record, how a long call runs.
+ *
+ * Every function that can fail returns a surety_status and takes a surety_error that the caller owns (NULL:
+ * the caller does not care). The library never prints and never ends the program.
+ */
+#ifndef SURETY_BASE_H
+#define SURETY_BASE_H
+
+#include <signal.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(SURETY_BUILDING) && defined(__GNUC__)
+#define SURETY_API __attribute__((visibility("default")))
+#else
+#define SURETY_API
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Status codes. Each belongs to one exit code of the command: see surety_status_exit. */
+typedef enum surety_status {
+    SURETY_OK = 0,
+    SURETY_E_CHECK,  /* a check said no: a certificate does not agree, a look was not paid for */
+    SURETY_E_USAGE,  /* a setting or an argument is out of its range */
+    SURETY_E_INPUT,  /* a file or an array does not hold what it should */
+    SURETY_E_MEMORY, /* no memory */
+    SURETY_E_SYSTEM, /* disk, network or operating system */
+    SURETY_E_STOPPED /* the caller asked to stop (see surety_run.stop) */
+} surety_status;
+
+/* The error record. Initialise with SURETY_ERROR_NONE; the first error that is set stays. */
+typedef struct surety_error {
+    surety_status code;
+    char what[512];     /* one sentence: what went wrong */
+    char file[512];     /* the file, or empty */
+    char place[128];    /* where in it ("byte 16", "row 3", "key delta"), or empty */
+    char expected[512]; /* what was expected, or what to do, or empty */
+} surety_error;
+
+#define SURETY_ERROR_NONE \
+    { SURETY_OK, "", "", "", "" }
+
+/* The name of a code as JSON and messages print it ("bad_input"), a static string. */
+SURETY_API const char *surety_status_name(surety_status code);
+
+/* The exit code of the command for a status: 0 done, 1 a check said no, 2 wrong usage, 3 bad input, 4 the
+ * machine. */
+SURETY_API int surety_status_exit(surety_status code);
+
+/* What a long call reports while it runs. Strings live only during the callback. */
+typedef struct surety_progress {
+    const char *phase;    /* "step 1", "attack S", .. */
+    uint64_t done, total; /* work units of this phase */
+    const char *text;     /* numbers worth showing ("epoch 3 risk 0.012"), or "" */
+} surety_progress;
+
+typedef void (*surety_progress_fn)(void *arg, const surety_progress *progress);
+
+/* How a long call runs. All zero is valid: every core, silent, cannot be stopped. Results never depend on it.
+ */
+typedef struct surety_run {
+    int threads;                 /* 0: one per core */
+    surety_progress_fn progress; /* called from the thread that made the call, or NULL */
+    void *progress_arg;
+    const volatile sig_atomic_t *stop; /* non-zero ends the call soon with SURETY_E_STOPPED, or NULL */
+} surety_run;
+
+/* Version of the library, "0.1.0". */
+SURETY_API const char *surety_version(void);
+
+/* The CPU level in use: "generic", "avx2" or "avx512". The environment variable SURETY_CPU forces a lower
+ * one. All levels with FMA (avx2, avx512) give the same bits; generic agrees up to rounding. */
+SURETY_API const char *surety_cpu_level(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

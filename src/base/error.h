@@ -1,0 +1,29 @@
+/* Filling the error record (surety/base.h). The first error wins: later calls leave a set record alone. */
+#ifndef SURETY_BASE_ERROR_H
+#define SURETY_BASE_ERROR_H
+
+#include "surety/base.h"
+
+#define SURETY_PRINTF(at) __attribute__((format(printf, at, at + 1)))
+
+/* Records what went wrong and returns code, so that `return surety_fail(...)` reads well. */
+surety_status surety_fail(surety_error *err, surety_status code, const char *what, ...) SURETY_PRINTF(3);
+
+/* Add to a set record what it does not say yet: the file, the place in it, what was expected. Each returns
+ * the record's code (SURETY_E_INPUT if err is NULL), so that they can end a failing function too. */
+surety_status surety_fail_file(surety_error *err, const char *file);
+surety_status surety_fail_place(surety_error *err, const char *place, ...) SURETY_PRINTF(2);
+surety_status surety_fail_expected(surety_error *err, const char *expected, ...) SURETY_PRINTF(2);
+
+/* Runs the call; on failure returns its status from the calling function. */
+#define SURETY_TRY(call)                          \
+    do {                                          \
+        surety_status status_ = (call);           \
+        if (status_ != SURETY_OK) return status_; \
+    } while (0)
+
+/* The name among names[count] that is nearest to word by edit distance, NULL if none is near (more than a
+ * third of its letters, at least two, differ). For "unknown attack 'pgdd': did you mean 'pgd'?". */
+const char *surety_nearest(const char *word, const char *const *names, size_t count);
+
+#endif

@@ -1,0 +1,28 @@
+/* Aligned, zeroed memory with a hook through which a test can fail the k-th allocation. */
+#ifndef SURETY_BASE_MEMORY_H
+#define SURETY_BASE_MEMORY_H
+
+#include "base/error.h"
+
+enum {
+    SURETY_ALIGN = 64, /* bytes: a cache line, and the widest vector */
+    SURETY_LANES = 16, /* floats in SURETY_ALIGN bytes; rows are padded to a multiple of it */
+    SURETY_BLOCK = 16  /* examples that go through the house together */
+};
+
+/* Floats in a row of d features after padding. */
+static inline size_t surety_padded(size_t d) {
+    return (d + SURETY_LANES - 1) / SURETY_LANES * SURETY_LANES;
+}
+
+/* count * size zeroed bytes, aligned to SURETY_ALIGN, into *out (NULL on failure; count 0 gives one line).
+ * The product is checked for overflow. Free with surety_free. */
+surety_status surety_alloc(void *out, size_t count, size_t size, surety_error *err);
+void surety_free(void *memory);
+
+/* Asked before every allocation; returning 0 makes it fail. NULL removes it. Not for use beside running
+ * calls. */
+typedef int (*surety_alloc_hook)(void *arg, size_t bytes);
+void surety_memory_hook(surety_alloc_hook hook, void *arg);
+
+#endif

@@ -1,0 +1,54 @@
+#include "base/parallel.h"
+
+#include <omp.h>
+
+int surety_threads(const surety_run *run) {
+    return run && run->threads > 0 ? run->threads : omp_get_num_procs();
+}
+
+surety_status surety_stopped(const surety_run *run, surety_error *err) {
+    if (run && run->stop && *run->stop) return surety_fail(err, SURETY_E_STOPPED, "stopped on request");
+    return SURETY_OK;
+}
+
+void surety_sum_everyone(int64_t *values, size_t count) {
+    (void)values;
+    (void)count;
+}
+
+void surety_report(const surety_run *run, const char *phase, uint64_t done, uint64_t total,
+                   const char *text) {
+    if (!run || !run->progress || !phase) return;
+    surety_progress progress = {phase, done, total, text ? text : ""};
+    run->progress(run->progress_arg, &progress);
+}
+
+surety_status surety_parallel(const surety_run *run, const char *phase, size_t blocks, surety_block_fn fn,
+                              void *arg, surety_error *err) {
+    surety_error first = SURETY_ERROR_NONE;
+    size_t first_block = blocks; /* lowest block that failed; also ends the loop early */
+    size_t done = 0;
+    int threads = surety_threads(run);
+    if ((size_t)threads > blocks) threads = blocks ? (int)blocks : 1;
+#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
+    for (size_t block = 0; block < blocks; block++) {
+        size_t failed = __atomic_load_n(&first_block, __ATOMIC_RELAXED);
+        if (failed < block) continue; /* a lower block failed: its error is the one to report */
+        surety_error mine = SURETY_ERROR_NONE;
+        surety_status status = surety_stopped(run, &mine);
+        if (status == SURETY_OK) status = fn(arg, block, omp_get_thread_num(), &mine);
+        if (status != SURETY_OK) {
+#pragma omp critical(surety_parallel_error)
+            if (block < first_block) {
+                __atomic_store_n(&first_block, block, __ATOMIC_RELAXED);
+                first = mine;
+                first.code = status;
+            }
+        }
+        size_t count = __atomic_add_fetch(&done, 1, __ATOMIC_RELAXED);
+        if (omp_get_thread_num() == 0) surety_report(run, phase, count, blocks, "");
+    }
+    if (first_block == blocks) return SURETY_OK;
+    if (err && err->code == SURETY_OK) *err = first;
+    return first.code;
+}

@@ -1,0 +1,30 @@
+/* Parallel loops over blocks, and the two calls behind which many machines could stand one day: a loop gets
+ * "my share of the blocks", results get "the sum over everyone". Today both are this one process. */
+#ifndef SURETY_BASE_PARALLEL_H
+#define SURETY_BASE_PARALLEL_H
+
+#include "base/error.h"
+
+/* Threads that a run will use: run->threads, or one per core. run may be NULL. */
+int surety_threads(const surety_run *run);
+
+/* Works on one block. thread is in [0, surety_threads) and tells which workspace is this call's own. */
+typedef surety_status (*surety_block_fn)(void *arg, size_t block, int thread, surety_error *err);
+
+/* Calls fn for every block in [0, blocks), each once, in any order, on surety_threads(run) threads. Results
+ * must go into slots per block or into integers. If calls fail, the error of the lowest failed block is
+ * reported; blocks not yet begun are skipped. Polls run->stop between blocks; reports progress under phase
+ * (NULL: silent). */
+surety_status surety_parallel(const surety_run *run, const char *phase, size_t blocks, surety_block_fn fn,
+                              void *arg, surety_error *err);
+
+/* SURETY_E_STOPPED if run->stop asks for it. */
+surety_status surety_stopped(const surety_run *run, surety_error *err);
+
+/* Replaces values[0..count) by their sum over all processes: integers, so the order cannot matter. */
+void surety_sum_everyone(int64_t *values, size_t count);
+
+/* Reports progress, if anyone listens. */
+void surety_report(const surety_run *run, const char *phase, uint64_t done, uint64_t total, const char *text);
+
+#endif

@@ -1,0 +1,2 @@
+#include "num/level.h"
+typedef int surety_kernel_placeholder;

@@ -1,0 +1,190 @@
+/* base: errors, memory, addressed random numbers, parallel loops. */
+#include "check.h"
+
+#include <math.h>
+
+#include "base/cpu.h"
+#include "base/memory.h"
+#include "base/parallel.h"
+#include "base/random.h"
+
+static void first_error_wins(void **state) {
+    (void)state;
+    surety_error err = SURETY_ERROR_NONE;
+    assert_int_equal(surety_fail(&err, SURETY_E_INPUT, "short by %d", 3), SURETY_E_INPUT);
+    surety_fail_file(&err, "a.idx");
+    surety_fail_place(&err, "byte %d", 16);
+    surety_fail(&err, SURETY_E_MEMORY, "later");
+    surety_fail_file(&err, "b.idx");
+    assert_int_equal(err.code, SURETY_E_INPUT);
+    assert_string_equal(err.what, "short by 3");
+    assert_string_equal(err.file, "a.idx");
+    assert_string_equal(err.place, "byte 16");
+    assert_int_equal(surety_fail(NULL, SURETY_E_USAGE, "nobody listens"), SURETY_E_USAGE);
+    assert_int_equal(surety_status_exit(SURETY_E_STOPPED), 4);
+}
+
+static void nearest_names(void **state) {
+    (void)state;
+    const char *const names[] = {"none", "unif", "fgsm", "ifgsm", "pgd", "ifgsmu", "pgdu"};
+    assert_string_equal(surety_nearest("pdg", names, 7), "pgd");
+    assert_string_equal(surety_nearest("ifgsmuu", names, 7), "ifgsmu");
+    assert_null(surety_nearest("carlini", names, 7));
+}
+
+static int fail_after(void *arg, size_t bytes) {
+    (void)bytes;
+    return (*(int *)arg)-- > 0;
+}
+
+static void memory_is_aligned_zero_and_can_fail(void **state) {
+    (void)state;
+    surety_error err = SURETY_ERROR_NONE;
+    float *x = NULL;
+    check_ok(surety_alloc(&x, 17, sizeof *x, &err));
+    assert_int_equal((uintptr_t)x % SURETY_ALIGN, 0);
+    for (int i = 0; i < 17; i++) assert_true(x[i] == 0);
+    surety_free(x);
+    assert_int_equal(surety_alloc(&x, SIZE_MAX / 2, 4, &err), SURETY_E_MEMORY);
+    assert_null(x);
+    int left = 1;
+    surety_memory_hook(fail_after, &left);
+    err = (surety_error)SURETY_ERROR_NONE;
+    check_ok(surety_alloc(&x, 1, 1, &err));
+    void *y = x;
+    assert_int_equal(surety_alloc(&y, 1, 1, &err), SURETY_E_MEMORY);
+    surety_memory_hook(NULL, NULL);
+    assert_null(y);
+    surety_free(x);
+}
+
+/* Random123's known answers (kat_vectors of its distribution) for philox4x32 with 10 rounds. */
+static void philox_known_answers(void **state) {
+    (void)state;
+    uint32_t bits[4];
+    surety_address zero = {0, 0, 0, 0, 0};
+    surety_random_bits(0, &zero, 0, bits);
+    const uint32_t kat0[4] = {0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8};
+    assert_memory_equal(bits, kat0, sizeof bits);
+    surety_address ones = {0xffffffff, 0xfffff, 0xfff, 0xffffff, 0xff};
+    surety_random_bits(UINT64_MAX, &ones, 0xffffffff, bits);
+    const uint32_t kat1[4] = {0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd};
+    assert_memory_equal(bits, kat1, sizeof bits);
+    /* counter 243f6a88 85a308d3 13198a2e 03707344, key a4093822 299f31d0 */
+    surety_address pi = {0x85a308d3, 0x13198a2e >> 12, 0x13198a2e & 0xfff, 0x03707344 >> 8, 0x44};
+    surety_random_bits(UINT64_C(0x299f31d0a4093822), &pi, 0x243f6a88, bits);
+    const uint32_t kat2[4] = {0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1};
+    assert_memory_equal(bits, kat2, sizeof bits);
+}
+
+/* The counter is a concatenation of the fields: it determines each of them, so two addresses cannot collide.
+ */
+static void addresses_never_collide(void **state) {
+    (void)state;
+    surety_address where = {9, 9, 9, 9, 9};
+    for (long i = 0; i < check_count(20000, 2000000); i++) {
+        uint32_t bits[4], c[4];
+        surety_random_bits(1, &where, (uint32_t)i, bits);
+        surety_address a = {bits[0], bits[1] % SURETY_EPOCH_LIMIT, (bits[1] >> 20) % SURETY_RESTART_LIMIT,
+                            bits[2] % SURETY_SAMPLE_LIMIT, (uint8_t)(bits[2] >> 24)};
+        surety_random_counter(&a, bits[3], c);
+        assert_int_equal(c[0], bits[3]);
+        assert_int_equal(c[1], a.row);
+        assert_int_equal(c[2] >> 12, a.epoch);
+        assert_int_equal(c[2] & 0xfff, a.restart);
+        assert_int_equal(c[3] >> 8, a.sample);
+        assert_int_equal(c[3] & 0xff, a.purpose);
+    }
+    assert_true(surety_random_unit(0) > 0 && surety_random_unit(UINT32_MAX) < 1);
+    assert_true(surety_random_unit(0) + surety_random_unit(UINT32_MAX) == 1); /* symmetric */
+}
+
+/* First four moments of u - 1/2: 0, 1/12, 0, 1/80, within 5 standard errors; neighbours uncorrelated. */
+static void uniform_moments(void **state) {
+    (void)state;
+    long count = check_count(200000, 20000000);
+    double s1 = 0, s2 = 0, s3 = 0, s4 = 0, lag = 0, before = 0;
+    surety_address a = {7, 1, 0, 3, SURETY_FOR_NOISE};
+    for (long cell = 0; cell < count / 4; cell++) {
+        uint32_t bits[4];
+        surety_random_bits(42, &a, (uint32_t)cell, bits);
+        for (int i = 0; i < 4; i++) {
+            double u = (double)surety_random_unit(bits[i]) - 0.5;
+            s1 += u, s2 += u * u, s3 += u * u * u, s4 += u * u * u * u, lag += u * before, before = u;
+        }
+    }
+    double n = (double)(count / 4 * 4), se = 5 / sqrt(n);
+    assert_true(fabs(s1 / n) < se * sqrt(1. / 12));
+    assert_true(fabs(s2 / n - 1. / 12) < se * sqrt(1. / 80 - 1. / 144));
+    assert_true(fabs(s3 / n) < se * sqrt(1. / 448));
+    assert_true(fabs(s4 / n - 1. / 80) < se * sqrt(1. / 2304 - 1. / 6400));
+    assert_true(fabs(lag / n) < se / 12);
+}
+
+static void orders_are_permutations(void **state) {
+    (void)state;
+    enum { N = 5, TRIES = 60000 };
+    uint32_t order[N], first[N] = {0};
+    for (uint32_t t = 0; t < TRIES; t++) {
+        surety_address a = {0, t, 0, 0, SURETY_FOR_ORDER};
+        surety_random_order(3, &a, order, N);
+        unsigned seen = 0;
+        for (int i = 0; i < N; i++) seen |= 1u << order[i];
+        assert_int_equal(seen, (1u << N) - 1);
+        first[order[0]]++;
+    }
+    for (int i = 0; i < N; i++) assert_true(fabs((double)first[i] - TRIES / 5.) < 5 * sqrt(TRIES * .16));
+}
+
+static surety_status count_or_fail(void *arg, size_t block, int thread, surety_error *err) {
+    (void)thread;
+    ((int *)arg)[block]++;
+    if (block == 13 || block == 70) return surety_fail(err, SURETY_E_INPUT, "block %zu", block);
+    return SURETY_OK;
+}
+
+static surety_status count_block(void *arg, size_t block, int thread, surety_error *err) {
+    (void)thread, (void)err;
+    ((int *)arg)[block]++;
+    return SURETY_OK;
+}
+
+static void parallel_visits_each_block_once(void **state) {
+    (void)state;
+    for (int threads = 1; threads <= 7; threads += 3) {
+        surety_run run = {.threads = threads};
+        surety_error err = SURETY_ERROR_NONE;
+        int seen[100] = {0};
+        check_ok(surety_parallel(&run, NULL, 100, count_block, seen, &err));
+        for (int i = 0; i < 100; i++) assert_int_equal(seen[i], 1);
+        check_ok(surety_parallel(&run, NULL, 0, count_block, seen, &err));
+        memset(seen, 0, sizeof seen);
+        assert_int_equal(surety_parallel(&run, NULL, 100, count_or_fail, seen, &err), SURETY_E_INPUT);
+        assert_string_equal(err.what, "block 13");
+        volatile sig_atomic_t stop = 1;
+        run.stop = &stop;
+        err = (surety_error)SURETY_ERROR_NONE;
+        assert_int_equal(surety_parallel(&run, NULL, 100, count_block, seen, &err), SURETY_E_STOPPED);
+    }
+}
+
+static void level_has_a_name(void **state) {
+    (void)state;
+    assert_true(surety_cpu() <= surety_cpu_highest());
+    assert_string_equal(surety_cpu_level(), surety_level_name(surety_cpu()));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(first_error_wins),
+        cmocka_unit_test(nearest_names),
+        cmocka_unit_test(memory_is_aligned_zero_and_can_fail),
+        cmocka_unit_test(philox_known_answers),
+        cmocka_unit_test(addresses_never_collide),
+        cmocka_unit_test(uniform_moments),
+        cmocka_unit_test(orders_are_permutations),
+        cmocka_unit_test(parallel_visits_each_block_once),
+        cmocka_unit_test(level_has_a_name),
+    };
+    return cmocka_run_group_tests_name("base", tests, NULL, NULL);
+}

@@ -1,0 +1,38 @@
+/* What every test program shares: cmocka, and whether the large counts were asked for. */
+#ifndef SURETY_TESTS_CHECK_H
+#define SURETY_TESTS_CHECK_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "surety/base.h"
+
+/* small in the quick run, large with SURETY_TEST_FULL=1. */
+static inline long check_count(long small, long large) {
+    const char *full = getenv("SURETY_TEST_FULL");
+    return full && full[0] == '1' ? large : small;
+}
+
+/* Fails with the record's own words. */
+#define check_ok(call)                                                                               \
+    do {                                                                                             \
+        surety_status status_ = (call);                                                              \
+        if (status_ != SURETY_OK)                                                                    \
+            fail_msg("%s: %s (%s) %s %s, expected %s", #call, surety_status_name(status_), err.what, \
+                     err.file, err.place, err.expected);                                             \
+    } while (0)
+
+/* Fails with a message unless the condition holds; unlike assert_true it says which numbers. */
+#define check(condition, ...)                    \
+    do {                                         \
+        if (!(condition)) fail_msg(__VA_ARGS__); \
+    } while (0)
+
+#endif
