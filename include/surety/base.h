@@ -50,6 +50,16 @@ SURETY_API const char *surety_status_name(surety_status code);
  * machine. */
 SURETY_API int surety_status_exit(surety_status code);
 
+/* The record as JSON, {"error": {"code", "what", "file", "place", "expected"}}. Free with surety_text_free;
+ * NULL if there is no memory. Every surety_<noun>_json() of the other headers returns its text in this way.
+ */
+SURETY_API char *surety_error_json(const surety_error *err);
+SURETY_API void surety_text_free(char *text);
+
+/* The name among names[count] that is nearest to word by edit distance, NULL if none is near. For messages
+ * such as "unknown attack 'pgdd': did you mean 'pgd'?". */
+SURETY_API const char *surety_nearest(const char *word, const char *const *names, size_t count);
+
 /* What a long call reports while it runs. Strings live only during the callback. */
 typedef struct surety_progress {
     const char *phase;    /* "step 1", "attack S", .. */

@@ -22,8 +22,4 @@ surety_status surety_fail_expected(surety_error *err, const char *expected, ...)
         if (status_ != SURETY_OK) return status_; \
     } while (0)
 
-/* The name among names[count] that is nearest to word by edit distance, NULL if none is near (more than a
- * third of its letters, at least two, differ). For "unknown attack 'pgdd': did you mean 'pgd'?". */
-const char *surety_nearest(const char *word, const char *const *names, size_t count);
-
 #endif

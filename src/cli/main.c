@@ -1,8 +1,103 @@
-#include <stdio.h>
+/* surety COMMAND [options]: finds the subcommand, runs it, turns its status into a message and an exit code.
+ */
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
 
-#include "surety/base.h"
+#include "cli/cli.h"
 
-int main(void) {
-    printf("surety %s\n", surety_version());
-    return 0;
+const cli_command *const cli_commands[] = {NULL};
+
+static volatile sig_atomic_t stop_asked;
+
+static void ask_to_stop(int signal_number) {
+    (void)signal_number;
+    stop_asked = 1;
+}
+
+static void set_signals(void) {
+    struct sigaction stop = {.sa_handler = ask_to_stop,
+                             .sa_flags = (int)SA_RESETHAND}; /* a second one ends at once */
+    sigaction(SIGINT, &stop, NULL);
+    sigaction(SIGTERM, &stop, NULL);
+    signal(SIGXFSZ, SIG_IGN); /* a file size limit becomes an error of write(), with a message */
+}
+
+static void list_commands(void) {
+    printf(
+        "surety %s: majority votes with a guarantee against adversarial perturbations\n\n"
+        "usage: surety COMMAND [options]\n\n",
+        surety_version());
+    for (size_t i = 0; cli_commands[i]; i++)
+        printf("  %-10s %s\n", cli_commands[i]->name, cli_commands[i]->summary);
+    printf("  %-10s %s\n", "help", "help COMMAND: its options and an example");
+    printf(
+        "\nExit codes: 0 done, 1 a check said no, 2 wrong usage, 3 bad input,\n"
+        "4 the machine failed (disk, memory, signal).\n");
+}
+
+static const cli_command *find_command(cli *c, const char *name) {
+    const char *names[32];
+    size_t count = 0;
+    for (; cli_commands[count]; count++) {
+        names[count] = cli_commands[count]->name;
+        if (!strcmp(names[count], name)) return cli_commands[count];
+    }
+    const char *nearest = surety_nearest(name, names, count);
+    if (nearest)
+        cli_wrong(c, "unknown command '%s': did you mean '%s'?", name, nearest);
+    else
+        cli_wrong(c, "unknown command '%s': 'surety help' lists them", name);
+    return NULL;
+}
+
+/* The error record as one or two lines for people, or as JSON on stdout. */
+static void print_error(cli *c) {
+    const surety_error *e = &c->error;
+    if (c->json) {
+        char *text = surety_error_json(e);
+        if (text) puts(text);
+        surety_text_free(text);
+    }
+    fprintf(stderr, "surety: ");
+    if (e->file[0]) fprintf(stderr, "%s: ", e->file);
+    if (e->place[0]) fprintf(stderr, "%s: ", e->place);
+    fprintf(stderr, "%s\n", e->what);
+    if (e->expected[0]) fprintf(stderr, "        expected: %s\n", e->expected);
+}
+
+static surety_status dispatch(cli *c, int argc, char **argv) {
+    static char help_word[] = "--help";
+    static char *help_words[] = {help_word, NULL};
+    const char *name = argc > 1 ? argv[1] : NULL;
+    for (int i = 2; i < argc; i++) c->json |= !strcmp(argv[i], "--json"); /* errors of parsing too */
+    if (!name) {
+        list_commands();
+        return cli_wrong(c, "no command given");
+    }
+    if (!strcmp(name, "--version"))
+        return printf("surety %s\n", surety_version()) < 0 ? SURETY_E_SYSTEM : SURETY_OK;
+    bool help = !strcmp(name, "help") || !strcmp(name, "--help") || !strcmp(name, "-h");
+    if (help && argc < 3) return list_commands(), SURETY_OK;
+    if (!(c->command = find_command(c, help ? argv[2] : name))) return SURETY_E_USAGE;
+    c->argc = help ? 1 : argc - 2;
+    c->argv = help ? help_words : argv + 2;
+    return c->command->run(c);
+}
+
+int main(int argc, char **argv) {
+    cli c = {.run = {.stop = &stop_asked}};
+    set_signals();
+    surety_status status = dispatch(&c, argc, argv);
+    cli_progress_end(&c);
+    if (status == SURETY_OK && (fflush(stdout) || ferror(stdout))) {
+        status = c.error.code = SURETY_E_SYSTEM;
+        snprintf(c.error.what, sizeof c.error.what, "standard output could not be written");
+    }
+    if (status != SURETY_OK) {
+        if (c.error.code == SURETY_OK) c.error.code = status;
+        print_error(&c);
+        fflush(stdout);
+    }
+    return surety_status_exit(status);
 }

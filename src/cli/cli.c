@@ -1,0 +1,332 @@
+#include "cli/cli.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+/* ---- reading and showing values ---- */
+
+static surety_status bad_value(surety_error *err, const char *text, const char *expected) {
+    err->code = SURETY_E_USAGE;
+    snprintf(err->what, sizeof err->what, "'%s' is not %s", text, expected);
+    return SURETY_E_USAGE;
+}
+
+static surety_status read_u64(const char *text, void *target, surety_error *err) {
+    char *end;
+    errno = 0;
+    unsigned long long value = strtoull(text, &end, 10);
+    if (text[0] < '0' || text[0] > '9' || *end || errno) return bad_value(err, text, "a whole number");
+    *(uint64_t *)target = value;
+    return SURETY_OK;
+}
+
+static surety_status read_size(const char *text, void *target, surety_error *err) {
+    uint64_t value;
+    if (read_u64(text, &value, err) != SURETY_OK) return SURETY_E_USAGE;
+    if (value > SIZE_MAX / 2) return bad_value(err, text, "a number of this machine's range");
+    *(size_t *)target = (size_t)value;
+    return SURETY_OK;
+}
+
+static surety_status read_int(const char *text, void *target, surety_error *err) {
+    char *end;
+    errno = 0;
+    long value = strtol(text, &end, 10);
+    if (end == text || *end || errno || value > 1000000000 || value < -1000000000)
+        return bad_value(err, text, "a whole number");
+    *(int *)target = (int)value;
+    return SURETY_OK;
+}
+
+static surety_status read_real(const char *text, void *target, surety_error *err) {
+    char *end;
+    double value = strtod(text, &end);
+    if (end == text || *end || !isfinite(value)) return bad_value(err, text, "a number");
+    *(double *)target = value;
+    return SURETY_OK;
+}
+
+static surety_status read_text(const char *text, void *target, surety_error *err) {
+    (void)err;
+    *(const char **)target = text;
+    return SURETY_OK;
+}
+
+static const char *show_u64(const void *target, char *buffer, size_t size) {
+    snprintf(buffer, size, "%llu", (unsigned long long)*(const uint64_t *)target);
+    return buffer;
+}
+
+static const char *show_size(const void *target, char *buffer, size_t size) {
+    snprintf(buffer, size, "%zu", *(const size_t *)target);
+    return buffer;
+}
+
+static const char *show_int(const void *target, char *buffer, size_t size) {
+    snprintf(buffer, size, "%d", *(const int *)target);
+    return buffer;
+}
+
+static const char *show_real(const void *target, char *buffer, size_t size) {
+    snprintf(buffer, size, "%g", *(const double *)target);
+    return isnan(*(const double *)target) ? NULL : buffer;
+}
+
+static const char *show_text(const void *target, char *buffer, size_t size) {
+    (void)buffer, (void)size;
+    return *(const char *const *)target;
+}
+
+/* ---- options ---- */
+
+void cli_other(cli *c, const char *name, const char *value, void *target, cli_read_fn read, cli_show_fn show,
+               const char *help) {
+    if (c->count < CLI_OPTIONS) c->options[c->count++] = (cli_option){name, value, help, target, read, show};
+}
+
+void cli_flag(cli *c, const char *name, bool *target, const char *help) {
+    cli_other(c, name, NULL, target, NULL, NULL, help);
+}
+
+void cli_size(cli *c, const char *name, const char *value, size_t *target, const char *help) {
+    cli_other(c, name, value, target, read_size, show_size, help);
+}
+
+void cli_u64(cli *c, const char *name, const char *value, uint64_t *target, const char *help) {
+    cli_other(c, name, value, target, read_u64, show_u64, help);
+}
+
+void cli_int(cli *c, const char *name, const char *value, int *target, const char *help) {
+    cli_other(c, name, value, target, read_int, show_int, help);
+}
+
+void cli_real(cli *c, const char *name, const char *value, double *target, const char *help) {
+    cli_other(c, name, value, target, read_real, show_real, help);
+}
+
+void cli_text(cli *c, const char *name, const char *value, const char **target, const char *help) {
+    cli_other(c, name, value, (void *)target, read_text, show_text, help);
+}
+
+surety_status cli_wrong(cli *c, const char *format, ...) {
+    if (c->error.code == SURETY_OK) {
+        va_list args;
+        va_start(args, format);
+        c->error.code = SURETY_E_USAGE;
+        vsnprintf(c->error.what, sizeof c->error.what, format, args);
+        va_end(args);
+        if (c->command)
+            snprintf(c->error.expected, sizeof c->error.expected, "see 'surety help %s'", c->command->name);
+    }
+    return SURETY_E_USAGE;
+}
+
+/* Prints text wrapped to 80 columns behind an indent; the first line starts at column `at`. */
+static void print_wrapped(const char *text, int indent, int at) {
+    while (*text) {
+        size_t length = strcspn(text, " \n");
+        if (at > indent && at + (int)length > 79) {
+            printf("\n");
+            at = 0;
+        }
+        if (at < indent) {
+            printf("%*s", indent - at, "");
+            at = indent;
+        }
+        printf("%.*s", (int)length, text);
+        at += (int)length;
+        text += length;
+        if (*text == '\n') {
+            printf("\n");
+            at = 0;
+            text++;
+        } else if (*text == ' ') {
+            if (at < 79) printf(" ");
+            at++;
+            text++;
+        }
+    }
+    printf("\n");
+}
+
+static void print_help(const cli *c) {
+    printf("surety %s %s\n\n", c->command->name, c->command->usage);
+    print_wrapped(c->command->text ? c->command->text : c->command->summary, 0, 0);
+    printf("\nOptions:\n");
+    for (size_t i = 0; i < c->count; i++) {
+        const cli_option *o = &c->options[i];
+        char left[64], buffer[128], help[640];
+        snprintf(left, sizeof left, "  --%s%s%s ", o->name, o->value ? " " : "", o->value ? o->value : "");
+        const char *shown = o->show ? o->show(o->target, buffer, sizeof buffer) : NULL;
+        snprintf(help, sizeof help, shown && shown[0] ? "%s [%s]" : "%s", o->help, shown);
+        printf("%s", left);
+        if (strlen(left) > 26) printf("\n");
+        print_wrapped(help, 26, strlen(left) > 26 ? 0 : (int)strlen(left));
+    }
+    printf("\nExample:\n");
+    print_wrapped(c->command->example, 2, 0);
+}
+
+/* The option of that name; an unambiguous beginning is enough, as with getopt_long. */
+static cli_option *find_option(cli *c, const char *name, size_t length, size_t *matches) {
+    cli_option *found = NULL;
+    *matches = 0;
+    for (size_t i = 0; i < c->count; i++) {
+        if (strncmp(c->options[i].name, name, length)) continue;
+        if (strlen(c->options[i].name) == length) return *matches = 1, &c->options[i];
+        found = &c->options[i];
+        (*matches)++;
+    }
+    return *matches == 1 ? found : NULL;
+}
+
+static surety_status unknown_option(cli *c, const char *word, size_t length, size_t matches) {
+    const char *names[CLI_OPTIONS];
+    char name[64];
+    snprintf(name, sizeof name, "%.*s", (int)length, word);
+    for (size_t i = 0; i < c->count; i++) names[i] = c->options[i].name;
+    const char *nearest = surety_nearest(name, names, c->count);
+    if (matches > 1) return cli_wrong(c, "option --%s could mean several: write it out", name);
+    if (nearest) return cli_wrong(c, "unknown option --%s: did you mean --%s?", name, nearest);
+    return cli_wrong(c, "unknown option --%s", name);
+}
+
+static surety_status take_option(cli *c, int *at) {
+    const char *word = c->argv[*at] + 2, *equals = strchr(word, '=');
+    size_t matches, length = equals ? (size_t)(equals - word) : strlen(word);
+    cli_option *o = find_option(c, word, length, &matches);
+    if (!o) return unknown_option(c, word, length, matches);
+    if (c->given_count < CLI_OPTIONS) c->given[c->given_count++] = o->name;
+    if (!o->read) {
+        if (equals) return cli_wrong(c, "option --%s takes no value", o->name);
+        *(bool *)o->target = true;
+        return SURETY_OK;
+    }
+    const char *value = equals ? equals + 1 : *at + 1 < c->argc ? c->argv[++*at] : NULL;
+    if (!value) return cli_wrong(c, "option --%s needs a value: %s", o->name, o->value);
+    surety_error err = SURETY_ERROR_NONE;
+    if (o->read(value, o->target, &err) == SURETY_OK) return SURETY_OK;
+    return cli_wrong(c, "option --%s: %s", o->name, err.what);
+}
+
+surety_status cli_parse(cli *c, size_t min_words, size_t max_words) {
+    bool help = false;
+    cli_int(c, "threads", "N", &c->run.threads, "threads; 0 is one per core; results never depend on it");
+    cli_flag(c, "json", &c->json, "print one JSON document instead of text");
+    cli_flag(c, "quiet", &c->quiet, "no progress and no messages");
+    cli_flag(c, "help", &help, "this text");
+    for (int i = 0; i < c->argc; i++)
+        if (!strcmp(c->argv[i], "--help") || !strcmp(c->argv[i], "-h")) help = true;
+    if (help) {
+        print_help(c);
+        c->helped = true;
+        return SURETY_OK;
+    }
+    bool only_words = false;
+    for (int i = 0; i < c->argc; i++) {
+        if (!only_words && !strcmp(c->argv[i], "--")) {
+            only_words = true;
+        } else if (!only_words && !strncmp(c->argv[i], "--", 2)) {
+            if (take_option(c, &i) != SURETY_OK) return SURETY_E_USAGE;
+        } else if (!only_words && c->argv[i][0] == '-' && c->argv[i][1]) {
+            return cli_wrong(c, "unknown option %s: options are written --name", c->argv[i]);
+        } else if (c->word_count < max_words && c->word_count < CLI_WORDS) {
+            c->words[c->word_count++] = c->argv[i];
+        } else {
+            return cli_wrong(c, "'%s' is one word too many: surety %s %s", c->argv[i], c->command->name,
+                             c->command->usage);
+        }
+    }
+    if (c->word_count < min_words)
+        return cli_wrong(c, "something is missing: surety %s %s", c->command->name, c->command->usage);
+    if (c->run.threads < 0 || c->run.threads > 4096)
+        return cli_wrong(c, "option --threads takes 0 to 4096, not %d", c->run.threads);
+    if (!c->quiet) c->run.progress = cli_progress, c->run.progress_arg = c;
+    return SURETY_OK;
+}
+
+bool cli_given(const cli *c, const char *name) {
+    for (size_t i = 0; i < c->given_count; i++)
+        if (!strcmp(c->given[i], name)) return true;
+    return false;
+}
+
+/* ---- messages and progress ---- */
+
+void cli_say(const cli *c, const char *format, ...) {
+    if (c->quiet) return;
+    va_list args;
+    va_start(args, format);
+    vfprintf(stderr, format, args);
+    va_end(args);
+    fputc('\n', stderr);
+}
+
+surety_status cli_print_json(cli *c, char *json) {
+    if (!json) {
+        c->error.code = SURETY_E_MEMORY;
+        snprintf(c->error.what, sizeof c->error.what, "no memory for the answer");
+        return SURETY_E_MEMORY;
+    }
+    puts(json);
+    surety_text_free(json);
+    return SURETY_OK;
+}
+
+/* The progress line: phase, bar, share, time left, and what the phase wants to say. Drawn at most ten times a
+ * second, on a terminal only; elsewhere a phase that says something gets a line of its own when it is done.
+ */
+static struct {
+    char phase[64];
+    double began, drawn;
+    bool open;
+} line;
+
+static double seconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+void cli_progress_end(cli *c) {
+    (void)c;
+    if (line.open) fprintf(stderr, "\r\033[K");
+    line.open = false;
+}
+
+static void draw(const surety_progress *p, double now) {
+    enum { WIDTH = 20 };
+    char left[32] = "";
+    double share = p->total ? (double)p->done / (double)p->total : 0, spent = now - line.began;
+    int filled = (int)(share * WIDTH);
+    if (share > 0 && spent > 1) {
+        long rest = (long)(spent * (1 - share) / share + 0.5);
+        snprintf(left, sizeof left, "%ld:%02ld:%02ld left", rest / 3600, rest / 60 % 60, rest % 60);
+    }
+    fprintf(stderr, "\r%-14.14s [%.*s%.*s] %3d%% %-13s %.28s\033[K", p->phase, filled, "####################",
+            WIDTH - filled, "....................", (int)(share * 100), left, p->text);
+    line.open = true;
+    line.drawn = now;
+}
+
+void cli_progress(void *arg, const surety_progress *p) {
+    cli *c = arg;
+    double now = seconds();
+    if (strcmp(line.phase, p->phase)) {
+        snprintf(line.phase, sizeof line.phase, "%s", p->phase);
+        line.began = now;
+        line.drawn = 0;
+    }
+    if (isatty(STDERR_FILENO)) {
+        if (now - line.drawn >= 0.1 || p->text[0]) draw(p, now);
+        if (p->text[0] && p->done == p->total) cli_progress_end(c);
+    } else if (p->text[0]) {
+        fprintf(stderr, "%s %llu/%llu: %s\n", p->phase, (unsigned long long)p->done,
+                (unsigned long long)p->total, p->text);
+    }
+}

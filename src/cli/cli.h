@@ -1,0 +1,91 @@
+/* The frame of the command: options with defaults that cannot drift (help prints the variable), messages,
+ * progress, exit codes. A subcommand is one file: it fills a settings struct with the library's defaults,
+ * adds options that point into it, parses, calls the library, prints. Only public headers of the library are
+ * used here.
+ */
+#ifndef SURETY_CLI_CLI_H
+#define SURETY_CLI_CLI_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "surety/base.h"
+
+typedef struct cli cli;
+
+/* A subcommand. run gets the words after the command's name. */
+typedef struct cli_command {
+    const char *name;
+    const char *usage;   /* what follows the name: "MODEL --out FILE [options]" */
+    const char *summary; /* one line for `surety help` */
+    const char *text;    /* a paragraph for `surety help NAME`, or NULL */
+    const char *example; /* a command that works */
+    surety_status (*run)(cli *c);
+} cli_command;
+
+/* Reads a value from the command line into target / shows a value as the command line would give it (for
+ * help). */
+typedef surety_status (*cli_read_fn)(const char *text, void *target, surety_error *err);
+typedef const char *(*cli_show_fn)(const void *target, char *buffer, size_t size);
+
+typedef struct cli_option {
+    const char *name;  /* without the dashes */
+    const char *value; /* the placeholder in help; NULL for a flag */
+    const char *help;
+    void *target;
+    cli_read_fn read; /* NULL for a flag: sets the bool target */
+    cli_show_fn show;
+} cli_option;
+
+enum { CLI_OPTIONS = 64, CLI_WORDS = 8 };
+
+struct cli {
+    const cli_command *command;
+    int argc;
+    char **argv; /* the words after the command's name */
+    cli_option options[CLI_OPTIONS];
+    size_t count;
+    const char *given[CLI_OPTIONS]; /* names of options that were given */
+    size_t given_count;
+    const char *words[CLI_WORDS]; /* what is left: MODEL, FILE, .. */
+    size_t word_count;
+    bool json, quiet, helped; /* helped: --help was asked for and printed; return SURETY_OK at once */
+    surety_run run;
+    surety_error error;
+};
+
+/* Options. The value that target holds at parse time is the default that help prints; pass an empty
+ * name_value "" as default text by leaving a text target NULL. */
+void cli_flag(cli *c, const char *name, bool *target, const char *help);
+void cli_size(cli *c, const char *name, const char *value, size_t *target, const char *help);
+void cli_u64(cli *c, const char *name, const char *value, uint64_t *target, const char *help);
+void cli_int(cli *c, const char *name, const char *value, int *target, const char *help);
+void cli_real(cli *c, const char *name, const char *value, double *target, const char *help);
+void cli_text(cli *c, const char *name, const char *value, const char **target, const char *help);
+void cli_other(cli *c, const char *name, const char *value, void *target, cli_read_fn read, cli_show_fn show,
+               const char *help);
+
+/* Adds the options every command has, parses, prints help if asked (then c->helped). Wants between min and
+ * max words besides the options. */
+surety_status cli_parse(cli *c, size_t min_words, size_t max_words);
+
+/* Was the option given on the command line? */
+bool cli_given(const cli *c, const char *name);
+
+/* Wrong usage, with a sentence; goes into c->error. */
+surety_status cli_wrong(cli *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* A message for people, on stderr unless --quiet. */
+void cli_say(const cli *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Prints a JSON text that the library made on stdout and frees it; NULL is "no memory". */
+surety_status cli_print_json(cli *c, char *json);
+
+/* Ends the progress line before anything else is printed. */
+void cli_progress_end(cli *c);
+void cli_progress(void *arg, const surety_progress *progress);
+
+/* The subcommands. */
+extern const cli_command *const cli_commands[];
+
+#endif
