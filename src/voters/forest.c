@@ -1,0 +1,159 @@
+/* The soft forest (docs/theory.md 2): all splits of all trees are one product forward and one backward.
+ *
+ * Parameters, tree after tree: splits.weight (H, I, d), splits.bias (H, I), leaves u (H, 2^l), I = 2^l - 1 splits.
+ * Scratch of a block: p (N, lanes) | z, then dz (rows, padded N) | lanes of the backward pass.
+ */
+#include <math.h>
+
+#include "voters/forest_kernel.h"
+#include "voters/kind.h"
+
+enum { WEIGHT, BIAS, LEAVES, DEEPEST = 8 };
+
+static size_t splits_of(const surety_voters *v) { return ((size_t)1 << v->depth) - 1; }
+static size_t leaves_of(const surety_voters *v) { return (size_t)1 << v->depth; }
+
+static const surety_forest_kernels *kernels(void) { return surety_forest_kernels_at(surety_cpu()); }
+
+typedef struct scratch_parts {
+    float *p, *z, *lanes;
+    size_t ldz;
+} scratch_parts;
+
+static scratch_parts parts(const surety_voters *v, float *scratch) {
+    size_t N = v->H * splits_of(v), ldz = surety_padded(N);
+    return (scratch_parts){scratch, scratch + N * SURETY_BLOCK, scratch + (N + ldz) * SURETY_BLOCK, ldz};
+}
+
+static size_t scratch(const surety_voters *v) {
+    size_t N = v->H * splits_of(v);
+    return (N + surety_padded(N) + N + v->H * leaves_of(v)) * SURETY_BLOCK;
+}
+
+static void prepare(surety_voters *v) {
+    const surety_tensor *w = &v->tensors[WEIGHT];
+    surety_weights_pack(v->packed, w->values, w->stride);
+    surety_vector_tanh(v->tensors[LEAVES].values, v->scores, v->H * leaves_of(v));
+}
+
+static void forward(const surety_voters *v, const float *const *x, size_t rows, float *h, float *scratch_) {
+    scratch_parts s = parts(v, scratch_);
+    surety_product_forward(v->packed, x, rows, v->tensors[BIAS].values, s.z, s.ldz);
+    kernels()->forward(s.z, s.ldz, rows, v->H, v->depth, v->scores, s.p, h);
+}
+
+static void gradient_input(const surety_voters *v, const float *a, size_t rows, float *const *gx, float *scratch_) {
+    scratch_parts s = parts(v, scratch_);
+    kernels()->backward(s.p, a, rows, v->H, v->depth, v->scores, s.z, s.ldz, NULL, 0, s.lanes);
+    surety_product_backward(v->packed, s.z, s.ldz, rows, gx);
+}
+
+/* A row's contribution: derivatives in the split arguments, then in the leaf scores. */
+static size_t terms(const surety_voters *v) {
+    return surety_padded(v->H * splits_of(v)) + surety_padded(v->H * leaves_of(v));
+}
+
+static void gradient_terms(const surety_voters *v, const float *a, size_t rows, float *g, float *scratch_) {
+    scratch_parts s = parts(v, scratch_);
+    kernels()->backward(s.p, a, rows, v->H, v->depth, v->scores, g, terms(v), g + s.ldz, terms(v), s.lanes);
+}
+
+static void gradient_sum(const surety_voters *v, const float *g, const float *const *x, size_t rows, size_t first,
+                         size_t end, float *const *gradients) {
+    size_t I = splits_of(v), J = leaves_of(v), ldg = terms(v), leaf0 = surety_padded(v->H * I);
+    const surety_tensor *w = &v->tensors[WEIGHT];
+    float *dw = gradients[WEIGHT], *dc = gradients[BIAS], *du = gradients[LEAVES];
+    for (size_t k = first * I * w->stride; k < end * I * w->stride; k++) dw[k] = 0;
+    surety_product_outer(g, ldg, x, rows, first * I, end * I, v->d, dw, w->stride);
+    for (size_t i = first * I; i < end * I; i++) {
+        dc[i] = 0;
+        for (size_t r = 0; r < rows; r++) dc[i] += g[r * ldg + i];
+        for (size_t j = 0; j < v->d; j++) dw[i * w->stride + j] *= (float)w->mask[i * w->stride + j];
+    }
+    for (size_t j = first * J; j < end * J; j++) { /* s = tanh(u), ds/du = 1 - s^2 */
+        float sum = 0;
+        for (size_t r = 0; r < rows; r++) sum += g[r * ldg + leaf0 + j];
+        du[j] = sum * (1 - v->scores[j] * v->scores[j]);
+    }
+}
+
+static void free_own(surety_voters *v) {
+    surety_free((void *)(uintptr_t)v->tensors[WEIGHT].mask);
+    surety_free(v->scores);
+}
+
+static const surety_voter_kind forest_kind = {"forest",       scratch, prepare,        forward,
+                                              gradient_input, terms,   gradient_terms, gradient_sum,
+                                              free_own};
+
+void surety_forest_defaults(surety_forest_settings *settings) {
+    *settings = (surety_forest_settings){.trees = 25, .depth = 2, .mask = 0.5};
+}
+
+static surety_status validate(const surety_forest_settings *s, size_t d, surety_error *err) {
+    if (s->trees < 1 || s->trees > 1000000)
+        return surety_fail(err, SURETY_E_USAGE, "a forest has 1 to 1000000 trees, not %zu", s->trees);
+    if (s->depth < 1 || s->depth > DEEPEST)
+        return surety_fail(err, SURETY_E_USAGE, "trees have a depth of 1 to %d, not %zu", DEEPEST, s->depth);
+    if (!(s->mask >= 0 && s->mask < 1))
+        return surety_fail(err, SURETY_E_USAGE, "a mask is at least 0 and below 1, not %g", s->mask);
+    if (d < 1) return surety_fail(err, SURETY_E_USAGE, "voters need at least one feature");
+    return SURETY_OK;
+}
+
+static surety_status fill_empty(surety_voters *v, surety_error *err) {
+    size_t I = splits_of(v), J = leaves_of(v);
+    SURETY_TRY(surety_tensor_new(v, WEIGHT, "splits.weight", 3, (size_t[]){v->H, I, v->d}, err));
+    SURETY_TRY(surety_tensor_new(v, BIAS, "splits.bias", 2, (size_t[]){v->H, I}, err));
+    SURETY_TRY(surety_tensor_new(v, LEAVES, "leaves", 2, (size_t[]){v->H, J}, err));
+    uint8_t *mask;
+    SURETY_TRY(surety_alloc(&mask, v->H * I, v->tensors[WEIGHT].stride, err));
+    v->tensors[WEIGHT].mask = mask;
+    for (size_t i = 0; i < v->H * I; i++)
+        for (size_t j = 0; j < v->d; j++) mask[i * v->tensors[WEIGHT].stride + j] = 1;
+    SURETY_TRY(surety_alloc(&v->scores, surety_padded(v->H * J), sizeof(float), err));
+    return surety_weights_new(&v->packed, v->H * I, v->d, err);
+}
+
+surety_status surety_forest_empty(surety_voters **out, size_t H, size_t depth, size_t d, surety_error *err) {
+    surety_forest_settings settings = {.trees = H, .depth = depth, .mask = 0};
+    *out = NULL;
+    SURETY_TRY(validate(&settings, d, err));
+    SURETY_TRY(surety_alloc(out, 1, sizeof **out, err));
+    **out = (surety_voters){.kind = &forest_kind, .H = H, .d = d, .depth = depth};
+    surety_status status = fill_empty(*out, err);
+    if (status != SURETY_OK) surety_voters_free(*out), *out = NULL;
+    return status;
+}
+
+/* v ~ N(0, 2 / (d + I)), c = 0, u ~ N(0, 2 / (1 + 2^l)), a mask bit is 0 with probability mask. */
+static void draw(surety_voters *v, double mask, uint64_t seed) {
+    size_t I = splits_of(v), J = leaves_of(v);
+    surety_tensor *w = &v->tensors[WEIGHT];
+    uint8_t *bits = (uint8_t *)(uintptr_t)w->mask;
+    float scale = (float)sqrt(2. / (double)(v->d + I));
+    for (size_t i = 0; i < w->rows; i++) {
+        float *row = w->values + i * w->stride;
+        surety_vector_normal(seed, &(surety_address){.row = (uint32_t)i, .purpose = SURETY_FOR_WEIGHTS}, row, v->d);
+        for (size_t j = 0; j < v->d; j++) {
+            surety_address a = {.row = (uint32_t)i, .purpose = SURETY_FOR_MASK};
+            bits[i * w->stride + j] = (double)surety_random_uniform(seed, &a, j) >= mask;
+            row[j] = bits[i * w->stride + j] ? row[j] * scale : 0;
+        }
+    }
+    for (size_t t = 0; t < v->H; t++) {
+        float leaf[1 << DEEPEST];
+        surety_vector_normal(seed, &(surety_address){.row = (uint32_t)t, .purpose = SURETY_FOR_LEAVES}, leaf, J);
+        for (size_t j = 0; j < J; j++) v->tensors[LEAVES].values[t * J + j] = leaf[j] * (float)sqrt(2. / (double)(1 + J));
+    }
+}
+
+surety_status surety_forest_new(surety_voters **out, const surety_forest_settings *settings, size_t d, uint64_t seed,
+                                surety_error *err) {
+    *out = NULL;
+    SURETY_TRY(validate(settings, d, err));
+    SURETY_TRY(surety_forest_empty(out, settings->trees, settings->depth, d, err));
+    draw(*out, settings->mask, seed);
+    surety_voters_changed(*out);
+    return SURETY_OK;
+}

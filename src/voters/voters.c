@@ -1,0 +1,137 @@
+/* What is the same for every kind of voters, and the majority vote. */
+#include <math.h>
+
+#include "base/names.h"
+#include "base/parallel.h"
+#include "voters/forest_kernel.h"
+#include "voters/kind.h"
+
+#define DECLARE(level) extern const surety_forest_kernels surety_forest_##level;
+SURETY_EACH_LEVEL(DECLARE)
+
+const surety_forest_kernels *surety_forest_kernels_at(surety_level level) {
+#define ADDRESS(name) &surety_forest_##name,
+    static const surety_forest_kernels *const table[] = {SURETY_EACH_LEVEL(ADDRESS)};
+    return table[level];
+}
+
+surety_status surety_tensor_new(surety_voters *v, size_t index, const char *name, size_t rank, const size_t *shape,
+                                surety_error *err) {
+    surety_tensor *t = &v->tensors[index];
+    *t = (surety_tensor){.name = name, .rank = rank, .rows = 1, .length = 1};
+    for (size_t i = 0; i < rank; i++) t->shape[i] = shape[i];
+    size_t row_axes = index == 0 ? rank - 1 : 0; /* weights have a row per output, the others are one row */
+    for (size_t i = 0; i < rank; i++) *(i < row_axes ? &t->rows : &t->length) *= shape[i];
+    t->stride = surety_padded(t->length);
+    v->tensor_count = index + 1;
+    return surety_alloc(&t->values, t->rows * t->stride, sizeof *t->values, err);
+}
+
+void surety_voters_free(surety_voters *v) {
+    if (!v) return;
+    v->kind->free(v);
+    for (size_t i = 0; i < v->tensor_count; i++) surety_free(v->tensors[i].values);
+    surety_weights_free(v->packed);
+    surety_free(v);
+}
+
+const char *surety_voters_kind(const surety_voters *v) { return v->kind->name; }
+size_t surety_voters_count(const surety_voters *v) { return v->H; }
+size_t surety_voters_features(const surety_voters *v) { return v->d; }
+size_t surety_voters_depth(const surety_voters *v) { return v->depth; }
+size_t surety_voters_tensors(const surety_voters *v) { return v->tensor_count; }
+surety_tensor surety_voters_tensor(const surety_voters *v, size_t index) { return v->tensors[index]; }
+void surety_voters_changed(surety_voters *v) { v->kind->prepare(v); }
+
+void surety_vote_lanes(const float *h, const double *q, size_t H, surety_voter_set set, double *votes) {
+    surety_forest_kernels_at(surety_cpu())->vote(h, q, H, set, votes);
+}
+
+/* ---- asking a whole array ---- */
+
+typedef struct asking {
+    const surety_voters *v;
+    const surety_vote *vote; /* or NULL: outputs are wanted */
+    const float *x;
+    size_t stride, m, row_floats, thread_floats;
+    float *memory; /* per thread: rows | h | scratch */
+    float *outputs;
+    double *votes;
+} asking;
+
+static surety_status ask_block(void *arg, size_t block, int thread, surety_error *err) {
+    const asking *a = arg;
+    (void)err;
+    size_t first = block * SURETY_BLOCK, rows = a->m - first < SURETY_BLOCK ? a->m - first : SURETY_BLOCK;
+    float *copy = a->memory + (size_t)thread * a->thread_floats, *h = copy + SURETY_BLOCK * a->row_floats;
+    const float *x[SURETY_BLOCK];
+    for (size_t r = 0; r < rows; r++) { /* the caller's rows need not be aligned or padded */
+        for (size_t j = 0; j < a->v->d; j++) copy[r * a->row_floats + j] = a->x[(first + r) * a->stride + j];
+        x[r] = copy + r * a->row_floats;
+    }
+    a->v->kind->forward(a->v, x, rows, h, h + a->v->H * SURETY_BLOCK);
+    for (size_t r = 0; a->outputs && r < rows; r++)
+        for (size_t t = 0; t < a->v->H; t++) a->outputs[(first + r) * a->v->H + t] = h[t * SURETY_BLOCK + r];
+    if (a->votes) {
+        double votes[SURETY_BLOCK];
+        surety_vote_lanes(h, a->vote->weights, a->v->H, a->vote->set, votes);
+        for (size_t r = 0; r < rows; r++) a->votes[first + r] = votes[r];
+    }
+    return SURETY_OK;
+}
+
+static surety_status ask(asking *a, const surety_run *run, surety_error *err) {
+    a->row_floats = surety_padded(a->v->d);
+    a->thread_floats =
+        surety_padded(SURETY_BLOCK * a->row_floats + a->v->H * SURETY_BLOCK + a->v->kind->scratch(a->v));
+    SURETY_TRY(surety_alloc(&a->memory, (size_t)surety_threads(run) * a->thread_floats, sizeof(float), err));
+    surety_status status =
+        surety_parallel(run, NULL, (a->m + SURETY_BLOCK - 1) / SURETY_BLOCK, ask_block, a, err);
+    surety_free(a->memory);
+    return status;
+}
+
+surety_status surety_voters_outputs(const surety_voters *v, const float *x, size_t stride, size_t m, float *outputs,
+                                    const surety_run *run, surety_error *err) {
+    return ask(&(asking){.v = v, .x = x, .stride = stride, .m = m, .outputs = outputs}, run, err);
+}
+
+surety_status surety_vote_predict(const surety_vote *vote, const float *x, size_t stride, size_t m, double *votes,
+                                  const surety_run *run, surety_error *err) {
+    return ask(&(asking){.v = vote->voters, .vote = vote, .x = x, .stride = stride, .m = m, .votes = votes}, run, err);
+}
+
+/* ---- names ---- */
+
+static const char *const norms[] = {"l2", "linf", "l1"};
+static const char *const sets[] = {"signed", "real"};
+static const char *const profiles[] = {"theory", "published"};
+
+#define PARSE(function, type, what, names)                                                                \
+    surety_status function(const char *name, type *out, surety_error *err) {                              \
+        size_t index = 0;                                                                                 \
+        SURETY_TRY(surety_name_find(what, name, names, sizeof names / sizeof *names, &index, err));       \
+        *out = (type)index;                                                                               \
+        return SURETY_OK;                                                                                 \
+    }
+PARSE(surety_norm_parse, surety_norm, "norm", norms)
+PARSE(surety_voter_set_parse, surety_voter_set, "voter set", sets)
+PARSE(surety_profile_parse, surety_profile, "profile", profiles)
+const char *surety_norm_name(surety_norm norm) { return norms[norm]; }
+const char *surety_voter_set_name(surety_voter_set set) { return sets[set]; }
+const char *surety_profile_name(surety_profile profile) { return profiles[profile]; }
+
+/* ---- the ball ---- */
+
+void surety_ball_defaults(surety_ball *ball) {
+    *ball = (surety_ball){.norm = SURETY_L2, .radius = 1, .has_box = 1, .lo = 0, .hi = 1};
+}
+
+surety_status surety_ball_validate(const surety_ball *ball, surety_error *err) {
+    if ((unsigned)ball->norm > SURETY_L1) return surety_fail(err, SURETY_E_USAGE, "unknown norm %d", (int)ball->norm);
+    if (!(ball->radius >= 0) || !isfinite(ball->radius))
+        return surety_fail(err, SURETY_E_USAGE, "a radius is a number of at least 0, not %g", ball->radius);
+    if (ball->has_box && !(isfinite(ball->lo) && isfinite(ball->hi) && ball->lo < ball->hi))
+        return surety_fail(err, SURETY_E_USAGE, "a box needs two numbers LO < HI, not %g and %g", ball->lo, ball->hi);
+    return SURETY_OK;
+}
