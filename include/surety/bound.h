@@ -69,13 +69,6 @@ SURETY_API surety_status surety_posterior_mean(const double *q, const double *va
 
 /* ---- the bounds ---- */
 
-/* How the numbers were made (docs/theory.md 7). Certificates exist for theory only. */
-typedef enum surety_profile {
-    SURETY_PROFILE_THEORY = 0,
-    SURETY_PROFILE_PUBLISHED /* as the paper's tables: root (..)/m in average_max*, ties half an error, hence
-                                no binomial limits */
-} surety_profile;
-
 typedef enum surety_bound_id {
     SURETY_BOUND_CHROMATIC_SEEGER = 0,
     SURETY_BOUND_CHROMATIC_MCALLESTER,
@@ -158,9 +151,9 @@ typedef struct surety_bound_input {
     size_t H;     /* voters, at least 1 */
     double delta; /* in (0,1): the chance that the promise fails, for this event (see the ledger) */
     uint64_t priors_compared; /* T_p, at least 1: candidate priors among which S could choose */
-    uint64_t looks; /* at least 1: runs that looked at the same S, this one included; multiplies T_p,
-                       and the held-out bounds pay it too */
-    surety_profile profile;
+    uint64_t looks;          /* at least 1: runs that looked at the same S, this one included; multiplies T_p,
+                                and the held-out bounds pay it too */
+    surety_profile profile;  /* published: root (..)/m in average_max*, no binomial limits */
     double kl;               /* KL(Q||P), an upper limit */
     int frozen;              /* 1: Q is exactly one of the candidate priors (then kl is 0 or NaN) */
     const double *posterior; /* (H) Q */

@@ -1,7 +1,7 @@
 /* surety/voters.h - finite sets of voters h: R^d -> [-1,+1], and weighted majority votes over them.
  *
- * Two kinds are shipped: soft forests (docs/theory.md 2) and linear voters h(x) = tanh(<w, x> + c). Nothing else in
- * the library knows which kind it has.
+ * Two kinds are shipped: soft forests (docs/theory.md 2) and linear voters h(x) = tanh(<w, x> + c). Nothing
+ * else in the library knows which kind it has.
  */
 #ifndef SURETY_VOTERS_H
 #define SURETY_VOTERS_H
@@ -26,22 +26,23 @@ typedef struct surety_forest_settings {
 SURETY_API void surety_forest_defaults(surety_forest_settings *settings);
 
 /* New voters with random parameters (Glorot normal), drawn by address from seed. */
-SURETY_API surety_status surety_forest_new(surety_voters **out, const surety_forest_settings *settings, size_t d,
-                                           uint64_t seed, surety_error *err);
-SURETY_API surety_status surety_linear_new(surety_voters **out, size_t H, size_t d, uint64_t seed, surety_error *err);
+SURETY_API surety_status surety_forest_new(surety_voters **out, const surety_forest_settings *settings,
+                                           size_t d, uint64_t seed, surety_error *err);
+SURETY_API surety_status surety_linear_new(surety_voters **out, size_t H, size_t d, uint64_t seed,
+                                           surety_error *err);
 SURETY_API void surety_voters_free(surety_voters *voters);
 
 SURETY_API const char *surety_voters_kind(const surety_voters *voters); /* "forest" or "linear" */
 SURETY_API size_t surety_voters_count(const surety_voters *voters);     /* H */
 SURETY_API size_t surety_voters_features(const surety_voters *voters);  /* d */
-SURETY_API size_t surety_voters_depth(const surety_voters *voters);     /* l of a forest, 0 for linear voters */
+SURETY_API size_t surety_voters_depth(const surety_voters *voters); /* l of a forest, 0 for linear voters */
 
-/* A parameter of the voters: rows x length values, each row padded to `stride` floats. Borrowed; whoever changes
- * values calls surety_voters_changed afterwards. */
+/* A parameter of the voters: rows x length values, each row padded to `stride` floats. Borrowed; whoever
+ * changes values calls surety_voters_changed afterwards. */
 typedef struct surety_tensor {
-    const char *name;    /* as in the model file: "splits.weight" */
-    size_t rank;         /* of the shape in the model file */
-    size_t shape[3];     /* its product is rows * length */
+    const char *name; /* as in the model file: "splits.weight" */
+    size_t rank;      /* of the shape in the model file */
+    size_t shape[3];  /* its product is rows * length */
     size_t rows, length, stride;
     float *values;       /* (rows, stride), zeros behind length */
     const uint8_t *mask; /* (rows, stride): 0 where a value is fixed at 0; NULL: all may move */
@@ -52,8 +53,9 @@ SURETY_API surety_tensor surety_voters_tensor(const surety_voters *voters, size_
 SURETY_API void surety_voters_changed(surety_voters *voters);
 
 /* outputs[i*H + t] = h_t(x_i) for m rows of x (stride >= d floats each, any alignment). */
-SURETY_API surety_status surety_voters_outputs(const surety_voters *voters, const float *x, size_t stride, size_t m,
-                                               float *outputs, const surety_run *run, surety_error *err);
+SURETY_API surety_status surety_voters_outputs(const surety_voters *voters, const float *x, size_t stride,
+                                               size_t m, float *outputs, const surety_run *run,
+                                               surety_error *err);
 
 /* How voters are asked: real votes h(x), or signed votes sign(h(x)) with sign(0) = 0. */
 typedef enum surety_voter_set { SURETY_SIGNED, SURETY_REAL } surety_voter_set;
@@ -65,11 +67,13 @@ typedef struct surety_vote {
     surety_voter_set set;
 } surety_vote;
 
-/* votes[i] = sum_t weights[t] * (h_t(x_i) or its sign), summed in double in voter order, clamped to [-1,1]. */
+/* votes[i] = sum_t weights[t] * (h_t(x_i) or its sign), summed in double in voter order, clamped to [-1,1].
+ */
 SURETY_API surety_status surety_vote_predict(const surety_vote *vote, const float *x, size_t stride, size_t m,
                                              double *votes, const surety_run *run, surety_error *err);
 
-/* The ball of allowed perturbations: { e : ||e||_p <= radius }, and x + e in [lo, hi]^d where there is a box. */
+/* The ball of allowed perturbations: { e : ||e||_p <= radius }, and x + e in [lo, hi]^d where there is a box.
+ */
 typedef enum surety_norm { SURETY_L2, SURETY_LINF, SURETY_L1 } surety_norm;
 
 typedef struct surety_ball {
@@ -83,8 +87,8 @@ typedef struct surety_ball {
 SURETY_API void surety_ball_defaults(surety_ball *ball);
 SURETY_API surety_status surety_ball_validate(const surety_ball *ball, surety_error *err);
 
-/* Names as the command line and files give them ("l2", "signed"); hyphens and underscores are the same. Unknown
- * names are SURETY_E_USAGE with the nearest known one suggested. */
+/* Names as the command line and files give them ("l2", "signed"); hyphens and underscores are the same.
+ * Unknown names are SURETY_E_USAGE with the nearest known one suggested. */
 SURETY_API surety_status surety_norm_parse(const char *name, surety_norm *norm, surety_error *err);
 SURETY_API const char *surety_norm_name(surety_norm norm);
 SURETY_API surety_status surety_voter_set_parse(const char *name, surety_voter_set *set, surety_error *err);
@@ -92,8 +96,8 @@ SURETY_API const char *surety_voter_set_name(surety_voter_set set);
 SURETY_API surety_status surety_profile_parse(const char *name, surety_profile *profile, surety_error *err);
 SURETY_API const char *surety_profile_name(surety_profile profile);
 
-/* Checks the gradients of the voters against central differences in double at random points: returns the largest
- * error relative to the largest gradient, for the input and for every parameter. */
+/* Checks the gradients of the voters against central differences in double at random points: returns the
+ * largest error relative to the largest gradient, for the input and for every parameter. */
 SURETY_API surety_status surety_voters_check_gradient(surety_voters *voters, uint64_t seed, double *worst,
                                                       surety_error *err);
 

@@ -1,7 +1,7 @@
 /* The soft forest (docs/theory.md 2): all splits of all trees are one product forward and one backward.
  *
- * Parameters, tree after tree: splits.weight (H, I, d), splits.bias (H, I), leaves u (H, 2^l), I = 2^l - 1 splits.
- * Scratch of a block: p (N, lanes) | z, then dz (rows, padded N) | lanes of the backward pass.
+ * Parameters, tree after tree: splits.weight (H, I, d), splits.bias (H, I), leaves u (H, 2^l), I = 2^l - 1
+ * splits. Scratch of a block: p (N, lanes) | z, then dz (rows, padded N) | lanes of the backward pass.
  */
 #include <math.h>
 
@@ -10,10 +10,16 @@
 
 enum { WEIGHT, BIAS, LEAVES, DEEPEST = 8 };
 
-static size_t splits_of(const surety_voters *v) { return ((size_t)1 << v->depth) - 1; }
-static size_t leaves_of(const surety_voters *v) { return (size_t)1 << v->depth; }
+static size_t splits_of(const surety_voters *v) {
+    return ((size_t)1 << v->depth) - 1;
+}
+static size_t leaves_of(const surety_voters *v) {
+    return (size_t)1 << v->depth;
+}
 
-static const surety_forest_kernels *kernels(void) { return surety_forest_kernels_at(surety_cpu()); }
+static const surety_forest_kernels *kernels(void) {
+    return surety_forest_kernels_at(surety_cpu());
+}
 
 typedef struct scratch_parts {
     float *p, *z, *lanes;
@@ -42,7 +48,8 @@ static void forward(const surety_voters *v, const float *const *x, size_t rows, 
     kernels()->forward(s.z, s.ldz, rows, v->H, v->depth, v->scores, s.p, h);
 }
 
-static void gradient_input(const surety_voters *v, const float *a, size_t rows, float *const *gx, float *scratch_) {
+static void gradient_input(const surety_voters *v, const float *a, size_t rows, float *const *gx,
+                           float *scratch_) {
     scratch_parts s = parts(v, scratch_);
     kernels()->backward(s.p, a, rows, v->H, v->depth, v->scores, s.z, s.ldz, NULL, 0, s.lanes);
     surety_product_backward(v->packed, s.z, s.ldz, rows, gx);
@@ -58,8 +65,8 @@ static void gradient_terms(const surety_voters *v, const float *a, size_t rows, 
     kernels()->backward(s.p, a, rows, v->H, v->depth, v->scores, g, terms(v), g + s.ldz, terms(v), s.lanes);
 }
 
-static void gradient_sum(const surety_voters *v, const float *g, const float *const *x, size_t rows, size_t first,
-                         size_t end, float *const *gradients) {
+static void gradient_sum(const surety_voters *v, const float *g, const float *const *x, size_t rows,
+                         size_t first, size_t end, float *const *gradients) {
     size_t I = splits_of(v), J = leaves_of(v), ldg = terms(v), leaf0 = surety_padded(v->H * I);
     const surety_tensor *w = &v->tensors[WEIGHT];
     float *dw = gradients[WEIGHT], *dc = gradients[BIAS], *du = gradients[LEAVES];
@@ -82,9 +89,8 @@ static void free_own(surety_voters *v) {
     surety_free(v->scores);
 }
 
-static const surety_voter_kind forest_kind = {"forest",       scratch, prepare,        forward,
-                                              gradient_input, terms,   gradient_terms, gradient_sum,
-                                              free_own};
+static const surety_voter_kind forest_kind = {"forest", scratch,        prepare,      forward, gradient_input,
+                                              terms,    gradient_terms, gradient_sum, free_own};
 
 void surety_forest_defaults(surety_forest_settings *settings) {
     *settings = (surety_forest_settings){.trees = 25, .depth = 2, .mask = 0.5};
@@ -134,7 +140,8 @@ static void draw(surety_voters *v, double mask, uint64_t seed) {
     float scale = (float)sqrt(2. / (double)(v->d + I));
     for (size_t i = 0; i < w->rows; i++) {
         float *row = w->values + i * w->stride;
-        surety_vector_normal(seed, &(surety_address){.row = (uint32_t)i, .purpose = SURETY_FOR_WEIGHTS}, row, v->d);
+        surety_vector_normal(seed, &(surety_address){.row = (uint32_t)i, .purpose = SURETY_FOR_WEIGHTS}, row,
+                             v->d);
         for (size_t j = 0; j < v->d; j++) {
             surety_address a = {.row = (uint32_t)i, .purpose = SURETY_FOR_MASK};
             bits[i * w->stride + j] = (double)surety_random_uniform(seed, &a, j) >= mask;
@@ -143,13 +150,15 @@ static void draw(surety_voters *v, double mask, uint64_t seed) {
     }
     for (size_t t = 0; t < v->H; t++) {
         float leaf[1 << DEEPEST];
-        surety_vector_normal(seed, &(surety_address){.row = (uint32_t)t, .purpose = SURETY_FOR_LEAVES}, leaf, J);
-        for (size_t j = 0; j < J; j++) v->tensors[LEAVES].values[t * J + j] = leaf[j] * (float)sqrt(2. / (double)(1 + J));
+        surety_vector_normal(seed, &(surety_address){.row = (uint32_t)t, .purpose = SURETY_FOR_LEAVES}, leaf,
+                             J);
+        for (size_t j = 0; j < J; j++)
+            v->tensors[LEAVES].values[t * J + j] = leaf[j] * (float)sqrt(2. / (double)(1 + J));
     }
 }
 
-surety_status surety_forest_new(surety_voters **out, const surety_forest_settings *settings, size_t d, uint64_t seed,
-                                surety_error *err) {
+surety_status surety_forest_new(surety_voters **out, const surety_forest_settings *settings, size_t d,
+                                uint64_t seed, surety_error *err) {
     *out = NULL;
     SURETY_TRY(validate(settings, d, err));
     SURETY_TRY(surety_forest_empty(out, settings->trees, settings->depth, d, err));

@@ -1,9 +1,9 @@
 /* Soft trees on a block of examples: sixteen rows in the sixteen lanes of a vector (docs/theory.md 2).
  *
- * A full binary tree of depth l has I = 2^l - 1 splits 0 .. I-1 and 2^l leaves I .. 2I; children of i are 2i+1, 2i+2.
- *   value      f(i) = p_i f(2i+1) + (1 - p_i) f(2i+2), f(leaf) = its score; h = f(0)
- *   derivative w(0) = a;  w(2i+1) = w(i) p_i;  w(2i+2) = w(i) (1 - p_i);
- *              dh/dz_i = w(i) (f(2i+1) - f(2i+2)) p_i (1 - p_i);  dh/ds_leaf = w(leaf)
+ * A full binary tree of depth l has I = 2^l - 1 splits 0 .. I-1 and 2^l leaves I .. 2I; children of i are
+ * 2i+1, 2i+2. value      f(i) = p_i f(2i+1) + (1 - p_i) f(2i+2), f(leaf) = its score; h = f(0) derivative
+ * w(0) = a;  w(2i+1) = w(i) p_i;  w(2i+2) = w(i) (1 - p_i); dh/dz_i = w(i) (f(2i+1) - f(2i+2)) p_i (1 - p_i);
+ * dh/ds_leaf = w(leaf)
  */
 #include "voters/forest_kernel.h"
 
@@ -30,8 +30,8 @@ static inline void tree_values(const float *p, const float *scores, size_t split
         f[i] = v16_fma(v16_load(p + i * L), v16_sub(f[2 * i + 1], f[2 * i + 2]), f[2 * i + 2]);
 }
 
-static void forward(const float *z, size_t ldz, size_t rows, size_t H, size_t depth, const float *scores, float *p,
-                    float *h) {
+static void forward(const float *z, size_t ldz, size_t rows, size_t H, size_t depth, const float *scores,
+                    float *p, float *h) {
     size_t splits = ((size_t)1 << depth) - 1;
     v16 f[NODES], one = v16_set1(1);
     to_lanes(z, ldz, rows, H * splits, p);

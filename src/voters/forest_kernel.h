@@ -1,4 +1,5 @@
-/* The part of the soft forest between its two products, per CPU level. Arrays in lanes: (index, SURETY_BLOCK). */
+/* The part of the soft forest between its two products, per CPU level. Arrays in lanes: (index,
+ * SURETY_BLOCK). */
 #ifndef SURETY_VOTERS_FOREST_KERNEL_H
 #define SURETY_VOTERS_FOREST_KERNEL_H
 
@@ -7,10 +8,10 @@
 
 typedef struct surety_forest_kernels {
     /* p (N, lanes) = sigmoid of the split arguments z (rows, ldz); h (H, lanes) = tree values. */
-    void (*forward)(const float *z, size_t ldz, size_t rows, size_t H, size_t depth, const float *scores, float *p,
-                    float *h);
-    /* dz (rows, ldz) = derivative of sum_t a_t h_t in every split's argument; ds (rows, lds) in every leaf's score,
-     * or NULL. lanes: scratch of (N + H 2^l) x SURETY_BLOCK floats. */
+    void (*forward)(const float *z, size_t ldz, size_t rows, size_t H, size_t depth, const float *scores,
+                    float *p, float *h);
+    /* dz (rows, ldz) = derivative of sum_t a_t h_t in every split's argument; ds (rows, lds) in every leaf's
+     * score, or NULL. lanes: scratch of (N + H 2^l) x SURETY_BLOCK floats. */
     void (*backward)(const float *p, const float *a, size_t rows, size_t H, size_t depth, const float *scores,
                      float *dz, size_t ldz, float *ds, size_t lds, float *lanes);
     /* out (count, lanes) = tanh(z), transposed from z (rows, ldz). */

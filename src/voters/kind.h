@@ -1,8 +1,8 @@
 /* The voter interface: all that the rest of the house may know of a kind of voters.
  *
- * Voters are asked for a block of at most SURETY_BLOCK examples at once. What belongs to an example lies in a lane:
- * h[t*SURETY_BLOCK + r] is voter t on row r of the block, so that one vector instruction serves all rows. Rows of
- * features come as pointers (num/num.h). A row's result never depends on the other rows.
+ * Voters are asked for a block of at most SURETY_BLOCK examples at once. What belongs to an example lies in a
+ * lane: h[t*SURETY_BLOCK + r] is voter t on row r of the block, so that one vector instruction serves all
+ * rows. Rows of features come as pointers (num/num.h). A row's result never depends on the other rows.
  */
 #ifndef SURETY_VOTERS_KIND_H
 #define SURETY_VOTERS_KIND_H
@@ -22,18 +22,21 @@ typedef struct surety_voter_kind {
     /* h (H, SURETY_BLOCK): outputs in [-1,1] for rows <= SURETY_BLOCK; lanes behind rows are unspecified. */
     void (*forward)(const surety_voters *v, const float *const *x, size_t rows, float *h, float *scratch);
 
-    /* gx[r] = sum_t a[t, r] dh_t/dx at the rows of the last forward into this scratch. a (H, SURETY_BLOCK). */
-    void (*gradient_input)(const surety_voters *v, const float *a, size_t rows, float *const *gx, float *scratch);
+    /* gx[r] = sum_t a[t, r] dh_t/dx at the rows of the last forward into this scratch. a (H, SURETY_BLOCK).
+     */
+    void (*gradient_input)(const surety_voters *v, const float *a, size_t rows, float *const *gx,
+                           float *scratch);
 
-    /* The gradient to the parameters is a sum over examples of products, taken in two halves so that no float sum is
-     * shared between threads. First half, per block: g[r*ldg ..] = what row r contributes, ldg = terms(v) floats. */
+    /* The gradient to the parameters is a sum over examples of products, taken in two halves so that no float
+     * sum is shared between threads. First half, per block: g[r*ldg ..] = what row r contributes, ldg =
+     * terms(v) floats. */
     size_t (*terms)(const surety_voters *v);
     void (*gradient_terms)(const surety_voters *v, const float *a, size_t rows, float *g, float *scratch);
 
-    /* Second half, per slice of voters [first, end): gradients[k] (laid out as tensor k) = sum over all rows of the
-     * batch, in row order, of the contributions g (rows, terms) at the points x. */
-    void (*gradient_sum)(const surety_voters *v, const float *g, const float *const *x, size_t rows, size_t first,
-                         size_t end, float *const *gradients);
+    /* Second half, per slice of voters [first, end): gradients[k] (laid out as tensor k) = sum over all rows
+     * of the batch, in row order, of the contributions g (rows, terms) at the points x. */
+    void (*gradient_sum)(const surety_voters *v, const float *g, const float *const *x, size_t rows,
+                         size_t first, size_t end, float *const *gradients);
 
     void (*free)(surety_voters *v);
 } surety_voter_kind;
@@ -50,12 +53,13 @@ struct surety_voters {
     float *scores;          /* forest: tanh(u) (H, 2^l) */
 };
 
-/* A zeroed tensor in voters->tensors[index]; its shape's last number is the row length if rank > 2, else it is one
- * row. */
-surety_status surety_tensor_new(surety_voters *v, size_t index, const char *name, size_t rank, const size_t *shape,
-                                surety_error *err);
+/* A zeroed tensor in voters->tensors[index]; its shape's last number is the row length if rank > 2, else it
+ * is one row. */
+surety_status surety_tensor_new(surety_voters *v, size_t index, const char *name, size_t rank,
+                                const size_t *shape, surety_error *err);
 
-/* An empty set of voters of a kind with zero parameters and (forests) all-ones masks, for the model reader. */
+/* An empty set of voters of a kind with zero parameters and (forests) all-ones masks, for the model reader.
+ */
 surety_status surety_forest_empty(surety_voters **out, size_t H, size_t depth, size_t d, surety_error *err);
 surety_status surety_linear_empty(surety_voters **out, size_t H, size_t d, surety_error *err);
 

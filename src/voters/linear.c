@@ -1,5 +1,6 @@
-/* Linear voters h_t(x) = tanh(<w_t, x> + c_t): linear.weight (H, d), linear.bias (H). The smallest kind, and the one
- * whose worst perturbation is known in closed form. Scratch of a block: h (H, lanes) | z, then dz (rows, padded H). */
+/* Linear voters h_t(x) = tanh(<w_t, x> + c_t): linear.weight (H, d), linear.bias (H). The smallest kind, and
+ * the one whose worst perturbation is known in closed form. Scratch of a block: h (H, lanes) | z, then dz
+ * (rows, padded H). */
 #include <math.h>
 #include <string.h>
 
@@ -8,9 +9,13 @@
 
 enum { WEIGHT, BIAS };
 
-static const surety_forest_kernels *kernels(void) { return surety_forest_kernels_at(surety_cpu()); }
+static const surety_forest_kernels *kernels(void) {
+    return surety_forest_kernels_at(surety_cpu());
+}
 
-static size_t scratch(const surety_voters *v) { return (v->H + surety_padded(v->H)) * SURETY_BLOCK; }
+static size_t scratch(const surety_voters *v) {
+    return (v->H + surety_padded(v->H)) * SURETY_BLOCK;
+}
 
 static void prepare(surety_voters *v) {
     surety_weights_pack(v->packed, v->tensors[WEIGHT].values, v->tensors[WEIGHT].stride);
@@ -23,20 +28,23 @@ static void forward(const surety_voters *v, const float *const *x, size_t rows, 
     memcpy(h, scratch_, v->H * SURETY_BLOCK * sizeof *h);
 }
 
-static size_t terms(const surety_voters *v) { return surety_padded(v->H); }
+static size_t terms(const surety_voters *v) {
+    return surety_padded(v->H);
+}
 
 static void gradient_terms(const surety_voters *v, const float *a, size_t rows, float *g, float *scratch_) {
     kernels()->tanh_backward(scratch_, a, rows, v->H, g, terms(v));
 }
 
-static void gradient_input(const surety_voters *v, const float *a, size_t rows, float *const *gx, float *scratch_) {
+static void gradient_input(const surety_voters *v, const float *a, size_t rows, float *const *gx,
+                           float *scratch_) {
     float *dz = scratch_ + v->H * SURETY_BLOCK;
     gradient_terms(v, a, rows, dz, scratch_);
     surety_product_backward(v->packed, dz, terms(v), rows, gx);
 }
 
-static void gradient_sum(const surety_voters *v, const float *g, const float *const *x, size_t rows, size_t first,
-                         size_t end, float *const *gradients) {
+static void gradient_sum(const surety_voters *v, const float *g, const float *const *x, size_t rows,
+                         size_t first, size_t end, float *const *gradients) {
     size_t stride = v->tensors[WEIGHT].stride;
     memset(gradients[WEIGHT] + first * stride, 0, (end - first) * stride * sizeof(float));
     surety_product_outer(g, terms(v), x, rows, first, end, v->d, gradients[WEIGHT], stride);
@@ -46,11 +54,12 @@ static void gradient_sum(const surety_voters *v, const float *g, const float *co
     }
 }
 
-static void free_own(surety_voters *v) { (void)v; }
+static void free_own(surety_voters *v) {
+    (void)v;
+}
 
-static const surety_voter_kind linear_kind = {"linear",       scratch, prepare,        forward,
-                                              gradient_input, terms,   gradient_terms, gradient_sum,
-                                              free_own};
+static const surety_voter_kind linear_kind = {"linear", scratch,        prepare,      forward, gradient_input,
+                                              terms,    gradient_terms, gradient_sum, free_own};
 
 static surety_status fill_empty(surety_voters *v, surety_error *err) {
     SURETY_TRY(surety_tensor_new(v, WEIGHT, "linear.weight", 2, (size_t[]){v->H, v->d}, err));
@@ -61,8 +70,10 @@ static surety_status fill_empty(surety_voters *v, surety_error *err) {
 surety_status surety_linear_empty(surety_voters **out, size_t H, size_t d, surety_error *err) {
     *out = NULL;
     if (H < 1 || H > 1000000 || d < 1)
-        return surety_fail(err, SURETY_E_USAGE, "linear voters: 1 to 1000000 voters over at least one feature, not %zu "
-                                                "over %zu", H, d);
+        return surety_fail(err, SURETY_E_USAGE,
+                           "linear voters: 1 to 1000000 voters over at least one feature, not %zu "
+                           "over %zu",
+                           H, d);
     SURETY_TRY(surety_alloc(out, 1, sizeof **out, err));
     **out = (surety_voters){.kind = &linear_kind, .H = H, .d = d};
     surety_status status = fill_empty(*out, err);
@@ -75,7 +86,8 @@ surety_status surety_linear_new(surety_voters **out, size_t H, size_t d, uint64_
     surety_tensor *w = &(*out)->tensors[WEIGHT];
     for (size_t t = 0; t < H; t++) {
         float *row = w->values + t * w->stride;
-        surety_vector_normal(seed, &(surety_address){.row = (uint32_t)t, .purpose = SURETY_FOR_WEIGHTS}, row, d);
+        surety_vector_normal(seed, &(surety_address){.row = (uint32_t)t, .purpose = SURETY_FOR_WEIGHTS}, row,
+                             d);
         for (size_t j = 0; j < d; j++) row[j] *= (float)sqrt(2. / (double)(d + 1));
     }
     surety_voters_changed(*out);

@@ -15,8 +15,8 @@ const surety_forest_kernels *surety_forest_kernels_at(surety_level level) {
     return table[level];
 }
 
-surety_status surety_tensor_new(surety_voters *v, size_t index, const char *name, size_t rank, const size_t *shape,
-                                surety_error *err) {
+surety_status surety_tensor_new(surety_voters *v, size_t index, const char *name, size_t rank,
+                                const size_t *shape, surety_error *err) {
     surety_tensor *t = &v->tensors[index];
     *t = (surety_tensor){.name = name, .rank = rank, .rows = 1, .length = 1};
     for (size_t i = 0; i < rank; i++) t->shape[i] = shape[i];
@@ -35,13 +35,27 @@ void surety_voters_free(surety_voters *v) {
     surety_free(v);
 }
 
-const char *surety_voters_kind(const surety_voters *v) { return v->kind->name; }
-size_t surety_voters_count(const surety_voters *v) { return v->H; }
-size_t surety_voters_features(const surety_voters *v) { return v->d; }
-size_t surety_voters_depth(const surety_voters *v) { return v->depth; }
-size_t surety_voters_tensors(const surety_voters *v) { return v->tensor_count; }
-surety_tensor surety_voters_tensor(const surety_voters *v, size_t index) { return v->tensors[index]; }
-void surety_voters_changed(surety_voters *v) { v->kind->prepare(v); }
+const char *surety_voters_kind(const surety_voters *v) {
+    return v->kind->name;
+}
+size_t surety_voters_count(const surety_voters *v) {
+    return v->H;
+}
+size_t surety_voters_features(const surety_voters *v) {
+    return v->d;
+}
+size_t surety_voters_depth(const surety_voters *v) {
+    return v->depth;
+}
+size_t surety_voters_tensors(const surety_voters *v) {
+    return v->tensor_count;
+}
+surety_tensor surety_voters_tensor(const surety_voters *v, size_t index) {
+    return v->tensors[index];
+}
+void surety_voters_changed(surety_voters *v) {
+    v->kind->prepare(v);
+}
 
 void surety_vote_lanes(const float *h, const double *q, size_t H, surety_voter_set set, double *votes) {
     surety_forest_kernels_at(surety_cpu())->vote(h, q, H, set, votes);
@@ -91,14 +105,15 @@ static surety_status ask(asking *a, const surety_run *run, surety_error *err) {
     return status;
 }
 
-surety_status surety_voters_outputs(const surety_voters *v, const float *x, size_t stride, size_t m, float *outputs,
-                                    const surety_run *run, surety_error *err) {
+surety_status surety_voters_outputs(const surety_voters *v, const float *x, size_t stride, size_t m,
+                                    float *outputs, const surety_run *run, surety_error *err) {
     return ask(&(asking){.v = v, .x = x, .stride = stride, .m = m, .outputs = outputs}, run, err);
 }
 
-surety_status surety_vote_predict(const surety_vote *vote, const float *x, size_t stride, size_t m, double *votes,
-                                  const surety_run *run, surety_error *err) {
-    return ask(&(asking){.v = vote->voters, .vote = vote, .x = x, .stride = stride, .m = m, .votes = votes}, run, err);
+surety_status surety_vote_predict(const surety_vote *vote, const float *x, size_t stride, size_t m,
+                                  double *votes, const surety_run *run, surety_error *err) {
+    return ask(&(asking){.v = vote->voters, .vote = vote, .x = x, .stride = stride, .m = m, .votes = votes},
+               run, err);
 }
 
 /* ---- names ---- */
@@ -107,19 +122,25 @@ static const char *const norms[] = {"l2", "linf", "l1"};
 static const char *const sets[] = {"signed", "real"};
 static const char *const profiles[] = {"theory", "published"};
 
-#define PARSE(function, type, what, names)                                                                \
-    surety_status function(const char *name, type *out, surety_error *err) {                              \
-        size_t index = 0;                                                                                 \
-        SURETY_TRY(surety_name_find(what, name, names, sizeof names / sizeof *names, &index, err));       \
-        *out = (type)index;                                                                               \
-        return SURETY_OK;                                                                                 \
+#define PARSE(function, type, what, names)                                                          \
+    surety_status function(const char *name, type *out, surety_error *err) {                        \
+        size_t index = 0;                                                                           \
+        SURETY_TRY(surety_name_find(what, name, names, sizeof names / sizeof *names, &index, err)); \
+        *out = (type)index;                                                                         \
+        return SURETY_OK;                                                                           \
     }
 PARSE(surety_norm_parse, surety_norm, "norm", norms)
 PARSE(surety_voter_set_parse, surety_voter_set, "voter set", sets)
 PARSE(surety_profile_parse, surety_profile, "profile", profiles)
-const char *surety_norm_name(surety_norm norm) { return norms[norm]; }
-const char *surety_voter_set_name(surety_voter_set set) { return sets[set]; }
-const char *surety_profile_name(surety_profile profile) { return profiles[profile]; }
+const char *surety_norm_name(surety_norm norm) {
+    return norms[norm];
+}
+const char *surety_voter_set_name(surety_voter_set set) {
+    return sets[set];
+}
+const char *surety_profile_name(surety_profile profile) {
+    return profiles[profile];
+}
 
 /* ---- the ball ---- */
 
@@ -128,10 +149,12 @@ void surety_ball_defaults(surety_ball *ball) {
 }
 
 surety_status surety_ball_validate(const surety_ball *ball, surety_error *err) {
-    if ((unsigned)ball->norm > SURETY_L1) return surety_fail(err, SURETY_E_USAGE, "unknown norm %d", (int)ball->norm);
+    if ((unsigned)ball->norm > SURETY_L1)
+        return surety_fail(err, SURETY_E_USAGE, "unknown norm %d", (int)ball->norm);
     if (!(ball->radius >= 0) || !isfinite(ball->radius))
         return surety_fail(err, SURETY_E_USAGE, "a radius is a number of at least 0, not %g", ball->radius);
     if (ball->has_box && !(isfinite(ball->lo) && isfinite(ball->hi) && ball->lo < ball->hi))
-        return surety_fail(err, SURETY_E_USAGE, "a box needs two numbers LO < HI, not %g and %g", ball->lo, ball->hi);
+        return surety_fail(err, SURETY_E_USAGE, "a box needs two numbers LO < HI, not %g and %g", ball->lo,
+                           ball->hi);
     return SURETY_OK;
 }

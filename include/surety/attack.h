@@ -1,0 +1,85 @@
+/* surety/attack.h - perturbations that try to make a weighted vote fail (docs/theory.md 3).
+ *
+ * Every attack is a start, a number of steps along a direction of the gradient of the linear loss
+ * 1/2 (1 - y sum_t w_t h_t(x)), a projection, and possibly noise behind it. In profile theory every returned
+ * point lies in the box exactly and in the ball: its true distance, as real arithmetic measures it, is at
+ * most the radius. A perturbation depends on its own example, the vote and random numbers addressed to the
+ * example's row: never on the other examples, on threads or on batches.
+ */
+#ifndef SURETY_ATTACK_H
+#define SURETY_ATTACK_H
+
+#include "surety/data.h"
+#include "surety/voters.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum surety_attack_kind {
+    SURETY_ATTACK_NONE,   /* x itself */
+    SURETY_ATTACK_UNIF,   /* a point drawn uniformly from the ball */
+    SURETY_ATTACK_FGSM,   /* one step of the full radius */
+    SURETY_ATTACK_IFGSM,  /* k steps from x */
+    SURETY_ATTACK_PGD,    /* k steps from a random point */
+    SURETY_ATTACK_IFGSMU, /* ifgsm, then n points around it */
+    SURETY_ATTACK_PGDU,   /* pgd, then n points around it */
+    SURETY_ATTACK_KINDS
+} surety_attack_kind;
+
+SURETY_API surety_status surety_attack_kind_parse(const char *name, surety_attack_kind *kind,
+                                                  surety_error *err);
+SURETY_API const char *surety_attack_kind_name(surety_attack_kind kind);
+
+/* ifgsmu -> ifgsm, pgdu -> pgd; the others are their own. R_att is measured with the attack without noise. */
+SURETY_API surety_attack_kind surety_attack_kind_plain(surety_attack_kind kind);
+
+typedef struct surety_attack_settings {
+    surety_attack_kind kind;
+    surety_ball ball;
+    size_t steps;     /* k, at least 1 where the kind steps; 1 to 1000000 */
+    double step_size; /* 0: radius / steps */
+    double noise;     /* half width of the u-attacks' noise, at least 0 */
+    size_t samples;   /* n, perturbations per example of the u-attacks; the others give 1 */
+    size_t restarts;  /* attacks with a random start: so many starts, the best result is kept; at least 1 */
+    surety_profile profile;
+    uint64_t seed;  /* below 2^63 */
+    uint32_t epoch; /* part of the address of the random numbers: which epoch of a training asks */
+    int early_stop; /* 1: an example stops where its vote is wrong. 0 only for benchmarks */
+} surety_attack_settings;
+
+/* pgd in the default ball, 20 steps, noise 0.01, 100 samples, 1 restart, profile theory, seed 0. */
+SURETY_API void surety_attack_defaults(surety_attack_settings *settings);
+SURETY_API surety_status surety_attack_validate(const surety_attack_settings *settings, surety_error *err);
+
+/* Perturbations per example: samples for the u-attacks, 1 for the others. */
+SURETY_API size_t surety_attack_samples(const surety_attack_settings *settings);
+
+/* Is the step size radius / steps? And what it is. */
+SURETY_API double surety_attack_step(const surety_attack_settings *settings);
+
+/* What an attack on a whole set came to. */
+typedef struct surety_attack_result {
+    size_t m, n;
+    uint64_t fooled; /* of the m n perturbations: the attacked vote is wrong (ties are wrong) */
+    double norm_max; /* largest distance from the original, measured in double */
+    double norm_mean;
+} surety_attack_result;
+
+/* Called for every perturbed row in order: example i, perturbation j, its d features. Non-zero status ends
+ * the call. */
+typedef surety_status (*surety_perturbed_fn)(void *arg, size_t i, size_t j, const float *x,
+                                             surety_error *err);
+
+/* Attacks every example of a set under a vote. sink may be NULL: only the result is wanted. Data outside the
+ * box is SURETY_E_INPUT with the row. */
+SURETY_API surety_status surety_attack_set(const surety_attack_settings *settings, const surety_vote *vote,
+                                           const surety_set *set, surety_perturbed_fn sink, void *arg,
+                                           surety_attack_result *result, const surety_run *run,
+                                           surety_error *err);
+SURETY_API char *surety_attack_result_json(const surety_attack_result *result);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,210 @@
+/* Settings of attacks, and attacks on whole sets. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "attack/attacker.h"
+#include "base/names.h"
+#include "base/parallel.h"
+
+static const char *const kinds[SURETY_ATTACK_KINDS] = {"none", "unif",   "fgsm", "ifgsm",
+                                                       "pgd",  "ifgsmu", "pgdu"};
+
+surety_status surety_attack_kind_parse(const char *name, surety_attack_kind *kind, surety_error *err) {
+    size_t index = 0;
+    SURETY_TRY(surety_name_find("attack", name, kinds, SURETY_ATTACK_KINDS, &index, err));
+    *kind = (surety_attack_kind)index;
+    return SURETY_OK;
+}
+
+const char *surety_attack_kind_name(surety_attack_kind kind) {
+    return kinds[kind];
+}
+
+surety_attack_kind surety_attack_kind_plain(surety_attack_kind kind) {
+    return kind == SURETY_ATTACK_IFGSMU ? SURETY_ATTACK_IFGSM
+           : kind == SURETY_ATTACK_PGDU ? SURETY_ATTACK_PGD
+                                        : kind;
+}
+
+void surety_attack_defaults(surety_attack_settings *s) {
+    *s = (surety_attack_settings){.kind = SURETY_ATTACK_PGD,
+                                  .steps = 20,
+                                  .noise = 0.01,
+                                  .samples = 100,
+                                  .restarts = 1,
+                                  .profile = SURETY_PROFILE_THEORY,
+                                  .early_stop = 1};
+    surety_ball_defaults(&s->ball);
+}
+
+double surety_attack_step(const surety_attack_settings *s) {
+    return s->step_size > 0 ? s->step_size : s->steps ? s->ball.radius / (double)s->steps : 0;
+}
+
+size_t surety_attack_samples(const surety_attack_settings *s) {
+    return s->kind == SURETY_ATTACK_IFGSMU || s->kind == SURETY_ATTACK_PGDU ? s->samples : 1;
+}
+
+surety_status surety_attack_validate(const surety_attack_settings *s, surety_error *err) {
+    int steps = s->kind > SURETY_ATTACK_FGSM;
+    if ((unsigned)s->kind >= SURETY_ATTACK_KINDS)
+        return surety_fail(err, SURETY_E_USAGE, "unknown attack %d", (int)s->kind);
+    SURETY_TRY(surety_ball_validate(&s->ball, err));
+    if (s->profile == SURETY_PROFILE_PUBLISHED && s->ball.norm == SURETY_L2 && !s->ball.has_box)
+        return surety_fail(err, SURETY_E_USAGE, "profile published starts from the box, so it needs one");
+    if (steps && (s->steps < 1 || s->steps > 1000000))
+        return surety_fail(err, SURETY_E_USAGE, "%s takes 1 to 1000000 steps, not %zu", kinds[s->kind],
+                           s->steps);
+    if (!(s->step_size >= 0) || !isfinite(s->step_size))
+        return surety_fail(err, SURETY_E_USAGE, "a step size is above 0 (0: radius / steps), not %g",
+                           s->step_size);
+    if (!(s->noise >= 0) || !isfinite(s->noise))
+        return surety_fail(err, SURETY_E_USAGE, "the noise is at least 0, not %g", s->noise);
+    if (s->samples < 1 || s->samples >= SURETY_SAMPLE_LIMIT)
+        return surety_fail(err, SURETY_E_USAGE, "samples: 1 to %u, not %zu", SURETY_SAMPLE_LIMIT - 1,
+                           s->samples);
+    if (s->restarts < 1 || s->restarts >= SURETY_RESTART_LIMIT)
+        return surety_fail(err, SURETY_E_USAGE, "restarts: 1 to %u, not %zu", SURETY_RESTART_LIMIT - 1,
+                           s->restarts);
+    if (s->seed >= SURETY_SEED_LIMIT) return surety_fail(err, SURETY_E_USAGE, "a seed is below 2^63");
+    if (s->epoch >= SURETY_EPOCH_LIMIT)
+        return surety_fail(err, SURETY_E_USAGE, "an epoch is below %u", SURETY_EPOCH_LIMIT);
+    return SURETY_OK;
+}
+
+/* ---- a whole set ---- */
+
+/* Data outside the box has no perturbation inside it. */
+surety_status surety_attack_check_set(const surety_attack_settings *s, const surety_voters *v,
+                                      const surety_set *set, surety_error *err) {
+    if (set->d != v->d) {
+        surety_fail(err, SURETY_E_INPUT, "the data has %zu features", set->d);
+        return surety_fail_expected(err, "%zu features, as the model has", v->d);
+    }
+    if (!s->ball.has_box) return SURETY_OK;
+    float lo = (float)s->ball.lo, hi = (float)s->ball.hi;
+    for (size_t i = 0; i < set->m; i++)
+        for (size_t j = 0; j < set->d; j++) {
+            float x = set->x[i * set->stride + j];
+            if (x >= lo && x <= hi) continue;
+            surety_fail(err, SURETY_E_INPUT, "feature %zu is %g, outside the box", j, (double)x);
+            surety_fail_place(err, "row %u", set->row[i]);
+            return surety_fail_expected(err, "values in [%g, %g], or no box (--box none)", s->ball.lo,
+                                        s->ball.hi);
+        }
+    return SURETY_OK;
+}
+
+/* ||x - x0||_p in double. */
+static double distance(surety_norm norm, const float *x, const float *x0, size_t d) {
+    double sum = 0, most = 0;
+    for (size_t j = 0; j < d; j++) {
+        double e = fabs((double)x[j] - (double)x0[j]);
+        if (e > most) most = e;
+        sum += norm == SURETY_L2 ? e * e : e;
+    }
+    return norm == SURETY_LINF ? most : norm == SURETY_L2 ? sqrt(sum) : sum;
+}
+
+typedef struct set_attack {
+    const surety_attack_settings *s;
+    const surety_vote *vote;
+    const surety_set *set;
+    surety_attacker **attackers; /* per thread */
+    size_t n, first;             /* first example of this wave */
+    float *points;               /* (wave, n, stride) */
+    uint64_t *fooled;            /* per block of the wave */
+    double *norm_max, *norm_sum; /* per block of the wave */
+} set_attack;
+
+/* Which of the n perturbations of row r the vote gets wrong. */
+static uint64_t count_fooled(const set_attack *w, surety_attacker *a, const float *points, int y) {
+    const surety_voters *v = w->vote->voters;
+    uint64_t fooled = 0;
+    for (size_t j = 0; j < w->n; j += SURETY_BLOCK) {
+        const float *x[SURETY_BLOCK];
+        double votes[SURETY_BLOCK];
+        size_t rows = w->n - j < SURETY_BLOCK ? w->n - j : SURETY_BLOCK;
+        for (size_t k = 0; k < rows; k++) x[k] = points + (j + k) * w->set->stride;
+        v->kind->forward(v, x, rows, surety_attacker_outputs(a), surety_attacker_scratch(a));
+        surety_vote_lanes(surety_attacker_outputs(a), w->vote->weights, v->H, w->vote->set, votes);
+        for (size_t k = 0; k < rows; k++) fooled += y * votes[k] <= 0;
+    }
+    return fooled;
+}
+
+static surety_status attack_block(void *arg, size_t block, int thread, surety_error *err) {
+    set_attack *w = arg;
+    (void)err;
+    surety_attacker *a = w->attackers[thread];
+    surety_examples e = surety_examples_of(w->set, w->first + block * SURETY_BLOCK);
+    surety_attacker_run(a, w->vote, &e);
+    w->fooled[block] = 0;
+    w->norm_max[block] = w->norm_sum[block] = 0;
+    for (size_t r = 0; r < e.rows; r++) {
+        float *points = w->points + (block * SURETY_BLOCK + r) * w->n * w->set->stride;
+        for (size_t j = 0; j < w->n; j++) {
+            surety_attacker_sample(a, r, j, points + j * w->set->stride);
+            double norm = distance(w->s->ball.norm, points + j * w->set->stride, e.x[r], w->set->d);
+            if (norm > w->norm_max[block]) w->norm_max[block] = norm;
+            w->norm_sum[block] += norm;
+        }
+        w->fooled[block] += count_fooled(w, a, points, e.y[r]);
+    }
+    return SURETY_OK;
+}
+
+/* A wave of blocks is attacked in parallel, then handed out in order: memory is flat in m. */
+static surety_status attack_wave(set_attack *w, size_t blocks, surety_perturbed_fn sink, void *arg,
+                                 surety_attack_result *result, double *sum, const surety_run *run,
+                                 surety_error *err) {
+    SURETY_TRY(surety_parallel(run, NULL, blocks, attack_block, w, err));
+    for (size_t b = 0; b < blocks; b++) {
+        result->fooled += w->fooled[b];
+        *sum += w->norm_sum[b];
+        if (w->norm_max[b] > result->norm_max) result->norm_max = w->norm_max[b];
+    }
+    for (size_t i = 0; sink && i < blocks * SURETY_BLOCK && w->first + i < w->set->m; i++)
+        for (size_t j = 0; j < w->n; j++)
+            SURETY_TRY(sink(arg, w->first + i, j, w->points + (i * w->n + j) * w->set->stride, err));
+    return SURETY_OK;
+}
+
+static surety_status attack_all(set_attack *w, surety_perturbed_fn sink, void *arg,
+                                surety_attack_result *result, const surety_run *run, surety_error *err) {
+    size_t threads = (size_t)surety_threads(run), wave = threads * 2;
+    double sum = 0;
+    SURETY_TRY(surety_alloc(&w->attackers, threads, sizeof *w->attackers, err));
+    for (size_t t = 0; t < threads; t++)
+        SURETY_TRY(surety_attacker_new(&w->attackers[t], w->s, w->vote->voters, err));
+    SURETY_TRY(surety_alloc(&w->points, wave * SURETY_BLOCK * w->n, w->set->stride * sizeof(float), err));
+    SURETY_TRY(surety_alloc(&w->fooled, wave, sizeof *w->fooled, err));
+    SURETY_TRY(surety_alloc(&w->norm_max, wave, sizeof *w->norm_max, err));
+    SURETY_TRY(surety_alloc(&w->norm_sum, wave, sizeof *w->norm_sum, err));
+    for (w->first = 0; w->first < w->set->m; w->first += wave * SURETY_BLOCK) {
+        size_t left = (w->set->m - w->first + SURETY_BLOCK - 1) / SURETY_BLOCK;
+        SURETY_TRY(attack_wave(w, left < wave ? left : wave, sink, arg, result, &sum, run, err));
+        surety_report(run, "attack", w->first, w->set->m, "");
+    }
+    result->norm_mean = sum / ((double)result->m * (double)result->n);
+    return SURETY_OK;
+}
+
+surety_status surety_attack_set(const surety_attack_settings *s, const surety_vote *vote,
+                                const surety_set *set, surety_perturbed_fn sink, void *arg,
+                                surety_attack_result *result, const surety_run *run, surety_error *err) {
+    SURETY_TRY(surety_attack_validate(s, err));
+    SURETY_TRY(surety_attack_check_set(s, vote->voters, set, err));
+    if (!set->m) return surety_fail(err, SURETY_E_INPUT, "there are no examples to attack");
+    *result = (surety_attack_result){.m = set->m, .n = surety_attack_samples(s)};
+    set_attack w = {.s = s, .vote = vote, .set = set, .n = result->n};
+    surety_status status = attack_all(&w, sink, arg, result, run, err);
+    for (int t = 0; w.attackers && t < surety_threads(run); t++) surety_attacker_free(w.attackers[t]);
+    surety_free(w.attackers);
+    surety_free(w.points);
+    surety_free(w.fooled);
+    surety_free(w.norm_max);
+    surety_free(w.norm_sum);
+    return status;
+}

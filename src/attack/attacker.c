@@ -1,0 +1,300 @@
+/* The attacks of docs/theory.md 3: start x direction x projection x sampler.
+ *
+ * A run takes a block through a whole attack. Rows whose vote is wrong leave the list of live rows, so that
+ * they cost nothing. Each row has three buffers: the current point and the best one so far (which may be the
+ * same) are in one or two of them, so one is always free for the next point and nothing is copied.
+ *
+ * Inside the ball, truly: points are floats, so x0 + e is rounded, by at most 2^-24 M per feature where M
+ * bounds the features, and the length of e is computed with a relative error below (d/16 + 32) 2^-24. The
+ * radius used for l2 and l1 is smaller by just that; for linf the limits of each feature are rounded towards
+ * x0.
+ */
+#include "attack/attacker.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "attack/l1.h"
+
+struct surety_attacker {
+    surety_attack_settings s;
+    size_t d, H, stride;
+    const surety_step_kernels *k;
+    float lo, hi;  /* the box, or infinities */
+    float b, step; /* radius, rounded down, and step size */
+    float *memory; /* everything below */
+    float *buffer[3][SURETY_BLOCK], *gradient[SURETY_BLOCK], *lo_row[SURETY_BLOCK], *hi_row[SURETY_BLOCK];
+    float *current[SURETY_BLOCK], *best[SURETY_BLOCK]; /* each one of the buffers of its row */
+    float *random;                                     /* draws of a start, padded d + 1 */
+    float *h, *a, *scratch;
+    float radius[SURETY_BLOCK]; /* of l2 and l1, see above */
+    double best_loss[SURETY_BLOCK];
+    int fooled[SURETY_BLOCK];
+    surety_examples examples; /* of the last run */
+    surety_attacked result;
+};
+
+#define DECLARE(level) extern const surety_step_kernels surety_step_##level;
+SURETY_EACH_LEVEL(DECLARE)
+
+const surety_step_kernels *surety_step_kernels_at(surety_level level) {
+#define ADDRESS(name) &surety_step_##name,
+    static const surety_step_kernels *const table[] = {SURETY_EACH_LEVEL(ADDRESS)};
+    return table[level];
+}
+
+surety_examples surety_examples_of(const surety_set *set, size_t first) {
+    surety_examples e = {.which = set->which};
+    for (; e.rows < SURETY_BLOCK && first + e.rows < set->m; e.rows++) {
+        e.x[e.rows] = set->x + (first + e.rows) * set->stride;
+        e.y[e.rows] = set->y[first + e.rows];
+        e.row[e.rows] = set->row[first + e.rows];
+    }
+    return e;
+}
+
+static int random_start(surety_attack_kind kind) {
+    return kind == SURETY_ATTACK_UNIF || kind == SURETY_ATTACK_PGD || kind == SURETY_ATTACK_PGDU;
+}
+
+static size_t steps_of(const surety_attack_settings *s) {
+    if (s->kind == SURETY_ATTACK_NONE || s->kind == SURETY_ATTACK_UNIF) return 0;
+    return s->kind == SURETY_ATTACK_FGSM ? 1 : s->steps;
+}
+
+/* The largest float that is not above x. */
+static float float_down(double x) {
+    float f = (float)x;
+    return (double)f > x ? nextafterf(f, -HUGE_VALF) : f;
+}
+
+surety_status surety_attacker_new(surety_attacker **out, const surety_attack_settings *settings,
+                                  const surety_voters *voters, surety_error *err) {
+    *out = NULL;
+    surety_attacker *a;
+    SURETY_TRY(surety_alloc(&a, 1, sizeof *a, err));
+    size_t d = voters->d, H = voters->H, stride = surety_padded(d), lanes = H * SURETY_BLOCK;
+    *a = (surety_attacker){.s = *settings, .d = d, .H = H, .stride = stride};
+    a->k = surety_step_kernels_at(surety_cpu());
+    a->lo = settings->ball.has_box ? (float)settings->ball.lo : -HUGE_VALF;
+    a->hi = settings->ball.has_box ? (float)settings->ball.hi : HUGE_VALF;
+    a->b = float_down(settings->ball.radius);
+    a->step = settings->kind == SURETY_ATTACK_FGSM ? a->b : (float)surety_attack_step(settings);
+    size_t floats = 6 * SURETY_BLOCK * stride + surety_padded(d + 1) + 2 * surety_padded(lanes) +
+                    voters->kind->scratch(voters);
+    surety_status status = surety_alloc(&a->memory, floats, sizeof(float), err);
+    if (status != SURETY_OK) {
+        surety_free(a);
+        return status;
+    }
+    float *next = a->memory;
+    float **rows[] = {a->buffer[0], a->buffer[1], a->buffer[2], a->gradient, a->lo_row, a->hi_row};
+    for (size_t i = 0; i < 6; i++)
+        for (size_t r = 0; r < SURETY_BLOCK; r++, next += stride) rows[i][r] = next;
+    a->random = next;
+    a->h = a->random + surety_padded(d + 1);
+    a->a = a->h + surety_padded(lanes);
+    a->scratch = a->a + surety_padded(lanes);
+    *out = a;
+    return SURETY_OK;
+}
+
+void surety_attacker_free(surety_attacker *a) {
+    if (!a) return;
+    surety_free(a->memory);
+    surety_free(a);
+}
+
+void surety_attacker_epoch(surety_attacker *a, uint32_t epoch) {
+    a->s.epoch = epoch;
+}
+float *surety_attacker_outputs(surety_attacker *a) {
+    return a->h;
+}
+float *surety_attacker_scratch(surety_attacker *a) {
+    return a->scratch;
+}
+
+/* ---- starts ---- */
+
+static surety_address address(const surety_attacker *a, size_t r, surety_purpose purpose, uint32_t restart,
+                              uint32_t sample) {
+    return (surety_address){.row = a->examples.row[r],
+                            .epoch = a->s.epoch,
+                            .restart = restart,
+                            .sample = sample,
+                            .purpose = (uint8_t)(purpose + (int)a->examples.which)};
+}
+
+static int uses_limits(const surety_attacker *a) {
+    return a->s.ball.norm == SURETY_LINF ||
+           (a->s.ball.norm == SURETY_L2 && a->s.profile == SURETY_PROFILE_PUBLISHED);
+}
+
+/* The radius left for l2 and l1 after rounding (see the head), and the limits of each feature where they are
+ * used. */
+static void set_ball(surety_attacker *a, size_t r) {
+    const float *x0 = a->examples.x[r];
+    double M = fmax(fabs((double)a->lo), fabs((double)a->hi)), d = (double)a->d;
+    if (!a->s.ball.has_box) {
+        M = 0;
+        for (size_t j = 0; j < a->d; j++) M = fmax(M, fabs((double)x0[j]));
+        M += a->s.ball.radius;
+    }
+    double rounding = 0x1p-24 * M * (a->s.ball.norm == SURETY_L1 ? d : sqrt(d));
+    double radius = a->s.ball.radius * (1 - (d / 16 + 32) * 0x1p-24) - rounding;
+    a->radius[r] = float_down(fmax(radius, 0));
+    if (uses_limits(a)) a->k->limits(x0, a->b, a->lo, a->hi, a->d, a->lo_row[r], a->hi_row[r]);
+}
+
+static void start_point(surety_attacker *a, size_t r, uint32_t restart, float *out) {
+    const float *x0 = a->examples.x[r];
+    surety_address where = address(a, r, SURETY_FOR_START, restart, 0);
+    if (!random_start(a->s.kind)) {
+        memcpy(out, x0, a->d * sizeof *out);
+    } else if (a->s.ball.norm == SURETY_LINF) {
+        surety_vector_noise(a->s.seed, &where, x0, a->b, a->lo, a->hi, out, a->d);
+        a->k->clip_rows(out, a->lo_row[r], a->hi_row[r], a->d);
+    } else if (a->s.ball.norm == SURETY_L1) {
+        surety_vector_uniform(a->s.seed, &where, a->random, a->d + 1);
+        a->k->l1_start(x0, a->random, a->radius[r], a->lo, a->hi, a->d, out);
+    } else if (a->s.profile == SURETY_PROFILE_PUBLISHED) {
+        surety_vector_uniform(a->s.seed, &where, a->random, a->d);
+        a->k->published_start(x0, a->random, a->b, a->d, out);
+    } else {
+        surety_address radius = address(a, r, SURETY_FOR_RADIUS, restart, 0);
+        surety_vector_normal(a->s.seed, &where, a->random, a->d);
+        a->k->l2_start(x0, a->random, surety_random_uniform(a->s.seed, &radius, 0), a->radius[r], a->lo,
+                       a->hi, a->d, out);
+    }
+}
+
+/* ---- steps ---- */
+
+static float *free_buffer(const surety_attacker *a, size_t r) {
+    for (size_t i = 0; i < 2; i++)
+        if (a->buffer[i][r] != a->current[r] && a->buffer[i][r] != a->best[r]) return a->buffer[i][r];
+    return a->buffer[2][r];
+}
+
+/* One step from the current point along the gradient of the loss, projected and clipped. */
+static void move(surety_attacker *a, size_t r) {
+    const float *x = a->current[r], *g = a->gradient[r], *x0 = a->examples.x[r];
+    float *out = a->current[r] = free_buffer(a, r);
+    if (a->s.ball.norm == SURETY_LINF) {
+        a->k->sign_step(x, g, a->step, a->lo_row[r], a->hi_row[r], a->d, out);
+    } else if (a->s.ball.norm == SURETY_L1) {
+        surety_l1_step(x, g, a->step, a->lo, a->hi, a->d, out);
+        surety_l1_project(out, x0, (double)a->radius[r], a->d);
+    } else if (a->s.profile == SURETY_PROFILE_PUBLISHED) {
+        a->k->box_step(x, g, a->step * a->k->inverse_norm(g, a->d), a->lo_row[r], a->hi_row[r], a->d, out);
+    } else {
+        a->k->l2_step(x, g, x0, a->step * a->k->inverse_norm(g, a->d), a->radius[r], a->lo, a->hi, a->d, out);
+    }
+}
+
+/* Asks the voters at the live rows' current points: votes of the chosen set, and of the real outputs. */
+static void ask(surety_attacker *a, const surety_vote *vote, const size_t *live, size_t count, double *chosen,
+                double *real) {
+    const float *x[SURETY_BLOCK];
+    for (size_t i = 0; i < count; i++) x[i] = a->current[live[i]];
+    vote->voters->kind->forward(vote->voters, x, count, a->h, a->scratch);
+    surety_vote_lanes(a->h, vote->weights, a->H, vote->set, chosen);
+    surety_vote_lanes(a->h, vote->weights, a->H, SURETY_REAL, real);
+}
+
+/* gradient[r] = d loss / dx up to the factor 1/2: -y sum_t w_t dh_t/dx. */
+static void ask_gradient(surety_attacker *a, const surety_vote *vote, const size_t *live, size_t count) {
+    float *gx[SURETY_BLOCK];
+    for (size_t i = 0; i < count; i++) gx[i] = a->gradient[live[i]];
+    for (size_t t = 0; t < a->H; t++)
+        for (size_t i = 0; i < count; i++)
+            a->a[t * SURETY_BLOCK + i] = (float)(-a->examples.y[live[i]] * vote->weights[t]);
+    vote->voters->kind->gradient_input(vote->voters, a->a, count, gx, a->scratch);
+}
+
+/* Looks at a row's current point; keeps it if it is the best so far (published: the last one). Is the vote
+ * wrong? */
+static int judge(surety_attacker *a, size_t r, double chosen, double real, int last) {
+    int wrong = a->examples.y[r] * chosen <= 0;
+    double loss = 0.5 * (1 - a->examples.y[r] * real);
+    int counts = a->s.profile == SURETY_PROFILE_THEORY || last || wrong;
+    if (wrong || (counts && loss > a->best_loss[r] && !a->fooled[r])) {
+        a->best[r] = a->current[r];
+        a->best_loss[r] = loss;
+        a->fooled[r] = wrong;
+    }
+    return wrong;
+}
+
+/* One pass from the starts of this restart. The gradient is asked for the rows of the last forward; those
+ * that were fooled there leave the list behind it. */
+static void climb(surety_attacker *a, const surety_vote *vote, size_t *live, size_t count) {
+    size_t steps = steps_of(&a->s);
+    for (size_t step = 0; count; step++) {
+        double chosen[SURETY_BLOCK], real[SURETY_BLOCK];
+        int leaves[SURETY_BLOCK];
+        size_t kept = 0;
+        ask(a, vote, live, count, chosen, real);
+        for (size_t i = 0; i < count; i++) {
+            leaves[i] = judge(a, live[i], chosen[i], real[i], step == steps) && a->s.early_stop;
+            kept += !leaves[i];
+        }
+        if (step == steps || !kept) return;
+        ask_gradient(a, vote, live, count);
+        kept = 0;
+        for (size_t i = 0; i < count; i++)
+            if (!leaves[i]) move(a, live[kept++] = live[i]);
+        count = kept;
+        a->result.moves += count;
+    }
+}
+
+const surety_attacked *surety_attacker_run(surety_attacker *a, const surety_vote *vote,
+                                           const surety_examples *examples) {
+    a->examples = *examples;
+    a->result.moves = 0;
+    for (size_t r = 0; r < examples->rows; r++) {
+        set_ball(a, r);
+        a->best[r] = a->current[r] = a->buffer[0][r];
+        a->best_loss[r] = -1;
+        a->fooled[r] = 0;
+    }
+    size_t restarts = random_start(a->s.kind) ? a->s.restarts : 1;
+    for (uint32_t restart = 0; restart < restarts; restart++) {
+        size_t live[SURETY_BLOCK], count = 0;
+        for (size_t r = 0; r < examples->rows; r++) {
+            if (a->fooled[r] && a->s.early_stop) continue;
+            live[count++] = r;
+            a->current[r] = free_buffer(a, r);
+            start_point(a, r, restart, a->current[r]);
+        }
+        climb(a, vote, live, count);
+    }
+    for (size_t r = 0; r < examples->rows; r++) {
+        a->result.x[r] = a->best[r];
+        a->result.fooled[r] = a->fooled[r];
+        a->result.loss[r] = a->best_loss[r];
+    }
+    return &a->result;
+}
+
+/* ---- samples ---- */
+
+static int has_noise(surety_attack_kind kind) {
+    return kind == SURETY_ATTACK_IFGSMU || kind == SURETY_ATTACK_PGDU;
+}
+
+void surety_attacker_sample(const surety_attacker *a, size_t r, size_t j, float *out) {
+    const float *x0 = a->examples.x[r];
+    if (!has_noise(a->s.kind)) {
+        memcpy(out, a->best[r], a->d * sizeof *out);
+        return;
+    }
+    surety_address where = address(a, r, SURETY_FOR_NOISE, 0, (uint32_t)j);
+    surety_vector_noise(a->s.seed, &where, a->best[r], (float)a->s.noise, a->lo, a->hi, out, a->d);
+    if (a->s.profile == SURETY_PROFILE_PUBLISHED) return;
+    if (a->s.ball.norm == SURETY_L2) a->k->l2_project(out, x0, a->radius[r], a->d);
+    if (a->s.ball.norm == SURETY_LINF) a->k->clip_rows(out, a->lo_row[r], a->hi_row[r], a->d);
+    if (a->s.ball.norm == SURETY_L1) surety_l1_project(out, x0, (double)a->radius[r], a->d);
+}

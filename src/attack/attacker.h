@@ -1,0 +1,56 @@
+/* One thread's attack on one block of examples. */
+#ifndef SURETY_ATTACK_ATTACKER_H
+#define SURETY_ATTACK_ATTACKER_H
+
+#include "attack/step_kernel.h"
+#include "surety/attack.h"
+#include "voters/kind.h"
+
+/* The examples of a block, rows <= SURETY_BLOCK of them; borrowed. Feature rows as num/num.h wants them. */
+typedef struct surety_examples {
+    size_t rows;
+    const float *x[SURETY_BLOCK];
+    int8_t y[SURETY_BLOCK];
+    uint32_t row[SURETY_BLOCK]; /* in the source file */
+    surety_set_name which;
+} surety_examples;
+
+/* Examples [first, first + SURETY_BLOCK) of a set, cut off at its end. */
+surety_examples surety_examples_of(const surety_set *set, size_t first);
+
+/* The data has the voters' d features and lies in the box; else SURETY_E_INPUT with the row. */
+surety_status surety_attack_check_set(const surety_attack_settings *settings, const surety_voters *voters,
+                                      const surety_set *set, surety_error *err);
+
+typedef struct surety_attacker surety_attacker;
+
+/* Memory for attacks on blocks of voters like these; settings are copied and were validated. */
+surety_status surety_attacker_new(surety_attacker **out, const surety_attack_settings *settings,
+                                  const surety_voters *voters, surety_error *err);
+void surety_attacker_free(surety_attacker *a);
+
+/* The epoch that addresses the random numbers from now on. */
+void surety_attacker_epoch(surety_attacker *a, uint32_t epoch);
+
+/* What the attack without its noise found, for each row of the block. Points are the attacker's until its
+ * next run. */
+typedef struct surety_attacked {
+    const float *x[SURETY_BLOCK];
+    int fooled[SURETY_BLOCK];  /* the vote is wrong there (a tie is wrong) */
+    double loss[SURETY_BLOCK]; /* linear loss there, real outputs */
+    size_t moves;              /* gradient steps taken by all rows together, for counting work */
+} surety_attacked;
+
+/* Attacks the examples under the vote. */
+const surety_attacked *surety_attacker_run(surety_attacker *a, const surety_vote *vote,
+                                           const surety_examples *examples);
+
+/* out (padded d floats) = perturbation j of row r of the last run: the attacked point itself, or for the
+ * u-attacks the point with noise j, inside the ball in profile theory. */
+void surety_attacker_sample(const surety_attacker *a, size_t r, size_t j, float *out);
+
+/* Memory for the voters' answers on one block: h (H, lanes) and the scratch of kind.h. */
+float *surety_attacker_outputs(surety_attacker *a);
+float *surety_attacker_scratch(surety_attacker *a);
+
+#endif

@@ -1,0 +1,39 @@
+#include "attack/l1.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Soft thresholding: e_j becomes sign(e_j) max(|e_j| - tau, 0) with sum_j max(|e_j| - tau, 0) = radius.
+ * Michelot's iteration: tau from all coordinates still above the last tau; the set only shrinks, so it ends
+ * after at most d rounds (a handful in practice), at the exact tau up to the rounding of doubles. */
+void surety_l1_project(float *x, const float *x0, double radius, size_t d) {
+    double tau = 0, before = -1;
+    while (tau > before) {
+        double sum = 0;
+        size_t active = 0;
+        for (size_t j = 0; j < d; j++) {
+            double e = fabs((double)x[j] - (double)x0[j]);
+            if (e > tau) sum += e, active++;
+        }
+        before = tau;
+        if (active && (sum - radius) / (double)active > tau) tau = (sum - radius) / (double)active;
+    }
+    if (tau <= 0) return;
+    for (size_t j = 0; j < d; j++) {
+        double e = (double)x[j] - (double)x0[j], left = fabs(e) - tau;
+        x[j] = left > 0 ? (float)((double)x0[j] + copysign(left, e)) : x0[j];
+    }
+}
+
+void surety_l1_step(const float *x, const float *g, float step, float lo, float hi, size_t d, float *out) {
+    size_t best = d;
+    float most = 0;
+    for (size_t j = 0; j < d; j++) {
+        float size = fabsf(g[j]);
+        if (size > most && (g[j] > 0 ? x[j] < hi : x[j] > lo)) most = size, best = j;
+    }
+    memcpy(out, x, d * sizeof *out);
+    if (best == d) return;
+    float moved = x[best] + copysignf(step, g[best]);
+    out[best] = moved < lo ? lo : moved > hi ? hi : moved;
+}

@@ -1,0 +1,46 @@
+/* Moves of one row: starts, steps, projections; per CPU level. All rows have d features (pads are not
+ * touched); lo and hi are numbers, lo_row and hi_row the intersection of box and linf ball around the row's
+ * original x0. */
+#ifndef SURETY_ATTACK_STEP_KERNEL_H
+#define SURETY_ATTACK_STEP_KERNEL_H
+
+#include <stddef.h>
+
+#include "base/cpu.h"
+
+typedef struct surety_step_kernels {
+    /* lo_row = max(lo, x0 - b), hi_row = min(hi, x0 + b), rounded towards x0: a point between them is in the
+     * ball. */
+    void (*limits)(const float *x0, float b, float lo, float hi, size_t d, float *lo_row, float *hi_row);
+
+    /* out = clip(x + step sign(g), lo_row, hi_row). */
+    void (*sign_step)(const float *x, const float *g, float step, const float *lo_row, const float *hi_row,
+                      size_t d, float *out);
+    /* out = clip(x + scale g, lo_row, hi_row): the printed tables' step for l2. */
+    void (*box_step)(const float *x, const float *g, float scale, const float *lo_row, const float *hi_row,
+                     size_t d, float *out);
+    /* out = x + scale g, brought back to distance <= radius from x0, then clipped to [lo, hi]. */
+    void (*l2_step)(const float *x, const float *g, const float *x0, float scale, float radius, float lo,
+                    float hi, size_t d, float *out);
+
+    /* x = x0 + (x - x0) min(1, radius / ||x - x0||_2). */
+    void (*l2_project)(float *x, const float *x0, float radius, size_t d);
+    /* x = clip(x, lo_row, hi_row). */
+    void (*clip_rows)(float *x, const float *lo_row, const float *hi_row, size_t d);
+
+    /* 1 / ||g||_2, 0 if g is 0; safe where squares underflow. */
+    float (*inverse_norm)(const float *g, size_t d);
+
+    /* x0 + a uniform point of the l2 ball: normal holds standard normals, u is uniform in (0,1). */
+    void (*l2_start)(const float *x0, const float *normal, float u, float radius, float lo, float hi,
+                     size_t d, float *out);
+    /* x0 + a uniform point of the l1 ball: uniform holds d + 1 uniforms; the last one sets the distance. */
+    void (*l1_start)(const float *x0, const float *uniform, float radius, float lo, float hi, size_t d,
+                     float *out);
+    /* The printed tables' start: x0 + (uniform - x0), scaled down to length b. */
+    void (*published_start)(const float *x0, const float *uniform, float b, size_t d, float *out);
+} surety_step_kernels;
+
+const surety_step_kernels *surety_step_kernels_at(surety_level level);
+
+#endif
