@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "attack/l1.h"
+#include "num/level.h"
 
 struct surety_attacker {
     surety_attack_settings s;

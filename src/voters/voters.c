@@ -3,6 +3,7 @@
 
 #include "base/names.h"
 #include "base/parallel.h"
+#include "num/level.h"
 #include "voters/forest_kernel.h"
 #include "voters/kind.h"
 
@@ -78,7 +79,7 @@ static surety_status ask_block(void *arg, size_t block, int thread, surety_error
     (void)err;
     size_t first = block * SURETY_BLOCK, rows = a->m - first < SURETY_BLOCK ? a->m - first : SURETY_BLOCK;
     float *copy = a->memory + (size_t)thread * a->thread_floats, *h = copy + SURETY_BLOCK * a->row_floats;
-    const float *x[SURETY_BLOCK];
+    const float *x[SURETY_BLOCK] = {NULL};
     for (size_t r = 0; r < rows; r++) { /* the caller's rows need not be aligned or padded */
         for (size_t j = 0; j < a->v->d; j++) copy[r * a->row_floats + j] = a->x[(first + r) * a->stride + j];
         x[r] = copy + r * a->row_floats;
