@@ -1,0 +1,233 @@
+/* surety/bound.h - numbers in, guarantees out: kl and its inverse, the exact binomial limit, every bound of
+ * docs/theory.md 4.3, 4.5 and 8.2, and the ledger of delta.
+ *
+ * Nothing here knows a model, a file or an array of votes: the functions take a few numbers measured on S and
+ * return limits that hold with probability at least 1 - delta over the draw of S. Every limit is on the safe
+ * side to the last bit: what goes in is rounded outward, so is every step, and what comes out is never below
+ * the exact value of the formula on the given numbers. (Rounding to nearest is assumed, the default mode.)
+ *
+ * Letters: m examples in S, n perturbations of each, H voters, P prior, Q posterior, T_p candidate priors.
+ *
+ * In short:
+ *     surety_bound_input in = surety_bound_input_defaults();
+ *     in.m = 5000, in.H = 25, in.delta = 0.05, in.priors_compared = 20;
+ *     surety_kl_divergence(Q, P, 25, &in.kl, &err);
+ *     surety_posterior_mean(Q, mean_loss, 25, &in.averaged.gibbs, &err);
+ *     surety_bound_compute(SURETY_BOUND_SEEGER, &in, &value, &err);    -> value.vote
+ */
+#ifndef SURETY_BOUND_H
+#define SURETY_BOUND_H
+
+#include "surety/base.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- kl, its inverse, the binomial limit (docs/theory.md 4.4, 4.5) ---- */
+
+/* kl(a||b) = a ln(a/b) + (1-a) ln((1-a)/(1-b)) for a, b in [0,1], with 0 ln 0 = 0; infinite where b is 0 or 1
+ * and a is not. To nearest: relative error below 1e-14. NaN outside [0,1]. */
+SURETY_API double surety_kl(double a, double b);
+
+/* kl_inv(q, c) = max { p in [q,1] : kl(q||p) <= c } for q in [0,1], c >= 0, from above: never below the exact
+ * value and at most 1e-14 (relative) above it. NaN outside the domain. dq and dc, where not NULL, receive
+ * dp/dq and dp/dc to about 1e-9 (relative): these only steer a search. Where the derivative does not exist:
+ *   q = 0: dq is 0 (the true one is infinite; a batch without a loss has no gradient to give);
+ *   p = 1: both 0;   c = 0 < q < 1: dq is 1, dc infinite. */
+SURETY_API double surety_kl_inv(double q, double c, double *dq, double *dc);
+
+/* The one-sided exact binomial limit (Clopper and Pearson): the smallest p with P[Bin(m,p) <= k] <= delta,
+ * from above: never below it, at most 1e-12 (relative) above it for m up to 10 million, any k <= m, any delta
+ * in (0,1). k = m gives 1. NaN outside the domain (1 <= m <= SURETY_M_LIMIT). */
+SURETY_API double surety_binomial_limit(uint64_t k, uint64_t m, double delta);
+
+/* The largest m that is accepted anywhere here. */
+#define SURETY_M_LIMIT (UINT64_C(1) << 32)
+
+/* a / b rounded up, b >= 1: the way from an integer sum to a risk. Losses summed in units of 2^-32 give
+ * surety_ratio_up(sum, m) * 0x1p-32. */
+SURETY_API double surety_ratio_up(uint64_t a, uint64_t b);
+
+/* ---- weights over voters ---- */
+
+/* Weights (H) are probabilities: finite, not negative, summing to 1 within 1e-6; else SURETY_E_INPUT with the
+ * index. What they mean is the vector divided by its sum, which is how the small error of the sum is covered.
+ * name ("prior", "posterior") is for the message. */
+SURETY_API surety_status surety_distribution_validate(const double *weights, size_t H, const char *name,
+                                                      surety_error *err);
+
+/* KL(Q||P) = sum_h Q_h ln(Q_h / P_h), rounded up, exactly 0 when Q and P have the same bits. A P that is zero
+ * where Q is not: SURETY_E_INPUT. */
+SURETY_API surety_status surety_kl_divergence(const double *q, const double *p, size_t H, double *kl,
+                                              surety_error *err);
+
+/* The mean of values (H, each in [0,1], upper limits themselves) under Q, rounded up and at most 1: Rbar from
+ * the mean losses of the voters, Gmax from their mean largest losses. */
+SURETY_API surety_status surety_posterior_mean(const double *q, const double *values, size_t H, double *mean,
+                                               surety_error *err);
+
+/* ---- the bounds ---- */
+
+/* How the numbers were made (docs/theory.md 7). Certificates exist for theory only. */
+typedef enum surety_profile {
+    SURETY_PROFILE_THEORY = 0,
+    SURETY_PROFILE_PUBLISHED /* as the paper's tables: root (..)/m in average_max*, ties half an error, hence
+                                no binomial limits */
+} surety_profile;
+
+typedef enum surety_bound_id {
+    SURETY_BOUND_CHROMATIC_SEEGER = 0,
+    SURETY_BOUND_CHROMATIC_MCALLESTER,
+    SURETY_BOUND_AVERAGE_MAX,
+    SURETY_BOUND_AVERAGE_MAX_TV,
+    SURETY_BOUND_SEEGER,
+    SURETY_BOUND_AVERAGE_MAX_SEEGER,
+    SURETY_BOUND_VOTERS_UNION,
+    SURETY_BOUND_AVERAGE_MAX_VOTERS_UNION,
+    SURETY_BOUND_TANDEM,
+    SURETY_BOUND_VOTE_FROZEN_AVERAGED,
+    SURETY_BOUND_VOTE_FROZEN_MAX,
+    SURETY_BOUND_VOTE_ANCHORED_AVERAGED,
+    SURETY_BOUND_VOTE_ANCHORED_MAX,
+    SURETY_BOUND_VOTE_HOLDOUT,
+    SURETY_BOUND_WORST_CASE,
+    SURETY_BOUND_WORST_CASE_UNION,
+    SURETY_BOUND_WORST_CASE_FROZEN,
+    SURETY_BOUND_WORST_CASE_ANCHORED,
+    SURETY_BOUND_WORST_CASE_HOLDOUT,
+    SURETY_BOUNDS /* how many */
+} surety_bound_id;
+
+/* The risk of the vote that a bound limits (docs/theory.md 4.1, 8.2). */
+typedef enum surety_risk_kind {
+    SURETY_RISK_AVERAGED,     /* wrong on a perturbation drawn at random */
+    SURETY_RISK_AVERAGED_MAX, /* wrong on at least one of n perturbations */
+    SURETY_RISK_WORST_CASE    /* wrong somewhere in the ball */
+} surety_risk_kind;
+
+/* What is known of a bound without numbers. Strings are static. */
+typedef struct surety_bound_info {
+    surety_bound_id id;
+    const char *name;      /* "average_max_seeger" */
+    const char *promise;   /* one sentence for the reader of a table; "this share" is the vote value */
+    const char *needs;     /* the inputs it takes beyond m, delta, T_p, looks, in words */
+    surety_risk_kind risk; /* the risk it speaks of */
+    int held_out;          /* 1: measured on the held-out half of S */
+    surety_bound_id event; /* the random event it rests on, named by its tightest bound. Bounds with the same
+                              event hold together for one delta, and their minimum is free */
+    int has_surrogate;     /* 0: it speaks of the vote only */
+} surety_bound_info;
+
+/* The table of all bounds, SURETY_BOUNDS rows in the order of the enum, and one row of it by name (hyphens
+ * and underscores alike; an unknown name is SURETY_E_USAGE with the nearest one). */
+SURETY_API const surety_bound_info *surety_bound_list(void);
+SURETY_API surety_status surety_bound_find(const char *name, const surety_bound_info **info,
+                                           surety_error *err);
+
+/* A count that is not known. (Numbers that are not known are NaN, arrays NULL.) */
+#define SURETY_ABSENT UINT64_MAX
+
+/* What S says about one kind of loss L_i(h) in [0,1] of voter h on example i (docs/theory.md 4.5, 8.2):
+ *   averaged       mean over j of l_ij(h)      where l_ij(h) = (1 - y_i v_ijh) / 2
+ *   averaged_max   max over j of l_ij(h)
+ *   worst_case     upper limit of the loss over the whole ball
+ * and about the vote of the prior P under the same kind: "wrong" is wrong on j, wrong on some j, not proved
+ * right. All numbers are upper limits: rounded up where they are not exact (one rounding to nearest is
+ * covered, surety_bound_compute raises each by one ulp). A count, where it is given, replaces the mean beside
+ * it and gives the binomial limit; give counts only where the losses are 0 or 1 on every example (signed
+ * votes with a vote of 0 counted as loss 1, for averaged_max and worst_case; for averaged only if n = 1). */
+typedef struct surety_evidence {
+    double gibbs;             /* E_{h~Q} mean_i L_i(h): Rbar, Gmax, or its worst-case twin */
+    const double *loss;       /* (H) mean_i L_i(h) */
+    const uint64_t *loss_sum; /* (H) sum_i L_i(h), if the losses are 0/1 */
+    double prior_risk;        /* mean_i of the prior vote being wrong (averaged: mean over j too) */
+    uint64_t prior_wrong;     /* examples on which it is wrong, if that is 0/1 */
+    const double *kept;       /* (H) mean_i of the loss where the prior vote is right (elsewhere 0): averaged:
+                                 mean_j l_ij(h) 1{right on j}; else L_i(h) 1{right on all j / proved right} */
+    const uint64_t *kept_sum; /* (H) the same as a count, if it is 0/1 */
+    uint64_t held_out_m;      /* examples of the held-out half, which chose nothing */
+    uint64_t held_out_wrong;  /* examples of it on which the vote of Q is wrong (0/1 by nature: an example
+                                 counts if it is wrong on some j, or not proved right) */
+} surety_evidence;
+
+/* Everything a bound can need. Start from surety_bound_input_defaults() and fill what is known: a bound whose
+ * inputs are missing comes out as not available. Arrays are borrowed for the call. */
+typedef struct surety_bound_input {
+    uint64_t m;   /* examples in S, 1 .. SURETY_M_LIMIT */
+    size_t H;     /* voters, at least 1 */
+    double delta; /* in (0,1): the chance that the promise fails, for this event (see the ledger) */
+    uint64_t priors_compared; /* T_p, at least 1: candidate priors among which S could choose */
+    uint64_t looks; /* at least 1: runs that looked at the same S, this one included; multiplies T_p,
+                       and the held-out bounds pay it too */
+    surety_profile profile;
+    double kl;               /* KL(Q||P), an upper limit */
+    int frozen;              /* 1: Q is exactly one of the candidate priors (then kl is 0 or NaN) */
+    const double *posterior; /* (H) Q */
+    surety_evidence averaged, averaged_max, worst_case;
+    double abar;   /* mean_i of the largest surrogate loss of the vote over j */
+    double tv;     /* mean_i E_{h~Q} TV(rho_i^h, pi_i) */
+    double tandem; /* E_{h,h'~Q} mean_ij l_ij(h) l_ij(h') */
+} surety_bound_input;
+
+/* All numbers NaN, counts SURETY_ABSENT, arrays NULL; delta 0.05, T_p and looks 1, profile theory, m and H 0.
+ */
+SURETY_API surety_bound_input surety_bound_input_defaults(void);
+
+/* One bound, computed. */
+typedef struct surety_bound_value {
+    surety_bound_id id;
+    int available;       /* 0: an input is missing, all numbers are NaN */
+    const char *missing; /* the first missing input in words (static), or NULL */
+    double surrogate; /* the limit on Rbar_D, Abar_D or E_Q L_D; NaN where a bound speaks of the vote only */
+    double vote;      /* the limit on the risk of the vote, not clipped: a value >= 1 says nothing */
+    double vote_clipped; /* min(vote, 1) */
+    double d_risk, d_kl; /* derivatives of vote in the empirical risk that enters (gibbs, abar, tandem) and in
+                            kl, where the bound is a function of these two, else NaN. For learning Q */
+} surety_bound_value;
+
+/* Computes one bound. Numbers out of range (delta outside (0,1), m = 0, a risk outside [0,1], a count above
+ * m, a posterior that is none) are SURETY_E_INPUT; a missing input is no error: value->available is 0. On
+ * failure value holds NaN. */
+SURETY_API surety_status surety_bound_compute(surety_bound_id id, const surety_bound_input *input,
+                                              surety_bound_value *value, surety_error *err);
+
+/* ---- the ledger of delta (docs/theory.md 4.6) ---- */
+
+/* Delta is spent on random events. Before S is looked at, every event that will be quoted is announced; the
+ * first spending closes the list and splits delta evenly among the announced events, shares rounded down so
+ * that their sum, rounded up, is at most delta. Spending the same event again is free; spending one that was
+ * not announced, or with more candidates or looks than announced, is SURETY_E_CHECK. */
+typedef struct surety_ledger surety_ledger;
+
+/* One event: what its bound must be computed with (delta = share, priors_compared, looks). */
+typedef struct surety_ledger_entry {
+    char event[128]; /* what makes it an event of its own: bound's event, attack, radius, voter set */
+    double share;    /* its part of delta; NaN before the list is closed */
+    uint64_t priors_compared; /* T_p budgeted */
+    uint64_t looks;           /* looks budgeted */
+    int spent;                /* 1: it was spent */
+} surety_ledger_entry;
+
+SURETY_API surety_status surety_ledger_new(surety_ledger **out, double delta, surety_error *err);
+SURETY_API void surety_ledger_free(surety_ledger *ledger);
+
+/* Announces an event. The same event twice, or after the list is closed: SURETY_E_CHECK. */
+SURETY_API surety_status surety_ledger_announce(surety_ledger *ledger, const char *event,
+                                                uint64_t priors_compared, uint64_t looks, surety_error *err);
+
+/* Spends an announced event of which priors_compared candidates and looks were really used, and copies its
+ * entry (entry may be NULL). */
+SURETY_API surety_status surety_ledger_spend(surety_ledger *ledger, const char *event,
+                                             uint64_t priors_compared, uint64_t looks,
+                                             surety_ledger_entry *entry, surety_error *err);
+
+/* The entries in the order of announcement, borrowed until the next call on the ledger; and the whole delta.
+ */
+SURETY_API const surety_ledger_entry *surety_ledger_entries(const surety_ledger *ledger, size_t *count);
+SURETY_API double surety_ledger_delta(const surety_ledger *ledger);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
