@@ -1,0 +1,213 @@
+/* surety/data.h - labelled examples and how they are split.
+ *
+ * A data set becomes three sets of rows that share none (docs/theory.md 1):
+ *   S' (prior)  trains the voters and the prior
+ *   S  (learn)  trains the posterior and gives the bound
+ *   T  (test)   is for estimates only
+ *
+ *     surety_data_settings settings = surety_data_defaults();
+ *     settings.task = "mnist-1v7";
+ *     surety_data *data = NULL;
+ *     surety_error err = SURETY_ERROR_NONE;
+ *     if (surety_data_open(&data, &settings, &err)) ...
+ *     const surety_set *learn = surety_data_set(data, SURETY_SET_LEARN);
+ *     ...
+ *     surety_data_free(data);
+ */
+#ifndef SURETY_DATA_H
+#define SURETY_DATA_H
+
+#include "surety/base.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum surety_set_name {
+    SURETY_SET_PRIOR,
+    SURETY_SET_LEARN,
+    SURETY_SET_TEST,
+    SURETY_SETS
+} surety_set_name;
+
+/* "prior", "learn", "test" */
+SURETY_API const char *surety_set_text(surety_set_name which);
+
+/* A view of labelled examples; who owns the arrays says so where the view is made. */
+typedef struct surety_set {
+    size_t m;            /* examples */
+    size_t d;            /* features */
+    size_t stride;       /* floats from one row of x to the next: d padded to a multiple of 16 */
+    const float *x;      /* (m, stride), rows aligned to 64 bytes, zeros behind column d */
+    const int8_t *y;     /* (m): -1 or +1 */
+    const uint32_t *row; /* (m): the example's row in its source file, from 0, all classes counted */
+    surety_set_name which;
+} surety_set;
+
+/* Examples first .. first+count-1 of a set, as a view of the same arrays (cut off at its end). */
+SURETY_API surety_set surety_set_slice(const surety_set *set, size_t first, size_t count);
+
+/* ---- the six tasks of the paper (docs/theory.md 6) ---- */
+
+typedef struct surety_task {
+    const char *name;           /* "mnist-1v7" */
+    const char *dataset;        /* "mnist" or "fashion-mnist" */
+    int64_t classes[2];         /* labels that become -1 and +1 */
+    const char *class_names[2]; /* what they show */
+    size_t train, test;         /* examples of the two classes in the two files */
+} surety_task;
+
+/* The table, *count rows. */
+SURETY_API const surety_task *surety_tasks(size_t *count);
+
+/* The task of that name ('_' and '-' are the same), or NULL with an error that names the nearest. */
+SURETY_API const surety_task *surety_task_find(const char *name, surety_error *err);
+
+/* ---- opening ---- */
+
+/* Whether a CSV file's first line holds names. AUTO: yes if no field of it is a number, no if all are; a
+ * mixed line is an error, because dropping a damaged first row would be a silent repair. */
+typedef enum surety_header { SURETY_HEADER_AUTO, SURETY_HEADER_YES, SURETY_HEADER_NO } surety_header;
+
+/* What to open. Either task, or train with test or test_size. Strings are the caller's; nothing is kept.
+ *
+ * A task's sets are fixed: S is the first learn_size training examples of its two classes in file order, S'
+ * the rest, T the test file.
+ *
+ * Own files: the rows of the two classes are shuffled by seed; the first learn_size become S, the next
+ * test_size T (where there is no test file), the rest S'. Formats, plain or gzip:
+ *   IDX  unsigned bytes. The labels file is labels, or the usual name beside it: "train-images-idx3-ubyte"
+ *        finds "train-labels-idx1-ubyte".
+ *   NPY  (m, d) or (m, ...), C order. The labels (m) are in labels, or in a file beside it whose name has
+ *        "labels" for "images" or "features", or "y" for "X" ("X_train.npy" finds "y_train.npy"), or has
+ *        "_labels" before ".npy".
+ *   CSV  comma separated numbers; labels are a column of it.
+ * The format is told by the name (.npy, .csv, "idx"), else by the first bytes. Labels are whole numbers.
+ * Bytes are divided by 255, everything else is taken as it is. */
+typedef struct surety_data_settings {
+    const char *task;         /* NULL: own files */
+    const char *data_dir;     /* where to look for a task's dataset, and nowhere else; NULL: $SURETY_DATA, the
+                                 user's cache folder ($XDG_CACHE_HOME or ~/.cache)/surety, /usr/share/datasets */
+    const char *train, *test; /* own files */
+    const char *train_labels, *test_labels; /* NULL: beside them */
+    const char
+        *label_column;     /* CSV: a name of the header, or a number from 1 (-1: the last); NULL: the last */
+    surety_header header;  /* CSV; default AUTO */
+    int classes_given;     /* 0: a task's own classes, else the two labels that occur, smaller first */
+    int64_t classes[2];    /* labels that become -1 and +1, all others are left out */
+    size_t learn_size;     /* examples in S, at least 1; default 5000 */
+    size_t test_size;      /* own files without test: examples of train in T; default 0 */
+    int boxed;             /* default 1: features must lie in [box_lo, box_hi] */
+    double box_lo, box_hi; /* default 0, 1 */
+    uint64_t seed;         /* of the shuffle, below 2^63; default 0. Tasks do not use it */
+} surety_data_settings;
+
+SURETY_API surety_data_settings surety_data_defaults(void);
+
+/* SURETY_E_USAGE with the admissible range if a setting, or a combination, makes no sense. */
+SURETY_API surety_status surety_data_check(const surety_data_settings *settings, surety_error *err);
+
+typedef struct surety_data surety_data;
+
+/* Reads, checks, picks the classes and splits. Everything is checked before anything is given out: the files
+ * of a task against their SHA-256, features for NaN, infinities and the box. */
+SURETY_API surety_status surety_data_open(surety_data **out, const surety_data_settings *settings,
+                                          surety_error *err);
+SURETY_API void surety_data_free(surety_data *data); /* NULL is fine */
+
+/* One of the three sets, owned by data. */
+SURETY_API const surety_set *surety_data_set(const surety_data *data, surety_set_name which);
+
+/* ---- what was opened ---- */
+
+typedef struct surety_data_file {
+    const char *role; /* "train", "train_labels", "test", "test_labels" */
+    const char *path;
+    uint64_t bytes;  /* uncompressed */
+    char sha256[65]; /* of the uncompressed bytes */
+} surety_data_file;
+
+typedef struct surety_data_info {
+    const char *task; /* NULL: own files */
+    size_t files;
+    surety_data_file file[4];
+    int64_t classes[2];         /* labels that became -1 and +1 */
+    const char *class_names[2]; /* of a task, else NULL */
+    double scale;               /* features were divided by it: 255 (bytes) or 1 */
+    int boxed;
+    double box_lo, box_hi;
+    size_t d, height, width; /* height = width = 0: not images */
+    size_t train, test;      /* examples of the two classes in the training and in the test file */
+    size_t m[SURETY_SETS];
+    size_t positive[SURETY_SETS]; /* examples labelled +1 */
+    int shuffled;                 /* 0: file order */
+    uint64_t seed;                /* of the shuffle, if shuffled */
+    size_t learn_size, test_size; /* as asked for */
+    char split[256];              /* the same in words */
+    /* Warnings. Rows of one set whose features equal those of a row of another: counted, never removed (that
+     * would bias S). */
+    size_t learn_in_prior, test_in_prior, test_in_learn;
+} surety_data_info;
+
+/* Owned by data. */
+SURETY_API const surety_data_info *surety_data_describe(const surety_data *data);
+
+/* The same as JSON text, or NULL when there is no memory; release with free(). */
+SURETY_API char *surety_data_info_json(const surety_data_info *info);
+
+/* ---- where the tasks' data are ---- */
+
+typedef struct surety_task_place {
+    const surety_task *task;
+    int found;           /* all four files are there and have the right SHA-256 */
+    const char *folder;  /* where, or NULL */
+    const char *problem; /* why not, and what to do; NULL if found */
+} surety_task_place;
+
+typedef struct surety_data_list {
+    size_t count;
+    surety_task_place *places; /* one per task, in the order of the table */
+    void *owned;
+} surety_data_list;
+
+/* Looks for all tasks; data_dir as in the settings. A dataset that is not there is not an error. */
+SURETY_API surety_status surety_data_list_make(surety_data_list *out, const char *data_dir,
+                                               surety_error *err);
+SURETY_API void surety_data_list_free(surety_data_list *list); /* all zero is fine */
+
+/* {"tasks":[{name,dataset,classes,class_names,train,test,found,folder,problem},..]}; release with free(). */
+SURETY_API char *surety_data_list_json(const surety_data_list *list);
+
+/* ---- fetching ---- */
+
+typedef struct surety_fetch_settings {
+    const char *dataset;  /* "mnist" or "fashion-mnist" */
+    const char *mirror;   /* base address; NULL: the known public mirrors in turn */
+    const char *data_dir; /* folder to look in and to write to (under its dataset's name); NULL: look where
+                             surety_data_settings says, write to the user's cache folder */
+    int connect_seconds;  /* to reach a server; default 5 */
+    int stall_seconds;    /* a transfer below 1 kB/s for so long is given up; default 30 */
+} surety_fetch_settings;
+
+typedef struct surety_fetch_info {
+    const char *dataset;
+    char folder[4096]; /* where the dataset is now */
+    size_t downloaded; /* files that had to be downloaded; 0: all was there already */
+    uint64_t bytes;    /* received */
+} surety_fetch_info;
+
+SURETY_API surety_fetch_settings surety_fetch_defaults(void);
+
+/* Makes sure that a dataset is there: nothing to do if it is found with the right checksums, else its four
+ * files are downloaded. A file is written only after its SHA-256 has been checked. Network trouble is
+ * SURETY_E_SYSTEM; wrong content SURETY_E_INPUT. */
+SURETY_API surety_status surety_data_fetch(surety_fetch_info *out, const surety_fetch_settings *settings,
+                                           const surety_run *run, surety_error *err);
+
+/* Release with free(). */
+SURETY_API char *surety_fetch_info_json(const surety_fetch_info *info);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,36 @@
+/* JSON: reading with limits and places, writing in two forms. The only header that includes jansson's; the
+ * other rooms of the library use json_t through it. */
+#ifndef SURETY_IO_JSON_H
+#define SURETY_IO_JSON_H
+
+#include <jansson.h>
+
+#include "base/error.h"
+
+enum {
+    SURETY_JSON_DEPTH = 64,             /* deepest nesting that is read */
+    SURETY_JSON_SIZE = 64 * 1024 * 1024 /* largest text that is read, bytes */
+};
+
+/* Reads one JSON document (object or array): duplicate keys, trailing text, zero bytes and bad UTF-8 are
+ * refused. The caller owns *out (json_decref). name is what the error calls the file. Errors give line and
+ * column. */
+surety_status surety_json_parse(json_t **out, const char *text, size_t size, const char *name,
+                                surety_error *err);
+surety_status surety_json_load(json_t **out, const char *path, surety_error *err);
+
+/* Writing. Both take over root (also NULL, which stands for "no memory while building it") and return text
+ * that free() releases, or NULL when there is no memory. Numbers have 17 significant digits, so that they
+ * read back as the same double.
+ * canonical: keys sorted, no spaces: the same value always gives the same bytes, for digests.
+ * text: indented, keys in the order they were set, for people and files. */
+char *surety_json_canonical(json_t *root);
+char *surety_json_text(json_t *root);
+
+/* Values: a real that is not finite becomes null; a text that is not UTF-8 (a path may be anything) has '?'
+ * for every byte beyond ASCII; a NULL text becomes null. */
+json_t *surety_json_real(double value);
+json_t *surety_json_string(const char *text);
+json_t *surety_json_count(uint64_t value);
+
+#endif

@@ -1,0 +1,35 @@
+/* Whole files as memory, plain or gzip. */
+#ifndef SURETY_IO_READ_H
+#define SURETY_IO_READ_H
+
+#include "base/memory.h"
+
+/* The content of a file after decompression. Small files are read, large plain ones are mapped (nobody may
+ * shorten them meanwhile). */
+typedef struct surety_file {
+    const uint8_t *data;
+    size_t size;
+    size_t mapped; /* bytes to unmap; 0: data is ours to free */
+} surety_file;
+
+/* Reads path. Gzip is recognised by its first bytes; a name that ends in .gz must be gzip. The stream must be
+ * whole: a truncated or damaged member, a wrong checksum, or anything behind the last member is an error that
+ * names the byte of the compressed file. Absent, unreadable, a folder, not a regular file: SURETY_E_INPUT. */
+surety_status surety_file_open(surety_file *out, const char *path, surety_error *err);
+void surety_file_close(surety_file *file); /* all zero is fine */
+
+/* Decompresses a gzip stream of one or more members into *out (free with surety_free), *out_size bytes,
+ * refusing to make more than limit of them. */
+surety_status surety_gunzip(const uint8_t *data, size_t size, size_t limit, uint8_t **out, size_t *out_size,
+                            surety_error *err);
+
+/* Whether data begins like a gzip stream. */
+int surety_is_gzip(const uint8_t *data, size_t size);
+
+/* 1 if path names something that exists. */
+int surety_file_exists(const char *path);
+
+/* a b c joined into *out (free with surety_free); for paths. */
+surety_status surety_join(char **out, const char *a, const char *b, const char *c, surety_error *err);
+
+#endif
