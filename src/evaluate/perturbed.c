@@ -61,7 +61,8 @@ static surety_status new_worker(const measuring *w, worker *mine, surety_error *
     return surety_alloc(&mine->votes, SURETY_BLOCK * w->n, v->H * sizeof(float), err);
 }
 
-static surety_status measure_all(measuring *w, surety_risks *risks, const surety_run *run, surety_error *err) {
+static surety_status measure_all(measuring *w, surety_risks *risks, const surety_run *run,
+                                 surety_error *err) {
     w->count = (size_t)surety_threads(run);
     SURETY_TRY(surety_alloc(&w->workers, w->count, sizeof *w->workers, err));
     for (size_t t = 0; t < w->count; t++) SURETY_TRY(new_worker(w, &w->workers[t], err));

@@ -1,5 +1,5 @@
-/* Attack a set under one vote and measure another on what came out: what training, tables, curves and certificates
- * all need. */
+/* Attack a set under one vote and measure another on what came out: what training, tables, curves and
+ * certificates all need. */
 #ifndef SURETY_EVALUATE_PERTURBED_H
 #define SURETY_EVALUATE_PERTURBED_H
 
@@ -14,9 +14,9 @@ typedef struct surety_measurement {
     const char *phase;                    /* for progress, or NULL */
 } surety_measurement;
 
-/* Risks of Q's vote on the perturbed set. Nothing is stored: perturbations are drawn, asked, counted, dropped. Free
- * with surety_risks_free. */
-surety_status surety_measure(const surety_measurement *measurement, const surety_set *set, surety_risks *risks,
-                             const surety_run *run, surety_error *err);
+/* Risks of Q's vote on the perturbed set. Nothing is stored: perturbations are drawn, asked, counted,
+ * dropped. Free with surety_risks_free. */
+surety_status surety_measure(const surety_measurement *measurement, const surety_set *set,
+                             surety_risks *risks, const surety_run *run, surety_error *err);
 
 #endif
