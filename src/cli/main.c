@@ -6,7 +6,9 @@
 
 #include "cli/cli.h"
 
-const cli_command *const cli_commands[] = {NULL};
+extern const cli_command cli_data;
+
+const cli_command *const cli_commands[] = {&cli_data, NULL};
 
 static volatile sig_atomic_t stop_asked;
 
