@@ -137,7 +137,7 @@ typedef struct surety_data_info {
     int boxed;
     double box_lo, box_hi;
     size_t d, height, width; /* height = width = 0: not images */
-    size_t train, test;      /* examples of the two classes in the training and in the test file */
+    size_t train, test;      /* examples in S' and S together, and in T */
     size_t m[SURETY_SETS];
     size_t positive[SURETY_SETS]; /* examples labelled +1 */
     int shuffled;                 /* 0: file order */
