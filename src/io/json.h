@@ -28,7 +28,7 @@ char *surety_json_canonical(json_t *root);
 char *surety_json_text(json_t *root);
 
 /* Values: a real that is not finite becomes null; a text that is not UTF-8 (a path may be anything) has '?'
- * for every byte beyond ASCII; a NULL text becomes null. */
+ * for every byte beyond ASCII; a NULL text becomes null; a count is below 2^63. */
 json_t *surety_json_real(double value);
 json_t *surety_json_string(const char *text);
 json_t *surety_json_count(uint64_t value);

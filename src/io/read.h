@@ -2,7 +2,7 @@
 #ifndef SURETY_IO_READ_H
 #define SURETY_IO_READ_H
 
-#include "base/memory.h"
+#include "io/path.h"
 
 /* The content of a file after decompression. Small files are read, large plain ones are mapped (nobody may
  * shorten them meanwhile). */
@@ -25,11 +25,5 @@ surety_status surety_gunzip(const uint8_t *data, size_t size, size_t limit, uint
 
 /* Whether data begins like a gzip stream. */
 int surety_is_gzip(const uint8_t *data, size_t size);
-
-/* 1 if path names something that exists. */
-int surety_file_exists(const char *path);
-
-/* a b c joined into *out (free with surety_free); for paths. */
-surety_status surety_join(char **out, const char *a, const char *b, const char *c, surety_error *err);
 
 #endif

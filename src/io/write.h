@@ -9,7 +9,7 @@
 #ifndef SURETY_IO_WRITE_H
 #define SURETY_IO_WRITE_H
 
-#include "base/memory.h"
+#include "io/path.h"
 
 typedef struct surety_writer surety_writer;
 
@@ -20,7 +20,8 @@ surety_status surety_writer_open(surety_writer **out, const char *path, uint64_t
 /* Appends count bytes. After a failure the writer can only be aborted. */
 surety_status surety_writer_append(surety_writer *writer, const void *bytes, size_t count, surety_error *err);
 
-/* Puts the file in place. Frees the writer in every case; on failure the old file is still there. */
+/* Puts the file in place. Frees the writer in every case; on failure the old file is still there
+ * (unless only the last step failed, flushing the folder: then the new one is, and complete). */
 surety_status surety_writer_commit(surety_writer *writer, surety_error *err);
 
 /* Gives up: removes the temporary and frees the writer. NULL is fine. */
@@ -28,8 +29,5 @@ void surety_writer_abort(surety_writer *writer);
 
 /* All of the above for a file that is in memory. */
 surety_status surety_write_file(const char *path, const void *bytes, size_t count, surety_error *err);
-
-/* Makes a folder and the folders above it; one that is there already is fine. */
-surety_status surety_folder_make(const char *path, surety_error *err);
 
 #endif

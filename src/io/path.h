@@ -1,0 +1,24 @@
+/* Paths and folders, and errors of the operating system in words. */
+#ifndef SURETY_IO_PATH_H
+#define SURETY_IO_PATH_H
+
+#include "base/memory.h"
+
+/* Records "cannot <verb> it: <the system's text for number>" about path. A full disk, a quota and a file size
+ * limit get a sentence of their own. */
+surety_status surety_fail_errno(surety_error *err, surety_status code, const char *verb, const char *path,
+                                int number);
+
+/* a b c joined into *out (free with surety_free). */
+surety_status surety_join(char **out, const char *a, const char *b, const char *c, surety_error *err);
+
+/* 1 if path names something that exists. */
+int surety_path_exists(const char *path);
+
+/* The part of path behind the last '/'. */
+const char *surety_path_name(const char *path);
+
+/* Makes a folder and the folders above it; one that is there already is fine. */
+surety_status surety_folder_make(const char *path, surety_error *err);
+
+#endif

@@ -1,0 +1,197 @@
+#define _XOPEN_SOURCE 700 /* realpath */
+#include "io/write.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+enum {
+    BUFFER = 1 << 16, /* bytes gathered before a write */
+    TEMPORARIES = 100 /* writers of one name at a time */
+};
+
+struct surety_writer {
+    char *target, *folder, *temporary;
+    int fd;     /* of the temporary, locked; -1: none */
+    int failed; /* a write failed: only abort is left */
+    size_t used;
+    unsigned char buffer[BUFFER];
+};
+
+/* ---- the names ---- */
+
+/* The file that path means: links are followed, so that the link stays and its target is replaced. What is
+ * there and is not a regular file (/dev/null!) must never be renamed over. */
+static surety_status resolve(char **target, const char *path, surety_error *err) {
+    struct stat info;
+    int there = stat(path, &info) == 0;
+    if ((there && !S_ISREG(info.st_mode)) || !*surety_path_name(path)) {
+        surety_fail(err, SURETY_E_USAGE, "cannot write it: it is not a regular file");
+        surety_fail_expected(err, "the name of a file, new or to be replaced");
+        surety_fail_file(err, path);
+        return SURETY_E_USAGE;
+    }
+    char *real = there && lstat(path, &info) == 0 && S_ISLNK(info.st_mode) ? realpath(path, NULL) : NULL;
+    surety_status status = surety_join(target, real ? real : path, "", "", err);
+    free(real);
+    return status;
+}
+
+static surety_status split_target(surety_writer *w, surety_error *err) {
+    const char *name = surety_path_name(w->target);
+    SURETY_TRY(surety_join(&w->folder, name == w->target ? "." : w->target, "/", "", err));
+    if (name != w->target) w->folder[name - w->target] = 0;
+    SURETY_TRY(surety_join(&w->temporary, w->folder, ".", name, err));
+    size_t length = strlen(w->temporary);
+    char *longer = NULL;
+    SURETY_TRY(surety_alloc(&longer, length + sizeof ".part-00", 1, err));
+    memcpy(longer, w->temporary, length);
+    surety_free(w->temporary);
+    w->temporary = longer;
+    return SURETY_OK;
+}
+
+/* ---- the temporary ---- */
+
+/* Opens and locks the temporary of this name. Returns 0 if it is ours now, the system's error number if it
+ * cannot be opened, EBUSY if it is somebody's or was renamed into place between open and lock. */
+static int take(surety_writer *w) {
+    struct stat opened, named;
+    w->fd = open(w->temporary, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
+    if (w->fd < 0) return errno;
+    if (flock(w->fd, LOCK_EX | LOCK_NB) == 0 && fstat(w->fd, &opened) == 0 &&
+        lstat(w->temporary, &named) == 0 && opened.st_ino == named.st_ino && opened.st_dev == named.st_dev &&
+        S_ISREG(opened.st_mode) && ftruncate(w->fd, 0) == 0)
+        return 0;
+    close(w->fd);
+    w->fd = -1;
+    return EBUSY;
+}
+
+/* A name that is busy, or another user's, makes room for the next one. */
+static surety_status open_temporary(surety_writer *w, surety_error *err) {
+    size_t length = strlen(w->temporary);
+    int number = EBUSY;
+    for (int n = 0; n < TEMPORARIES && (number == EBUSY || number == EACCES || number == ELOOP); n++) {
+        snprintf(w->temporary + length, sizeof ".part-00", ".part-%d", n);
+        number = take(w);
+        if (number == 0) return SURETY_OK;
+    }
+    return surety_fail_errno(err, SURETY_E_SYSTEM, "write", w->target, number);
+}
+
+static surety_status check_space(const surety_writer *w, uint64_t bytes, surety_error *err) {
+    struct statvfs disk;
+    if (fstatvfs(w->fd, &disk) != 0) return SURETY_OK; /* not every file system tells */
+    double room = (double)disk.f_bavail * (double)disk.f_frsize;
+    if ((double)bytes <= room) return SURETY_OK;
+    surety_fail(err, SURETY_E_SYSTEM, "the disk is too full: %.1f MB are needed, %.1f MB are free",
+                (double)bytes / 1e6, room / 1e6);
+    surety_fail_file(err, w->target);
+    return SURETY_E_SYSTEM;
+}
+
+/* ---- the life of a writer ---- */
+
+static void release(surety_writer *w) {
+    if (w->fd >= 0) close(w->fd); /* the lock goes with it */
+    surety_free(w->target);
+    surety_free(w->folder);
+    surety_free(w->temporary);
+    surety_free(w);
+}
+
+void surety_writer_abort(surety_writer *w) {
+    if (!w) return;
+    if (w->fd >= 0) unlink(w->temporary); /* before the lock goes: it is still ours */
+    release(w);
+}
+
+surety_status surety_writer_open(surety_writer **out, const char *path, uint64_t bytes, surety_error *err) {
+    surety_writer *w = NULL;
+    *out = NULL;
+    SURETY_TRY(surety_alloc(&w, 1, sizeof *w, err));
+    w->fd = -1;
+    surety_status status = resolve(&w->target, path, err);
+    if (status == SURETY_OK) status = split_target(w, err);
+    if (status == SURETY_OK) status = open_temporary(w, err);
+    if (status == SURETY_OK) status = check_space(w, bytes, err);
+    if (status != SURETY_OK) {
+        surety_writer_abort(w);
+        return status;
+    }
+    *out = w;
+    return SURETY_OK;
+}
+
+static surety_status write_all(surety_writer *w, const unsigned char *bytes, size_t count,
+                               surety_error *err) {
+    while (count > 0) {
+        ssize_t done = write(w->fd, bytes, count);
+        if (done < 0 && errno == EINTR) continue;
+        if (done <= 0) {
+            w->failed = 1;
+            return surety_fail_errno(err, SURETY_E_SYSTEM, "write", w->target, done < 0 ? errno : ENOSPC);
+        }
+        bytes += done;
+        count -= (size_t)done;
+    }
+    return SURETY_OK;
+}
+
+static surety_status flush(surety_writer *w, surety_error *err) {
+    size_t used = w->used;
+    w->used = 0;
+    return write_all(w, w->buffer, used, err);
+}
+
+surety_status surety_writer_append(surety_writer *w, const void *bytes, size_t count, surety_error *err) {
+    if (w->failed) return surety_fail(err, SURETY_E_SYSTEM, "an earlier write to %s failed", w->target);
+    if (count > BUFFER - w->used) SURETY_TRY(flush(w, err));
+    if (count > BUFFER) return write_all(w, bytes, count, err);
+    if (count) memcpy(w->buffer + w->used, bytes, count);
+    w->used += count;
+    return SURETY_OK;
+}
+
+/* Makes the rename itself last. Some file systems cannot flush a folder (EINVAL): nothing more can be done.
+ */
+static surety_status flush_folder(const surety_writer *w, surety_error *err) {
+    int fd = open(w->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int number = fd < 0 || fsync(fd) != 0 ? errno : 0;
+    if (fd >= 0) close(fd);
+    if (number && number != EINVAL)
+        return surety_fail_errno(err, SURETY_E_SYSTEM, "flush the folder of", w->target, number);
+    return SURETY_OK;
+}
+
+surety_status surety_writer_commit(surety_writer *w, surety_error *err) {
+    surety_status status = surety_writer_append(w, "", 0, err);
+    if (status == SURETY_OK) status = flush(w, err);
+    if (status == SURETY_OK && fsync(w->fd) != 0)
+        status = surety_fail_errno(err, SURETY_E_SYSTEM, "flush", w->target, errno);
+    if (status == SURETY_OK && rename(w->temporary, w->target) != 0)
+        status = surety_fail_errno(err, SURETY_E_SYSTEM, "put in place", w->target, errno);
+    if (status != SURETY_OK) {
+        surety_writer_abort(w);
+        return status;
+    }
+    status = flush_folder(w, err);
+    release(w);
+    return status;
+}
+
+surety_status surety_write_file(const char *path, const void *bytes, size_t count, surety_error *err) {
+    surety_writer *w = NULL;
+    SURETY_TRY(surety_writer_open(&w, path, count, err));
+    surety_status status = surety_writer_append(w, bytes, count, err);
+    if (status == SURETY_OK) return surety_writer_commit(w, err);
+    surety_writer_abort(w);
+    return status;
+}
