@@ -1,0 +1,130 @@
+/* What the benchmarks share: the peak of the core's multiply-add units as a limit, measured in the same run
+ * and at the CPU level in use, and the list of cases that is printed as a table or as JSON.
+ *
+ * Machines are shared and clocks move, so a case and its limit are measured in turns, in slices of a few
+ * milliseconds, and the best slice of each counts. */
+#ifndef SURETY_BENCH_PEAK_H
+#define SURETY_BENCH_PEAK_H
+
+#include <omp.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+#include "base/cpu.h"
+#include "surety/base.h"
+
+/* Work to be timed: does its unit `times` times, as thread `thread` of those that run it at once. */
+typedef void (*bench_fn)(void *arg, int thread, long times);
+
+static inline double bench_now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Seconds until all threads are done. */
+static inline double bench_seconds(int threads, bench_fn fn, void *arg, long times) {
+    double begin = 0, end = 0;
+#pragma omp parallel num_threads(threads)
+    {
+#pragma omp barrier
+#pragma omp master
+        begin = bench_now();
+#pragma omp barrier
+        fn(arg, omp_get_thread_num(), times);
+#pragma omp barrier
+#pragma omp master
+        end = bench_now();
+    }
+    return end - begin;
+}
+
+/* The register-only loop: 12 independent chains a = a*m + c, more than latency times units of any CPU so far.
+ * times counts steps of all chains. */
+enum { BENCH_CHAINS = 12 };
+#define BENCH_PEAK(name, target, vector, set1, step)                                                 \
+    target static inline void name(void *arg, int thread, long times) {                              \
+        (void)arg, (void)thread;                                                                     \
+        vector a[BENCH_CHAINS], m = set1(0.999f), c = set1(0.1f);                                    \
+        for (int i = 0; i < BENCH_CHAINS; i++) a[i] = set1((float)i);                                \
+        for (long t = 0; t < times; t++) {                                                           \
+            _Pragma("GCC unroll 12") for (int i = 0; i < BENCH_CHAINS; i++) a[i] = step(a[i], m, c); \
+            __asm__ volatile("" : "+x"(a[0]));                                                       \
+        }                                                                                            \
+        for (int i = 0; i < BENCH_CHAINS; i++) __asm__ volatile("" : : "x"(a[i]));                   \
+    }
+#if defined(__x86_64__)
+#define BENCH_SSE(a, m, c) _mm_add_ps(_mm_mul_ps(a, m), c)
+BENCH_PEAK(bench_peak_avx512, __attribute__((target("avx512f"))), __m512, _mm512_set1_ps, _mm512_fmadd_ps)
+BENCH_PEAK(bench_peak_avx2, __attribute__((target("avx2,fma"))), __m256, _mm256_set1_ps, _mm256_fmadd_ps)
+BENCH_PEAK(bench_peak_generic, , __m128, _mm_set1_ps, BENCH_SSE)
+static const bench_fn bench_peaks[] = {bench_peak_generic, bench_peak_avx2, bench_peak_avx512};
+static const int bench_widths[] = {4, 8, 16};
+#else
+#error "the peak loop of this architecture is not written yet"
+#endif
+
+/* Runs the peak loop for about 2 ms; flop/s of all threads. */
+static inline double bench_peak(int threads) {
+    surety_level level = surety_cpu();
+    long times = 400000;
+    double flops = 2.0 * BENCH_CHAINS * bench_widths[level] * (double)times * threads;
+    return flops / bench_seconds(threads, bench_peaks[level], NULL, times);
+}
+
+typedef struct bench_case {
+    char name[48];
+    int threads;
+    double seconds; /* of one unit of work on one thread */
+    double rate;    /* of all threads */
+    const char *unit;
+    double limit, share; /* the limit in the same unit, rate/limit; 0 where there is none */
+} bench_case;
+
+/* Times a case whose unit of work is worth `amount` (flop, elements, ..) per thread. Limit: the peak of these
+ * threads, or none. */
+static inline bench_case bench_run(const char *name, int threads, bench_fn fn, void *arg, double amount,
+                                   const char *unit, bool limited) {
+    bench_case c = {.threads = threads, .seconds = 1e30, .unit = unit};
+    snprintf(c.name, sizeof c.name, "%s", name);
+    double once = bench_seconds(threads, fn, arg, 1);
+    for (int i = 0; i < 3; i++) {
+        double again = bench_seconds(threads, fn, arg, 1);
+        once = again < once ? again : once;
+    }
+    long times = once < 2e-3 ? (long)(2e-3 / once) + 1 : 1;
+    for (double begin = bench_now(); bench_now() - begin < 0.25;) {
+        double peak = limited ? bench_peak(threads) : 0;
+        double seconds = bench_seconds(threads, fn, arg, times) / (double)times;
+        c.limit = peak > c.limit ? peak : c.limit;
+        c.seconds = seconds < c.seconds ? seconds : c.seconds;
+    }
+    c.rate = amount * threads / c.seconds;
+    c.share = limited ? c.rate / c.limit : 0;
+    return c;
+}
+
+static inline void bench_print(const bench_case *c, bool json, bool first) {
+    if (json) {
+        printf("%s\n{\"name\":\"%s\",\"threads\":%d,\"seconds\":%.6g,\"rate\":%.6g,\"unit\":\"%s\"",
+               first ? "" : ",", c->name, c->threads, c->seconds, c->rate, c->unit);
+        if (c->limit > 0)
+            printf(",\"limit\":%.6g,\"share\":%.4f}", c->limit, c->share);
+        else
+            printf(",\"limit\":null,\"share\":null}");
+        return;
+    }
+    if (first)
+        printf("%-24s %7s %12s %10s %-10s %10s %7s\n", "case", "threads", "seconds", "rate", "10^9 ..",
+               "limit", "share");
+    printf("%-24s %7d %12.3e %10.2f %-10s", c->name, c->threads, c->seconds, c->rate / 1e9, c->unit);
+    if (c->limit > 0) printf(" %10.2f %6.1f%%", c->limit / 1e9, 100 * c->share);
+    printf("\n");
+}
+
+#endif
