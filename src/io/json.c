@@ -32,7 +32,7 @@ static surety_status parse(json_t **out, const char *text, size_t size, surety_e
     SURETY_TRY(check_depth(text, size, err));
     *out = json_loadb(text, size, JSON_REJECT_DUPLICATES, &e);
     if (*out) return SURETY_OK;
-    if (json_error_code(&e) == json_error_out_of_memory)
+    if (json_error_code(&e) == json_error_out_of_memory || !e.text[0]) /* both happen without memory */
         return surety_fail(err, SURETY_E_MEMORY, "no memory for JSON of %zu bytes", size);
     surety_fail(err, SURETY_E_INPUT, "not JSON: %s", e.text);
     surety_fail_place(err, "line %d, column %d", e.line, e.column);

@@ -12,8 +12,9 @@
 #include <unistd.h>
 
 enum {
-    BUFFER = 1 << 16, /* bytes gathered before a write */
-    TEMPORARIES = 100 /* writers of one name at a time */
+    BUFFER = 1 << 16,  /* bytes gathered before a write */
+    TEMPORARIES = 100, /* writers of one name at a time */
+    SUFFIX = 24        /* room for ".part-" and a number */
 };
 
 struct surety_writer {
@@ -50,7 +51,7 @@ static surety_status split_target(surety_writer *w, surety_error *err) {
     SURETY_TRY(surety_join(&w->temporary, w->folder, ".", name, err));
     size_t length = strlen(w->temporary);
     char *longer = NULL;
-    SURETY_TRY(surety_alloc(&longer, length + sizeof ".part-00", 1, err));
+    SURETY_TRY(surety_alloc(&longer, length + SUFFIX, 1, err));
     memcpy(longer, w->temporary, length);
     surety_free(w->temporary);
     w->temporary = longer;
@@ -79,7 +80,7 @@ static surety_status open_temporary(surety_writer *w, surety_error *err) {
     size_t length = strlen(w->temporary);
     int number = EBUSY;
     for (int n = 0; n < TEMPORARIES && (number == EBUSY || number == EACCES || number == ELOOP); n++) {
-        snprintf(w->temporary + length, sizeof ".part-00", ".part-%d", n);
+        snprintf(w->temporary + length, SUFFIX, ".part-%d", n);
         number = take(w);
         if (number == 0) return SURETY_OK;
     }

@@ -1,0 +1,81 @@
+/* surety/train.h - average adversarial training with a guarantee (docs/theory.md 5).
+ *
+ * Step 1 learns the voters and the prior P from S', each batch attacked by the defense under the current vote; the
+ * best of its epochs is chosen on S (which costs ln T_p in every bound) or on a hold-out of S' (free). Step 2 learns
+ * the posterior Q from S by lowering a bound. The baseline is step 1 alone.
+ */
+#ifndef SURETY_TRAIN_H
+#define SURETY_TRAIN_H
+
+#include "surety/attack.h"
+#include "surety/model.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What step 2 lowers, on each batch, with m = |S|. */
+typedef enum surety_objective {
+    SURETY_OBJECTIVE_CHROMATIC,          /* chromatic_seeger of Rbar */
+    SURETY_OBJECTIVE_AVERAGE_MAX,        /* average_max of Abar */
+    SURETY_OBJECTIVE_SEEGER,             /* seeger of Rbar */
+    SURETY_OBJECTIVE_AVERAGE_MAX_SEEGER, /* average_max_seeger of Gmax */
+    SURETY_OBJECTIVE_BASELINE,           /* no step 2: Q = P */
+    SURETY_OBJECTIVES
+} surety_objective;
+
+SURETY_API surety_status surety_objective_parse(const char *name, surety_objective *objective, surety_error *err);
+SURETY_API const char *surety_objective_name(surety_objective objective);
+
+typedef struct surety_train_settings {
+    surety_objective objective;
+    surety_attack_settings defense; /* its samples are 1, its seed and profile those below */
+    surety_voter_set set;           /* signed or real */
+    surety_forest_settings forest;
+    size_t linear;       /* 0: a forest; else so many linear voters instead */
+    size_t step1_epochs; /* T', at least 1 */
+    size_t step2_epochs; /* T, at least 1 unless the objective is baseline */
+    size_t batch;        /* 1 to 65536 */
+    double lr;           /* of Adam, above 0 */
+    double delta;        /* in (0,1): used by the objective, and the certificate's default */
+    double holdout;      /* 0: S chooses the epoch of step 1. Else this share of S' does and trains nothing; T_p = 1 */
+    surety_profile profile;
+    uint64_t seed;
+} surety_train_settings;
+
+/* The paper's: pgdu in the l2 ball of radius 1, objective chromatic, signed votes, 25 trees of depth 2, 20 epochs,
+ * batches of 64, lr 0.01, delta 0.05. mask is 0.5 in profile theory, 0 in published. */
+SURETY_API void surety_train_defaults(surety_train_settings *settings, surety_profile profile);
+SURETY_API surety_status surety_train_validate(const surety_train_settings *settings, surety_error *err);
+
+/* How a training went. Epochs count from 1; arrays have one number per epoch. */
+typedef struct surety_train_result {
+    size_t step1_epochs, step1_best;
+    double *step1_risk; /* Rbar (real outputs) on the set that chooses, attacked after each epoch */
+    size_t step2_epochs, step2_best; /* 0 for the baseline */
+    double *step2_objective;         /* the objective on S, attacked after each epoch */
+    double kl;                       /* KL(Q||P) */
+    uint64_t priors_compared;        /* T_p */
+    double seconds;                  /* of this call; a resumed training counts what came after */
+    uint64_t moves;                  /* gradient steps of single examples */
+} surety_train_result;
+
+SURETY_API void surety_train_result_free(surety_train_result *result);
+SURETY_API char *surety_train_result_json(const surety_train_result *result);
+
+/* Where a training keeps its state, so that a kill at any moment loses at most one epoch. */
+typedef struct surety_checkpointing {
+    const char *file; /* written after every epoch; NULL: no checkpoints */
+    int resume;       /* 1: go on from file if it is there. Other settings or data than it was made with are refused */
+} surety_checkpointing;
+
+/* Trains a model on S' and S of the data. The same seed gives the same model, byte for byte, for any number of
+ * threads and after any interruption. A loss that is not a number ends it with SURETY_E_CHECK. */
+SURETY_API surety_status surety_train(surety_model **model, const surety_train_settings *settings,
+                                      const surety_data *data, const surety_checkpointing *checkpointing,
+                                      surety_train_result *result, const surety_run *run, surety_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,88 @@
+#include "evaluate/perturbed.h"
+
+#include "base/parallel.h"
+
+typedef struct worker {
+    surety_attacker *attacker;
+    surety_risk *risk;
+    float *points; /* (SURETY_BLOCK, stride) */
+    float *votes;  /* (SURETY_BLOCK n, H): of a block's examples, one after the other */
+} worker;
+
+typedef struct measuring {
+    const surety_measurement *what;
+    const surety_set *set;
+    size_t n;
+    worker *workers;
+    size_t count;
+} measuring;
+
+/* Perturbations of all examples of the block, one list, sixteen at a time through the voters. */
+static void ask_voters(const measuring *w, worker *mine, size_t rows) {
+    const surety_voters *v = w->what->attacked->voters;
+    float *h = surety_attacker_outputs(mine->attacker);
+    size_t total = rows * w->n;
+    for (size_t first = 0; first < total; first += SURETY_BLOCK) {
+        const float *x[SURETY_BLOCK] = {NULL};
+        size_t count = total - first < SURETY_BLOCK ? total - first : SURETY_BLOCK;
+        for (size_t k = 0; k < count; k++) {
+            float *point = mine->points + k * w->set->stride;
+            surety_attacker_sample(mine->attacker, (first + k) / w->n, (first + k) % w->n, point);
+            x[k] = point;
+        }
+        v->kind->forward(v, x, count, h, surety_attacker_scratch(mine->attacker));
+        for (size_t k = 0; k < count; k++)
+            for (size_t t = 0; t < v->H; t++) mine->votes[(first + k) * v->H + t] = h[t * SURETY_BLOCK + k];
+    }
+}
+
+static surety_status measure_block(void *arg, size_t block, int thread, surety_error *err) {
+    const measuring *w = arg;
+    worker *mine = &w->workers[thread];
+    size_t H = w->what->attacked->voters->H;
+    surety_examples e = surety_examples_of(w->set, block * SURETY_BLOCK);
+    surety_attacker_run(mine->attacker, w->what->attacked, &e);
+    ask_voters(w, mine, e.rows);
+    for (size_t r = 0; r < e.rows; r++)
+        SURETY_TRY(surety_risk_add(mine->risk, mine->votes + r * w->n * H, H, e.y[r], err));
+    return SURETY_OK;
+}
+
+static surety_status new_worker(const measuring *w, worker *mine, surety_error *err) {
+    const surety_voters *v = w->what->attacked->voters;
+    surety_risk_settings settings = {.voters = v->H,
+                                     .samples = w->n,
+                                     .signed_votes = w->what->set == SURETY_SIGNED,
+                                     .posterior = w->what->posterior,
+                                     .prior = w->what->prior};
+    SURETY_TRY(surety_attacker_new(&mine->attacker, w->what->attack, v, err));
+    SURETY_TRY(surety_risk_new(&mine->risk, &settings, err));
+    SURETY_TRY(surety_alloc(&mine->points, SURETY_BLOCK * w->set->stride, sizeof(float), err));
+    return surety_alloc(&mine->votes, SURETY_BLOCK * w->n, v->H * sizeof(float), err);
+}
+
+static surety_status measure_all(measuring *w, surety_risks *risks, const surety_run *run, surety_error *err) {
+    w->count = (size_t)surety_threads(run);
+    SURETY_TRY(surety_alloc(&w->workers, w->count, sizeof *w->workers, err));
+    for (size_t t = 0; t < w->count; t++) SURETY_TRY(new_worker(w, &w->workers[t], err));
+    size_t blocks = (w->set->m + SURETY_BLOCK - 1) / SURETY_BLOCK;
+    SURETY_TRY(surety_parallel(run, w->what->phase, blocks, measure_block, w, err));
+    for (size_t t = 1; t < w->count; t++)
+        SURETY_TRY(surety_risk_merge(w->workers[0].risk, w->workers[t].risk, err));
+    return surety_risk_result(w->workers[0].risk, risks, err);
+}
+
+surety_status surety_measure(const surety_measurement *what, const surety_set *set, surety_risks *risks,
+                             const surety_run *run, surety_error *err) {
+    *risks = (surety_risks){0};
+    measuring w = {.what = what, .set = set, .n = surety_attack_samples(what->attack)};
+    surety_status status = measure_all(&w, risks, run, err);
+    for (size_t t = 0; w.workers && t < w.count; t++) {
+        surety_attacker_free(w.workers[t].attacker);
+        surety_risk_free(w.workers[t].risk);
+        surety_free(w.workers[t].points);
+        surety_free(w.workers[t].votes);
+    }
+    surety_free(w.workers);
+    return status;
+}

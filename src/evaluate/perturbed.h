@@ -1,0 +1,22 @@
+/* Attack a set under one vote and measure another on what came out: what training, tables, curves and certificates
+ * all need. */
+#ifndef SURETY_EVALUATE_PERTURBED_H
+#define SURETY_EVALUATE_PERTURBED_H
+
+#include "attack/attacker.h"
+#include "surety/risk.h"
+
+typedef struct surety_measurement {
+    const surety_attack_settings *attack; /* validated */
+    const surety_vote *attacked;          /* the vote that is attacked */
+    surety_voter_set set;                 /* how the voters are asked when votes are measured */
+    const double *posterior, *prior;      /* Q, and P or NULL, as in surety_risk_settings */
+    const char *phase;                    /* for progress, or NULL */
+} surety_measurement;
+
+/* Risks of Q's vote on the perturbed set. Nothing is stored: perturbations are drawn, asked, counted, dropped. Free
+ * with surety_risks_free. */
+surety_status surety_measure(const surety_measurement *measurement, const surety_set *set, surety_risks *risks,
+                             const surety_run *run, surety_error *err);
+
+#endif

@@ -1,0 +1,308 @@
+/* Accumulators of risks (surety/risk.h; docs/theory.md 4.1, 4.2, 4.5).
+ *
+ * With t_jh = y v_jh (exact in double) for the example at hand, an example adds to the integer sums
+ *   of the vote    its errors and ties; max_j e_j with e_j = E_Q l_j, sum_j e_j^2; the two TV terms
+ *   of voter h     sum_j l_jh, max_j l_jh, l at the j with the largest e_j, and the same where P is right.
+ *
+ * Rounding. A single loss is 2^31 - floor(2^31 t) units of 2^-32: exactly the loss rounded up, since scaling
+ * by 2^31 is exact and floor is of the exact number. Sums of these integers stay below 2^53 within an example
+ * (n <= 2^20), so they are exact in double too, in any order: loops over voters may be vectorised freely.
+ * Expectations under Q are sums of terms that are >= 0, so their rounding errors are relative: k of them are
+ * covered by the factor surety_simplex_raise(.., k), which also makes up for Q not summing to exactly 1,
+ * before the result is rounded up to a unit. Since a TV term is computed as the weight of the voters that
+ * pi_i misses, and not as 1 minus the rest, no mismatch gives exactly 0, for instance always for n = 1.
+ *
+ * Order. Within an example everything happens in a fixed order; between examples there is only integer
+ * addition.
+ */
+#include "risk/accumulate.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/parallel.h"
+#include "risk/simplex.h"
+#include "risk/vote.h"
+
+#define UNIT_SCALE 0x1p31 /* t in [-1,1] to half a loss unit: loss = 2^31 - t 2^31 units */
+#define POSTERIOR_SLACK 1e-9
+
+struct surety_risk {
+    size_t H, n;
+    int signed_votes, has_prior;
+    double raise;     /* covers the rounding of an expectation under Q */
+    double *q, *p;    /* (H) weights of the two votes; p is 0 without a prior */
+    double *w;        /* (H) Q as used in expectations: surety_simplex_weight */
+    int64_t *sums;    /* (SURETY_RISK_HEAD + SURETY_RISK_ARRAYS H): all that is kept */
+    size_t sum_count; /* its length */
+
+    /* Scratch for one example. */
+    double *t;       /* (n, H) y v */
+    double *floors;  /* (2, H) sum_j floor(2^31 t): [0] where P is not right, [1] where it is */
+    double *low;     /* (H) min_j t */
+    double *first;   /* (H) the first j that attains it */
+    int64_t *hits;   /* (n) voters whose first worst perturbation is j */
+    int rows[2];     /* rows that went into floors[0], floors[1] */
+    size_t worst;    /* the first j with the largest e_j */
+    double e_hi;     /* that largest e_j */
+    double squares;  /* sum_j e_j^2 */
+    int wrong, tied; /* votes over j */
+};
+
+/* floor(x) for |x| <= 2^51, in a form that every compiler turns into a few vector operations: adding and
+ * taking away 1.5 2^52 leaves an integer at a distance below 1, whatever the rounding mode. */
+static inline double floor_small(double x) {
+    double near = (x + 0x1.8p52) - 0x1.8p52;
+    return near > x ? near - 1 : near;
+}
+
+/* x in loss units, rounded up, at most limit losses of 1. */
+static int64_t units_up(double x, double limit) {
+    double units = ceil(x * (double)SURETY_LOSS_ONE), most = limit * (double)SURETY_LOSS_ONE;
+    return (int64_t)(units < most ? units : most);
+}
+
+static int64_t *array_of(const surety_risk *a, surety_risk_array which) {
+    return a->sums + SURETY_RISK_HEAD + (size_t)which * a->H;
+}
+
+static surety_status check_settings(const surety_risk_settings *s, surety_error *err) {
+    if (s->voters < 1) return surety_fail(err, SURETY_E_USAGE, "a vote needs at least one voter");
+    if (s->samples < 1 || s->samples > SURETY_RISK_SAMPLES)
+        return surety_fail(err, SURETY_E_USAGE, "%zu perturbations per example; 1 to %llu are possible",
+                           s->samples, (unsigned long long)SURETY_RISK_SAMPLES);
+    if (!s->posterior) return surety_fail(err, SURETY_E_USAGE, "no posterior given");
+    if (s->prior) SURETY_TRY(surety_simplex_check(s->prior, s->voters, POSTERIOR_SLACK, "prior", err));
+    return SURETY_OK;
+}
+
+static surety_status allocate(surety_risk *a, surety_error *err) {
+    size_t H = a->H, n = a->n;
+    a->sum_count = SURETY_RISK_HEAD + SURETY_RISK_ARRAYS * H;
+    if (n > SIZE_MAX / H) return surety_fail(err, SURETY_E_MEMORY, "%zu x %zu votes are too many", n, H);
+    SURETY_TRY(surety_alloc(&a->q, H, sizeof *a->q, err));
+    SURETY_TRY(surety_alloc(&a->p, H, sizeof *a->p, err));
+    SURETY_TRY(surety_alloc(&a->w, H, sizeof *a->w, err));
+    SURETY_TRY(surety_alloc(&a->sums, a->sum_count, sizeof *a->sums, err));
+    SURETY_TRY(surety_alloc(&a->t, n * H, sizeof *a->t, err));
+    SURETY_TRY(surety_alloc(&a->floors, 2 * H, sizeof *a->floors, err));
+    SURETY_TRY(surety_alloc(&a->low, H, sizeof *a->low, err));
+    SURETY_TRY(surety_alloc(&a->first, H, sizeof *a->first, err));
+    return surety_alloc(&a->hits, n, sizeof *a->hits, err);
+}
+
+surety_status surety_risk_new(surety_risk **out, const surety_risk_settings *settings, surety_error *err) {
+    *out = NULL;
+    SURETY_TRY(check_settings(settings, err));
+    surety_risk *a = NULL;
+    SURETY_TRY(surety_alloc(&a, 1, sizeof *a, err));
+    a->H = settings->voters;
+    a->n = settings->samples;
+    a->signed_votes = settings->signed_votes != 0;
+    a->has_prior = settings->prior != NULL;
+    surety_status status = allocate(a, err);
+    if (status == SURETY_OK && settings->prior) memcpy(a->p, settings->prior, a->H * sizeof *a->p);
+    if (status == SURETY_OK) status = surety_risk_reset(a, settings->posterior, err);
+    if (status != SURETY_OK) {
+        surety_risk_free(a);
+        return status;
+    }
+    *out = a;
+    return SURETY_OK;
+}
+
+void surety_risk_free(surety_risk *a) {
+    if (!a) return;
+    void *const parts[] = {a->q, a->p, a->w, a->sums, a->t, a->floors, a->low, a->first, a->hits};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) surety_free(parts[i]);
+    surety_free(a);
+}
+
+surety_status surety_risk_reset(surety_risk *a, const double *posterior, surety_error *err) {
+    if (posterior) {
+        SURETY_TRY(surety_simplex_check(posterior, a->H, POSTERIOR_SLACK, "posterior", err));
+        memcpy(a->q, posterior, a->H * sizeof *a->q);
+        for (size_t h = 0; h < a->H; h++) a->w[h] = surety_simplex_weight(a->q[h]);
+        a->raise = surety_simplex_raise(a->q, a->H, 2 * (double)a->H + (double)a->n + 16);
+    }
+    memset(a->sums, 0, a->sum_count * sizeof *a->sums);
+    return SURETY_OK;
+}
+
+/* Row j: the votes of Q and P, e_j, and each voter's loss and worst perturbation. */
+static void take_row(surety_risk *a, size_t j) {
+    size_t H = a->H;
+    const double *restrict t = a->t + j * H, *restrict q = a->q, *restrict p = a->p, *restrict w = a->w;
+    double vote = 0, prior_vote = 0, expect = 0;
+    for (size_t h = 0; h < H; h++) {
+        vote += q[h] * t[h];
+        prior_vote += p[h] * t[h];
+        expect += w[h] * (1 - t[h]);
+    }
+    expect /= 2;
+    a->wrong += vote < 0;
+    a->tied += vote == 0;
+    if (expect > a->e_hi) a->e_hi = expect, a->worst = j;
+    a->squares += expect * expect;
+    int right = prior_vote > 0;
+    a->rows[right]++;
+    double *restrict floors = a->floors + (size_t)right * H, *restrict low = a->low,
+                     *restrict first = a->first;
+    for (size_t h = 0; h < H; h++) {
+        floors[h] += floor_small(t[h] * UNIT_SCALE);
+        first[h] = t[h] < low[h] ? (double)j : first[h];
+        low[h] = t[h] < low[h] ? t[h] : low[h];
+    }
+}
+
+/* TV with the best pi_i: all mass on the j that is a worst perturbation for most weight; what it misses. */
+static double tv_best(const surety_risk *a) {
+    size_t H = a->H;
+    double least = INFINITY;
+    for (size_t j = 0; j < a->n; j++) {
+        const double *restrict t = a->t + j * H, *restrict low = a->low, *restrict w = a->w;
+        double missed = 0;
+        for (size_t h = 0; h < H; h++)
+            missed += w[h] * (double)(t[h] > low[h]); /* no branch: ties are a coin toss */
+        least = missed < least ? missed : least;
+    }
+    return least;
+}
+
+/* TV with pi_i = mean_h rho_i^h: E_{h~Q} (1 - share of the voters with the same first worst perturbation). */
+static double tv_published(surety_risk *a) {
+    size_t H = a->H;
+    memset(a->hits, 0, a->n * sizeof *a->hits);
+    for (size_t h = 0; h < H; h++) a->hits[(size_t)a->first[h]]++;
+    double missed = 0;
+    for (size_t h = 0; h < H; h++) missed += a->w[h] * (double)((int64_t)H - a->hits[(size_t)a->first[h]]);
+    return missed / (double)H;
+}
+
+static void add_head(surety_risk *a) {
+    int64_t *sums = a->sums;
+    sums[SURETY_RISK_EXAMPLES]++;
+    sums[SURETY_RISK_WRONG] += a->wrong;
+    sums[SURETY_RISK_TIED] += a->tied;
+    sums[SURETY_RISK_MAX_WRONG] += a->wrong > 0;
+    sums[SURETY_RISK_MAX_TIED] += a->wrong == 0 && a->tied > 0;
+    sums[SURETY_RISK_PRIOR_WRONG] += a->rows[0];
+    sums[SURETY_RISK_PRIOR_MAX_WRONG] += a->rows[0] > 0;
+    sums[SURETY_RISK_ABAR] += units_up(a->e_hi * a->raise, 1);
+    sums[SURETY_RISK_TANDEM] += units_up(a->squares * a->raise * a->raise, (double)a->n);
+    sums[SURETY_RISK_TV] += units_up(tv_best(a) * a->raise, 1);
+    sums[SURETY_RISK_TV_PUBLISHED] += units_up(tv_published(a) * a->raise, 1);
+}
+
+static void add_voters(surety_risk *a) {
+    const int64_t one = SURETY_LOSS_ONE, half = one / 2;
+    int64_t *loss = array_of(a, SURETY_RISK_LOSS), *max_loss = array_of(a, SURETY_RISK_MAX_LOSS);
+    int64_t *worst_loss = array_of(a, SURETY_RISK_WORST_LOSS), *errors = array_of(a, SURETY_RISK_ERRORS);
+    int64_t *anchored_loss = array_of(a, SURETY_RISK_ANCHORED_LOSS);
+    int64_t *anchored_max = array_of(a, SURETY_RISK_ANCHORED_MAX);
+    int64_t *anchored_errors = array_of(a, SURETY_RISK_ANCHORED_ERRORS);
+    const double *worst = a->t + a->worst * a->H;
+    int anchored = a->rows[0] == 0;
+    for (size_t h = 0; h < a->H; h++) {
+        int64_t where_wrong = a->rows[0] * half - (int64_t)a->floors[h];
+        int64_t where_right = a->rows[1] * half - (int64_t)a->floors[a->H + h];
+        int64_t most = half - (int64_t)floor_small(a->low[h] * UNIT_SCALE);
+        int64_t error = a->low[h] <= 0;
+        loss[h] += where_wrong + where_right;
+        max_loss[h] += most;
+        worst_loss[h] += half - (int64_t)floor_small(worst[h] * UNIT_SCALE);
+        errors[h] += error;
+        anchored_loss[h] += where_right;
+        anchored_max[h] += anchored ? most : 0;
+        anchored_errors[h] += anchored ? error : 0;
+    }
+}
+
+/* The example in a->t goes into the sums. */
+static void add_example(surety_risk *a) {
+    memset(a->floors, 0, 2 * a->H * sizeof *a->floors);
+    for (size_t h = 0; h < a->H; h++) a->low[h] = INFINITY;
+    a->rows[0] = a->rows[1] = a->wrong = a->tied = 0;
+    a->worst = 0;
+    a->e_hi = -1;
+    a->squares = 0;
+    for (size_t j = 0; j < a->n; j++) take_row(a, j);
+    add_head(a);
+    add_voters(a);
+}
+
+/* Whether one more example fits; bad is where the first vote outside [-1,1] is in a->t, or n H. */
+static surety_status check_example(const surety_risk *a, int y, size_t bad, surety_error *err) {
+    if (y != 1 && y != -1) return surety_fail(err, SURETY_E_INPUT, "the label is %d, not -1 or +1", y);
+    if ((uint64_t)(a->sums[SURETY_RISK_EXAMPLES] + 1) > SURETY_RISK_VOTES / a->n)
+        return surety_fail(err, SURETY_E_INPUT, "more than %llu votes of a voter cannot be summed exactly",
+                           (unsigned long long)SURETY_RISK_VOTES);
+    if (bad == a->n * a->H) return SURETY_OK;
+    surety_fail(err, SURETY_E_INPUT, "a vote is %g", a->t[bad] * (double)y);
+    surety_fail_place(err, "perturbation %zu, voter %zu", bad / a->H, bad % a->H);
+    return surety_fail_expected(err, "votes in [-1, 1]");
+}
+
+/* The index of the first of t[0..count) that is NaN or outside [-1,1], or count. */
+static size_t first_bad(const double *t, size_t count) {
+    int bad = 0;
+    for (size_t k = 0; k < count; k++) bad |= !(fabs(t[k]) <= 1);
+    if (!bad) return count;
+    size_t k = 0;
+    while (fabs(t[k]) <= 1) k++;
+    return k;
+}
+
+/* a->t holds y v: checked, made signs if asked for, added. */
+static surety_status take_example(surety_risk *a, int y, surety_error *err) {
+    size_t count = a->n * a->H;
+    SURETY_TRY(check_example(a, y, first_bad(a->t, count), err));
+    if (a->signed_votes)
+        for (size_t k = 0; k < count; k++) a->t[k] = surety_vote_sign(a->t[k]);
+    add_example(a);
+    return SURETY_OK;
+}
+
+surety_status surety_risk_add(surety_risk *a, const float *votes, size_t stride, int y, surety_error *err) {
+    for (size_t j = 0; j < a->n; j++)
+        for (size_t h = 0; h < a->H; h++) a->t[j * a->H + h] = (double)y * (double)votes[j * stride + h];
+    return take_example(a, y, err);
+}
+
+surety_status surety_risk_add_double(surety_risk *a, const double *votes, size_t stride, int y,
+                                     surety_error *err) {
+    for (size_t j = 0; j < a->n; j++)
+        for (size_t h = 0; h < a->H; h++) a->t[j * a->H + h] = (double)y * votes[j * stride + h];
+    return take_example(a, y, err);
+}
+
+surety_status surety_risk_merge(surety_risk *into, const surety_risk *from, surety_error *err) {
+    size_t weights = into->H * sizeof *into->q;
+    if (into->H != from->H || into->n != from->n || into->signed_votes != from->signed_votes ||
+        into->has_prior != from->has_prior || memcmp(into->q, from->q, weights) ||
+        memcmp(into->p, from->p, weights))
+        return surety_fail(err, SURETY_E_USAGE, "accumulators of different votes cannot be merged");
+    uint64_t m = (uint64_t)(into->sums[SURETY_RISK_EXAMPLES] + from->sums[SURETY_RISK_EXAMPLES]);
+    if (m > SURETY_RISK_VOTES / into->n)
+        return surety_fail(err, SURETY_E_INPUT, "more than %llu votes of a voter cannot be summed exactly",
+                           (unsigned long long)SURETY_RISK_VOTES);
+    for (size_t k = 0; k < into->sum_count; k++) into->sums[k] += from->sums[k];
+    return SURETY_OK;
+}
+
+surety_status surety_risk_result(const surety_risk *a, surety_risks *out, surety_error *err) {
+    int64_t *sums = NULL;
+    *out = (surety_risks){0};
+    SURETY_TRY(surety_alloc(&sums, a->sum_count, sizeof *sums, err));
+    memcpy(sums, a->sums, a->sum_count * sizeof *sums);
+    surety_sum_everyone(sums, a->sum_count);
+    if (sums[SURETY_RISK_EXAMPLES] == 0) {
+        surety_free(sums);
+        return surety_fail(err, SURETY_E_USAGE, "no example was added: there is no risk to report");
+    }
+    surety_risks_fill(out, sums, a->H, a->n);
+    out->signed_votes = a->signed_votes;
+    out->has_prior = a->has_prior;
+    surety_risks_finish(out, a->q);
+    return SURETY_OK;
+}

@@ -1,0 +1,40 @@
+/* The layout of an accumulator's integers, shared by those who fill and those who read them. */
+#ifndef SURETY_RISK_ACCUMULATE_H
+#define SURETY_RISK_ACCUMULATE_H
+
+#include "base/memory.h"
+#include "surety/risk.h"
+
+/* First the sums of the vote .. */
+typedef enum surety_risk_sum {
+    SURETY_RISK_EXAMPLES,
+    SURETY_RISK_WRONG,
+    SURETY_RISK_TIED,
+    SURETY_RISK_MAX_WRONG,
+    SURETY_RISK_MAX_TIED,
+    SURETY_RISK_PRIOR_WRONG,
+    SURETY_RISK_PRIOR_MAX_WRONG,
+    SURETY_RISK_ABAR,
+    SURETY_RISK_TV,
+    SURETY_RISK_TV_PUBLISHED,
+    SURETY_RISK_TANDEM,
+    SURETY_RISK_HEAD /* how many */
+} surety_risk_sum;
+
+/* .. then arrays of H, one number per voter. */
+typedef enum surety_risk_array {
+    SURETY_RISK_LOSS,
+    SURETY_RISK_MAX_LOSS,
+    SURETY_RISK_WORST_LOSS,
+    SURETY_RISK_ERRORS,
+    SURETY_RISK_ANCHORED_LOSS,
+    SURETY_RISK_ANCHORED_MAX,
+    SURETY_RISK_ANCHORED_ERRORS,
+    SURETY_RISK_ARRAYS /* how many */
+} surety_risk_array;
+
+/* Gives the sums their names in out, which then owns them; then computes the doubles for the weights q. */
+void surety_risks_fill(surety_risks *out, int64_t *sums, size_t H, size_t n);
+void surety_risks_finish(surety_risks *out, const double *q);
+
+#endif
