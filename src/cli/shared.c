@@ -1,0 +1,133 @@
+#include "cli/shared.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- values with names ---- */
+
+#define READ_NAME(function, type, parse)                                               \
+    static surety_status function(const char *text, void *target, surety_error *err) { \
+        return parse(text, (type *)target, err);                                       \
+    }
+#define SHOW_NAME(function, type, name)                                          \
+    static const char *function(const void *target, char *buffer, size_t size) { \
+        snprintf(buffer, size, "%s", name(*(const type *)target));               \
+        return buffer;                                                           \
+    }
+READ_NAME(read_norm, surety_norm, surety_norm_parse)
+SHOW_NAME(show_norm, surety_norm, surety_norm_name)
+READ_NAME(read_profile, surety_profile, surety_profile_parse)
+SHOW_NAME(show_profile, surety_profile, surety_profile_name)
+READ_NAME(read_attack, surety_attack_kind, surety_attack_kind_parse)
+SHOW_NAME(show_attack, surety_attack_kind, surety_attack_kind_name)
+READ_NAME(read_set, surety_voter_set, surety_voter_set_parse)
+SHOW_NAME(show_set, surety_voter_set, surety_voter_set_name)
+
+void cli_attack_option(cli *c, const char *name, surety_attack_kind *kind, const char *help) {
+    cli_other(c, name, "NAME", kind, read_attack, show_attack, help);
+}
+
+void cli_voter_set_option(cli *c, const char *name, surety_voter_set *set, const char *help) {
+    cli_other(c, name, "signed|real", set, read_set, show_set, help);
+}
+
+static surety_status bad_value(surety_error *err, const char *text, const char *expected) {
+    err->code = SURETY_E_USAGE;
+    snprintf(err->what, sizeof err->what, "'%s' is not %s", text, expected);
+    return SURETY_E_USAGE;
+}
+
+/* ---- data ---- */
+
+static surety_status read_header(const char *text, void *target, surety_error *err) {
+    static const char *const names[] = {"auto", "yes", "no"};
+    for (int i = SURETY_HEADER_AUTO; i <= SURETY_HEADER_NO; i++)
+        if (!strcmp(text, names[i])) return *(surety_header *)target = (surety_header)i, SURETY_OK;
+    return bad_value(err, text, "auto, yes or no");
+}
+
+/* A,B: two whole numbers. */
+static surety_status read_classes(const char *text, void *target, surety_error *err) {
+    surety_data_settings *data = target;
+    char *end;
+    long long a = strtoll(text, &end, 10), b = 0;
+    int fine = end != text && *end == ',';
+    if (fine) {
+        const char *second = end + 1;
+        b = strtoll(second, &end, 10);
+        fine = end != second && !*end;
+    }
+    if (!fine) return bad_value(err, text, "two labels A,B such as 4,9");
+    data->classes_given = 1;
+    data->classes[0] = a;
+    data->classes[1] = b;
+    return SURETY_OK;
+}
+
+/* LO,HI or none. */
+static surety_status read_box(const char *text, void *target, surety_error *err) {
+    surety_data_settings *data = target;
+    char *end;
+    data->boxed = strcmp(text, "none") != 0;
+    if (!data->boxed) return SURETY_OK;
+    data->box_lo = strtod(text, &end);
+    int fine = end != text && *end == ',';
+    if (fine) {
+        const char *second = end + 1;
+        data->box_hi = strtod(second, &end);
+        fine = end != second && !*end && isfinite(data->box_lo) && data->box_lo < data->box_hi &&
+               isfinite(data->box_hi);
+    }
+    return fine ? SURETY_OK : bad_value(err, text, "'none' or two numbers LO,HI such as 0,1");
+}
+
+static const char *show_box(const void *target, char *buffer, size_t size) {
+    const surety_data_settings *data = target;
+    snprintf(buffer, size, data->boxed ? "%g,%g" : "none", data->box_lo, data->box_hi);
+    return buffer;
+}
+
+void cli_data_options(cli *c, surety_data_settings *data) {
+    cli_text(c, "task", "NAME", &data->task, "a task of the paper: 'surety data list' names them");
+    cli_text(c, "data-dir", "DIR", &data->data_dir,
+             "where the task's dataset is; else $SURETY_DATA, the cache folder, /usr/share/datasets");
+    cli_text(c, "train", "FILE", &data->train, "own training data instead: IDX, NPY or CSV");
+    cli_text(c, "test", "FILE", &data->test, "own test data");
+    cli_text(c, "train-labels", "FILE", &data->train_labels, "labels of --train, unless they are beside it");
+    cli_text(c, "test-labels", "FILE", &data->test_labels, "labels of --test, unless they are beside it");
+    cli_text(c, "label-column", "NAME", &data->label_column, "CSV: the labels' column, by name or number");
+    cli_other(c, "header", "auto|yes|no", &data->header, read_header, NULL,
+              "CSV: whether the first line holds names");
+    cli_other(c, "classes", "A,B", data, read_classes, NULL,
+              "the labels that become -1 and +1; all others are left out");
+    cli_size(c, "learn-size", "N", &data->learn_size,
+             "examples in S, which learns the posterior and gives the bound");
+    cli_size(c, "test-size", "N", &data->test_size, "without --test: examples of --train that are held out");
+    cli_other(c, "box", "LO,HI|none", data, read_box, show_box, "features and perturbed features lie in it");
+}
+
+/* ---- ball ---- */
+
+void cli_ball_options(cli *c, surety_attack_settings *attack) {
+    cli_other(c, "norm", "l2|linf|l1", &attack->ball.norm, read_norm, show_norm, "norm of the ball");
+    cli_real(c, "eps", "B", &attack->ball.radius,
+             "radius of the ball; unless given 1 for l2, 0.1 for linf, 10 for l1");
+    cli_size(c, "steps", "K", &attack->steps, "steps of the iterated attacks");
+    cli_real(c, "step-size", "S", &attack->step_size, "length of a step; 0 is radius / steps");
+    cli_real(c, "noise", "W", &attack->noise, "half width of the noise of the u-attacks");
+    cli_size(c, "samples", "N", &attack->samples, "perturbations per example of the u-attacks");
+    cli_size(c, "restarts", "N", &attack->restarts, "random starts of unif and pgd; the best one counts");
+    cli_u64(c, "seed", "N", &attack->seed, "seed of all random numbers, below 2^63");
+    cli_other(c, "profile", "theory|published", &attack->profile, read_profile, show_profile,
+              "the mathematics, or what the paper's printed tables did");
+}
+
+surety_status cli_settle(cli *c, surety_data_settings *data, surety_attack_settings *attack) {
+    if (!cli_given(c, "eps")) attack->ball.radius = surety_norm_radius(attack->ball.norm);
+    attack->ball.has_box = data->boxed;
+    attack->ball.lo = data->box_lo;
+    attack->ball.hi = data->box_hi;
+    data->seed = attack->seed;
+    return surety_attack_validate(attack, &c->error);
+}

@@ -1,0 +1,26 @@
+/* Options that several commands share. A command fills its settings with the library's defaults, adds the
+ * groups it wants, parses, and then calls one of the settle functions: they work out what depends on other
+ * options and validate the attack (surety_data_open validates the data).
+ */
+#ifndef SURETY_CLI_SHARED_H
+#define SURETY_CLI_SHARED_H
+
+#include "cli/cli.h"
+#include "surety/attack.h"
+#include "surety/data.h"
+
+/* --task, --train and --test with what belongs to them, --learn-size, --data-dir, --box. */
+void cli_data_options(cli *c, surety_data_settings *data);
+
+/* --norm --eps --steps --step-size --noise --samples --restarts --seed --profile. */
+void cli_ball_options(cli *c, surety_attack_settings *attack);
+
+/* One option whose value is the name of an attack, of a voter set. */
+void cli_attack_option(cli *c, const char *name, surety_attack_kind *kind, const char *help);
+void cli_voter_set_option(cli *c, const char *name, surety_voter_set *set, const char *help);
+
+/* After cli_parse, for commands without a model: the radius follows the norm, the data's box is the ball's,
+ * one seed serves both. */
+surety_status cli_settle(cli *c, surety_data_settings *data, surety_attack_settings *attack);
+
+#endif
