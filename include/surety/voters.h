@@ -85,6 +85,10 @@ typedef struct surety_ball {
 
 /* l2, radius 1, box [0,1]. */
 SURETY_API void surety_ball_defaults(surety_ball *ball);
+
+/* The radius where none is given: 1 for l2 and 0.1 for linf (docs/theory.md 3), 10 for l1 (usual for images
+ * of 28 x 28). */
+SURETY_API double surety_norm_radius(surety_norm norm);
 SURETY_API surety_status surety_ball_validate(const surety_ball *ball, surety_error *err);
 
 /* Names as the command line and files give them ("l2", "signed"); hyphens and underscores are the same.

@@ -1,112 +1,133 @@
 #include "cli/shared.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-static surety_status bad(surety_error *err, const char *text, const char *expected) {
+/* ---- values with names ---- */
+
+#define READ_NAME(function, type, parse)                                               \
+    static surety_status function(const char *text, void *target, surety_error *err) { \
+        return parse(text, (type *)target, err);                                       \
+    }
+#define SHOW_NAME(function, type, name)                                          \
+    static const char *function(const void *target, char *buffer, size_t size) { \
+        snprintf(buffer, size, "%s", name(*(const type *)target));               \
+        return buffer;                                                           \
+    }
+READ_NAME(read_norm, surety_norm, surety_norm_parse)
+SHOW_NAME(show_norm, surety_norm, surety_norm_name)
+READ_NAME(read_profile, surety_profile, surety_profile_parse)
+SHOW_NAME(show_profile, surety_profile, surety_profile_name)
+READ_NAME(read_attack, surety_attack_kind, surety_attack_kind_parse)
+SHOW_NAME(show_attack, surety_attack_kind, surety_attack_kind_name)
+READ_NAME(read_set, surety_voter_set, surety_voter_set_parse)
+SHOW_NAME(show_set, surety_voter_set, surety_voter_set_name)
+
+void cli_attack_option(cli *c, const char *name, surety_attack_kind *kind, const char *help) {
+    cli_other(c, name, "NAME", kind, read_attack, show_attack, help);
+}
+
+void cli_voter_set_option(cli *c, const char *name, surety_voter_set *set, const char *help) {
+    cli_other(c, name, "signed|real", set, read_set, show_set, help);
+}
+
+static surety_status bad_value(surety_error *err, const char *text, const char *expected) {
     err->code = SURETY_E_USAGE;
     snprintf(err->what, sizeof err->what, "'%s' is not %s", text, expected);
     return SURETY_E_USAGE;
 }
 
-/* "A,B": two whole numbers. */
+/* ---- data ---- */
+
+static surety_status read_header(const char *text, void *target, surety_error *err) {
+    static const char *const names[] = {"auto", "yes", "no"};
+    for (int i = SURETY_HEADER_AUTO; i <= SURETY_HEADER_NO; i++)
+        if (!strcmp(text, names[i])) return *(surety_header *)target = (surety_header)i, SURETY_OK;
+    return bad_value(err, text, "auto, yes or no");
+}
+
+/* A,B: two whole numbers. */
 static surety_status read_classes(const char *text, void *target, surety_error *err) {
-    surety_data_settings *s = target;
-    char *comma, *end;
-    errno = 0;
-    s->classes[0] = strtoll(text, &comma, 10);
-    if (comma == text || *comma != ',') return bad(err, text, "two labels A,B");
-    s->classes[1] = strtoll(comma + 1, &end, 10);
-    if (end == comma + 1 || *end || errno) return bad(err, text, "two labels A,B");
-    s->classes_given = 1;
+    surety_data_settings *data = target;
+    char *end;
+    long long a = strtoll(text, &end, 10), b = 0;
+    int fine = end != text && *end == ',';
+    if (fine) {
+        const char *second = end + 1;
+        b = strtoll(second, &end, 10);
+        fine = end != second && !*end;
+    }
+    if (!fine) return bad_value(err, text, "two labels A,B such as 4,9");
+    data->classes_given = 1;
+    data->classes[0] = a;
+    data->classes[1] = b;
     return SURETY_OK;
 }
 
-/* "LO,HI" or "none". */
+/* LO,HI or none. */
 static surety_status read_box(const char *text, void *target, surety_error *err) {
-    surety_data_settings *s = target;
-    char *comma, *end;
-    s->boxed = strcmp(text, "none") != 0;
-    if (!s->boxed) return SURETY_OK;
-    s->box_lo = strtod(text, &comma);
-    if (comma == text || *comma != ',') return bad(err, text, "LO,HI or none");
-    s->box_hi = strtod(comma + 1, &end);
-    if (end == comma + 1 || *end || !(s->box_lo < s->box_hi) || !isfinite(s->box_hi - s->box_lo))
-        return bad(err, text, "LO,HI with LO < HI, or none");
-    return SURETY_OK;
+    surety_data_settings *data = target;
+    char *end;
+    data->boxed = strcmp(text, "none") != 0;
+    if (!data->boxed) return SURETY_OK;
+    data->box_lo = strtod(text, &end);
+    int fine = end != text && *end == ',';
+    if (fine) {
+        const char *second = end + 1;
+        data->box_hi = strtod(second, &end);
+        fine = end != second && !*end && isfinite(data->box_lo) && data->box_lo < data->box_hi &&
+               isfinite(data->box_hi);
+    }
+    return fine ? SURETY_OK : bad_value(err, text, "'none' or two numbers LO,HI such as 0,1");
 }
 
 static const char *show_box(const void *target, char *buffer, size_t size) {
-    const surety_data_settings *s = target;
-    snprintf(buffer, size, s->boxed ? "%g,%g" : "none", s->box_lo, s->box_hi);
+    const surety_data_settings *data = target;
+    snprintf(buffer, size, data->boxed ? "%g,%g" : "none", data->box_lo, data->box_hi);
     return buffer;
 }
 
-void cli_data_options(cli *c, surety_data_settings *s) {
-    cli_text(c, "task", "NAME", &s->task, "one of the six tasks that 'surety data list' shows");
-    cli_text(c, "train", "FILE", &s->train, "own data instead: IDX, NPY or CSV, plain or .gz");
-    cli_text(c, "test", "FILE", &s->test, "own test data");
-    cli_text(c, "train-labels", "FILE", &s->train_labels, "labels, if they are not beside the features");
-    cli_text(c, "test-labels", "FILE", &s->test_labels, "the same for the test data");
-    cli_text(c, "label-column", "NAME", &s->label_column,
-             "CSV: name or number (from 1) of the labels [the last]");
-    cli_other(c, "classes", "A,B", s, read_classes, NULL,
-              "labels that become -1 and +1 [the two that occur]");
-    cli_size(c, "learn-size", "M", &s->learn_size, "examples in S, which give the guarantee");
-    cli_size(c, "test-size", "M", &s->test_size, "own data without --test: examples in T");
-    cli_text(c, "data-dir", "DIR", &s->data_dir,
-             "where datasets are [$SURETY_DATA, the user's cache folder, /usr/share/datasets]");
-    cli_other(c, "box", "LO,HI", s, read_box, show_box, "range of every feature; none: unbounded");
-    cli_u64(c, "seed", "N", &s->seed, "of all random numbers");
+void cli_data_options(cli *c, surety_data_settings *data) {
+    cli_text(c, "task", "NAME", &data->task, "a task of the paper: 'surety data list' names them");
+    cli_text(c, "data-dir", "DIR", &data->data_dir,
+             "where the task's dataset is; else $SURETY_DATA, the cache folder, /usr/share/datasets");
+    cli_text(c, "train", "FILE", &data->train, "own training data instead: IDX, NPY or CSV");
+    cli_text(c, "test", "FILE", &data->test, "own test data");
+    cli_text(c, "train-labels", "FILE", &data->train_labels, "labels of --train, unless they are beside it");
+    cli_text(c, "test-labels", "FILE", &data->test_labels, "labels of --test, unless they are beside it");
+    cli_text(c, "label-column", "NAME", &data->label_column, "CSV: the labels' column, by name or number");
+    cli_other(c, "header", "auto|yes|no", &data->header, read_header, NULL,
+              "CSV: whether the first line holds names");
+    cli_other(c, "classes", "A,B", data, read_classes, NULL,
+              "the labels that become -1 and +1; all others are left out");
+    cli_size(c, "learn-size", "N", &data->learn_size,
+             "examples in S, which learns the posterior and gives the bound");
+    cli_size(c, "test-size", "N", &data->test_size, "without --test: examples of --train that are held out");
+    cli_other(c, "box", "LO,HI|none", data, read_box, show_box, "features and perturbed features lie in it");
 }
 
-static surety_status read_norm(const char *text, void *target, surety_error *err) {
-    return surety_norm_parse(text, target, err);
-}
-static const char *show_norm(const void *target, char *buffer, size_t size) {
-    (void)buffer, (void)size;
-    return surety_norm_name(*(const surety_norm *)target);
-}
-static surety_status read_profile(const char *text, void *target, surety_error *err) {
-    return surety_profile_parse(text, target, err);
-}
-static const char *show_profile(const void *target, char *buffer, size_t size) {
-    (void)buffer, (void)size;
-    return surety_profile_name(*(const surety_profile *)target);
-}
-static surety_status read_set(const char *text, void *target, surety_error *err) {
-    return surety_voter_set_parse(text, target, err);
-}
-static const char *show_set(const void *target, char *buffer, size_t size) {
-    (void)buffer, (void)size;
-    return surety_voter_set_name(*(const surety_voter_set *)target);
+/* ---- ball ---- */
+
+void cli_ball_options(cli *c, surety_attack_settings *attack) {
+    cli_other(c, "norm", "l2|linf|l1", &attack->ball.norm, read_norm, show_norm, "norm of the ball");
+    cli_real(c, "eps", "B", &attack->ball.radius,
+             "radius of the ball; unless given 1 for l2, 0.1 for linf, 10 for l1");
+    cli_size(c, "steps", "K", &attack->steps, "steps of the iterated attacks");
+    cli_real(c, "step-size", "S", &attack->step_size, "length of a step; 0 is radius / steps");
+    cli_real(c, "noise", "W", &attack->noise, "half width of the noise of the u-attacks");
+    cli_size(c, "samples", "N", &attack->samples, "perturbations per example of the u-attacks");
+    cli_size(c, "restarts", "N", &attack->restarts, "random starts of unif and pgd; the best one counts");
+    cli_u64(c, "seed", "N", &attack->seed, "seed of all random numbers, below 2^63");
+    cli_other(c, "profile", "theory|published", &attack->profile, read_profile, show_profile,
+              "the mathematics, or what the paper's printed tables did");
 }
 
-void cli_attack_options(cli *c, surety_attack_settings *s) {
-    s->ball.radius = NAN;
-    cli_other(c, "norm", "NORM", &s->ball.norm, read_norm, show_norm, "l2, linf or l1");
-    cli_real(c, "eps", "B", &s->ball.radius, "radius of the ball [l2: 1, linf: 0.1, l1: 10]");
-    cli_size(c, "steps", "K", &s->steps, "steps of an attack");
-    cli_real(c, "step-size", "S", &s->step_size, "length of a step; 0 is eps / steps");
-    cli_real(c, "noise", "A", &s->noise, "noise of pgdu and ifgsmu, uniform in [-A, A]");
-    cli_size(c, "samples", "N", &s->samples, "perturbations per example of pgdu and ifgsmu");
-    cli_size(c, "restarts", "N", &s->restarts, "random starts of unif, pgd and pgdu; the best counts");
-    cli_other(c, "profile", "NAME", &s->profile, read_profile, show_profile,
-              "theory, or published: as the paper's tables were really made");
-}
-
-surety_status cli_attack_finish(cli *c, surety_attack_settings *s, const surety_data_settings *data) {
-    static const double usual[] = {[SURETY_L2] = 1, [SURETY_LINF] = 0.1, [SURETY_L1] = 10};
-    if (!cli_given(c, "eps")) s->ball.radius = usual[s->ball.norm];
-    s->ball.has_box = data->boxed;
-    s->ball.lo = data->box_lo;
-    s->ball.hi = data->box_hi;
-    s->seed = data->seed;
-    return surety_attack_validate(s, &c->error);
-}
-
-void cli_voter_option(cli *c, surety_voter_set *set) {
-    cli_other(c, "voters", "SET", set, read_set, show_set, "signed: sign(h) votes, real: h votes");
+surety_status cli_settle(cli *c, surety_data_settings *data, surety_attack_settings *attack) {
+    if (!cli_given(c, "eps")) attack->ball.radius = surety_norm_radius(attack->ball.norm);
+    attack->ball.has_box = data->boxed;
+    attack->ball.lo = data->box_lo;
+    attack->ball.hi = data->box_hi;
+    data->seed = attack->seed;
+    return surety_attack_validate(attack, &c->error);
 }

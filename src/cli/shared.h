@@ -1,4 +1,7 @@
-/* Option groups that several commands share, with one meaning everywhere. */
+/* Options that several commands share. A command fills its settings with the library's defaults, adds the
+ * groups it wants, parses, and then calls one of the settle functions: they work out what depends on other
+ * options and validate the attack (surety_data_open validates the data).
+ */
 #ifndef SURETY_CLI_SHARED_H
 #define SURETY_CLI_SHARED_H
 
@@ -6,18 +9,18 @@
 #include "surety/attack.h"
 #include "surety/data.h"
 
-/* --task, --train, --test, --train-labels, --test-labels, --label-column, --classes, --learn-size,
- * --test-size,
- * --data-dir, --box, --seed. */
-void cli_data_options(cli *c, surety_data_settings *settings);
+/* --task, --train and --test with what belongs to them, --learn-size, --data-dir, --box. */
+void cli_data_options(cli *c, surety_data_settings *data);
 
-/* --norm, --eps, --steps, --step-size, --noise, --samples, --restarts, --profile. settings->ball.radius is
- * NaN until cli_attack_finish, which sets the default of the norm (l2: 1, linf: 0.1, l1: 10) if --eps was not
- * given, and takes the box and the seed of the data. */
-void cli_attack_options(cli *c, surety_attack_settings *settings);
-surety_status cli_attack_finish(cli *c, surety_attack_settings *settings, const surety_data_settings *data);
+/* --norm --eps --steps --step-size --noise --samples --restarts --seed --profile. */
+void cli_ball_options(cli *c, surety_attack_settings *attack);
 
-/* --voters signed|real. */
-void cli_voter_option(cli *c, surety_voter_set *set);
+/* One option whose value is the name of an attack, of a voter set. */
+void cli_attack_option(cli *c, const char *name, surety_attack_kind *kind, const char *help);
+void cli_voter_set_option(cli *c, const char *name, surety_voter_set *set, const char *help);
+
+/* After cli_parse, for commands without a model: the radius follows the norm, the data's box is the ball's,
+ * one seed serves both. */
+surety_status cli_settle(cli *c, surety_data_settings *data, surety_attack_settings *attack);
 
 #endif
