@@ -90,6 +90,7 @@ static surety_status run(cli *c) {
     surety_data_settings settings = surety_data_defaults();
     const char *mirror = NULL;
     cli_data_options(c, &settings);
+    cli_u64(c, "seed", "N", &settings.seed, "own data: of the shuffle that splits it");
     cli_text(c, "mirror", "URL", &mirror, "fetch: the folder on a web server that has the four files");
     surety_status status = cli_parse(c, 1, 2);
     if (status != SURETY_OK || c->helped) return status;
