@@ -1,0 +1,142 @@
+/* surety/model.h - trained votes as files: the voters, prior P, posterior Q, and how they were made.
+ *
+ * The file is a safetensors file, which Python, Rust and JavaScript read too: tensors `prior`, `posterior`
+ * (H) float64, then the voters' own (a forest: `splits.weight` (H, 2^l - 1, d) float32 with the mask applied,
+ * `splits.bias` (H, 2^l - 1), `leaves` (H, 2^l) before tanh, `mask` (H, 2^l - 1, d) uint8; linear voters:
+ * `linear.weight` (H, d), `linear.bias` (H)), and texts by key. It holds no time, no path and no thread
+ * count: equal models are equal files, byte for byte.
+ *
+ * In short:
+ *     surety_model *model = NULL;
+ *     surety_error err = SURETY_ERROR_NONE;
+ *     if (surety_model_load(&model, "m.safetensors", &err)) ...
+ *     surety_vote vote = surety_model_vote(model, SURETY_POSTERIOR);
+ *     surety_vote_predict(&vote, x, stride, m, votes, NULL, &err);
+ *     surety_model_free(model);
+ */
+#ifndef SURETY_MODEL_H
+#define SURETY_MODEL_H
+
+#include "surety/data.h"
+#include "surety/voters.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct surety_model surety_model;
+
+/* What every model says of itself, because a bound or a certificate needs it. */
+typedef struct surety_model_facts {
+    surety_voter_set set;     /* how its vote asks the voters */
+    surety_profile profile;   /* published: no certificate */
+    uint64_t seed;            /* below 2^63 */
+    uint64_t priors_compared; /* T_p >= 1: candidate priors among which S chose; 1 if S chose nothing */
+    double delta;             /* in (0,1): what the training's objective used */
+    surety_ball ball;         /* it was trained against */
+    char defense[32];         /* name of the defense: "pgdu", "certified" */
+    char objective[32];       /* name of what step 2 lowered: "chromatic", "baseline" */
+} surety_model_facts;
+
+/* signed votes, profile theory, seed 0, one prior, delta 0.05, default ball, "none", "baseline". */
+SURETY_API void surety_model_facts_defaults(surety_model_facts *facts);
+
+/* A model over voters, which it takes over when this succeeds; weights (H) and facts are copied. The prior is
+ * positive everywhere, both sum to 1 within 1e-9; parameters are finite, and 0 where they are masked: else
+ * SURETY_E_INPUT with the place. */
+SURETY_API surety_status surety_model_new(surety_model **out, surety_voters *voters, const double *prior,
+                                          const double *posterior, const surety_model_facts *facts,
+                                          surety_error *err);
+SURETY_API void surety_model_free(surety_model *model); /* NULL is fine */
+
+/* All of these are the model's own. */
+SURETY_API const surety_voters *surety_model_voters(const surety_model *model);
+SURETY_API const double *surety_model_prior(const surety_model *model);     /* (H) */
+SURETY_API const double *surety_model_posterior(const surety_model *model); /* (H) */
+SURETY_API const surety_model_facts *surety_model_about(const surety_model *model);
+
+typedef enum surety_weighting { SURETY_POSTERIOR, SURETY_PRIOR } surety_weighting;
+
+/* Its vote under Q or P. */
+SURETY_API surety_vote surety_model_vote(const surety_model *model, surety_weighting weighting);
+
+/* ---- texts by key ---- */
+
+/* Whatever else should be in the file: settings, the history of the training. Keys are 1 to 63 characters of
+ * a-z, 0-9, '_' and '.', and not one of the facts' own; values are UTF-8. Setting a key again replaces it.
+ * Numbers are written so that they read back as the same double. */
+SURETY_API surety_status surety_model_set_text(surety_model *model, const char *key, const char *value,
+                                               surety_error *err);
+SURETY_API surety_status surety_model_set_count(surety_model *model, const char *key, uint64_t value,
+                                                surety_error *err);
+SURETY_API surety_status surety_model_set_real(surety_model *model, const char *key, double value,
+                                               surety_error *err);
+SURETY_API surety_status surety_model_set_reals(surety_model *model, const char *key, const double *values,
+                                                size_t count, surety_error *err);
+
+/* The text of a key, or NULL; the model's own until the key is set again. */
+SURETY_API const char *surety_model_text(const surety_model *model, const char *key);
+
+/* Numbers. An absent key or one that holds something else is SURETY_E_INPUT with the key. */
+SURETY_API surety_status surety_model_count(const surety_model *model, const char *key, uint64_t *value,
+                                            surety_error *err);
+SURETY_API surety_status surety_model_real(const surety_model *model, const char *key, double *value,
+                                           surety_error *err);
+/* *count values of the list, the first `room` of them into values. */
+SURETY_API surety_status surety_model_reals(const surety_model *model, const char *key, double *values,
+                                            size_t room, size_t *count, surety_error *err);
+
+/* ---- the data it was trained on ---- */
+
+/* Remembers what was opened: task or checksums of the files, classes, scale, box and split (keys "data.*").
+ */
+SURETY_API surety_status surety_model_set_data(surety_model *model, const surety_data_info *info,
+                                               surety_error *err);
+
+/* Sets task, classes, learn_size, test_size, box and seed of the split as they were; the rest of settings is
+ * left alone. The task's name is the model's own. Own files have no task: their paths are not remembered. */
+SURETY_API surety_status surety_model_data_settings(const surety_model *model, surety_data_settings *settings,
+                                                    surety_error *err);
+
+/* SURETY_OK if these are the very data the model was trained on, split the same way; else SURETY_E_CHECK,
+ * which says what differs. */
+SURETY_API surety_status surety_model_check_data(const surety_model *model, const surety_data_info *info,
+                                                 surety_error *err);
+
+/* ---- files ---- */
+
+/* Safely: the file appears complete or not at all. */
+SURETY_API surety_status surety_model_save(const surety_model *model, const char *path, surety_error *err);
+
+/* Reads a file and checks everything that surety_model_new checks, and the file's own order, before anything
+ * is given out. */
+SURETY_API surety_status surety_model_load(surety_model **out, const char *path, surety_error *err);
+
+/* SHA-256 of the file that surety_model_save writes: 64 hexadecimal digits. */
+SURETY_API surety_status surety_model_sha256(const surety_model *model, char text[65], surety_error *err);
+
+/* What the file says of itself, as JSON: kind, sizes, facts, texts. NULL when there is no memory; release
+ * with surety_text_free. */
+SURETY_API char *surety_model_json(const surety_model *model);
+
+/* ---- predicting from file to file ---- */
+
+typedef struct surety_predict_result {
+    size_t m, n;             /* rows, and points per row: n = 1 for an input (m, d) */
+    uint64_t positive, tied; /* of the m n points: vote above 0, exactly 0 */
+    double vote_min, vote_max;
+} surety_predict_result;
+
+/* Reads points (m, d) or (m, n, d) from an NPY file of real numbers and writes the vote of each, float64 (m)
+ * or (m, n), to out; and to votes_out (NULL: not wanted) each voter's real output, float32 (m, H) or (m, n,
+ * H). Memory does not grow with m. Numbers that are not finite are SURETY_E_INPUT with the row. */
+SURETY_API surety_status surety_model_predict(const surety_model *model, surety_weighting weighting,
+                                              const char *input, const char *out, const char *votes_out,
+                                              surety_predict_result *result, const surety_run *run,
+                                              surety_error *err);
+SURETY_API char *surety_predict_result_json(const surety_predict_result *result);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
