@@ -8,7 +8,7 @@
 #define SURETY_TRAIN_H
 
 #include "surety/attack.h"
-typedef struct surety_model surety_model;
+#include "surety/model.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -50,6 +50,16 @@ typedef struct surety_train_settings {
 SURETY_API void surety_train_defaults(surety_train_settings *settings, surety_profile profile);
 SURETY_API surety_status surety_train_validate(const surety_train_settings *settings, surety_error *err);
 
+/* Where the time of a training went, in seconds, and how many rows went through the two products. */
+typedef struct surety_timing {
+    double attack;        /* batches attacked and asked */
+    double update;        /* gradients of the voters, Adam, packing */
+    double choose;        /* the set that chooses attacked after each epoch */
+    double product_share; /* of the time of all threads in attack: the products, at the speed measured at the
+                             end */
+    uint64_t forward_rows, backward_rows; /* in attack */
+} surety_timing;
+
 /* How a training went. Epochs count from 1; arrays have one number per epoch. */
 typedef struct surety_train_result {
     size_t step1_epochs, step1_best;
@@ -59,7 +69,7 @@ typedef struct surety_train_result {
     double kl;                       /* KL(Q||P) */
     uint64_t priors_compared;        /* T_p */
     double seconds;                  /* of this call; a resumed training counts what came after */
-    uint64_t moves;                  /* gradient steps of single examples */
+    surety_timing timing;
 } surety_train_result;
 
 SURETY_API void surety_train_result_free(surety_train_result *result);

@@ -38,7 +38,7 @@ typedef struct surety_attacked {
     const float *x[SURETY_BLOCK];
     int fooled[SURETY_BLOCK];  /* the vote is wrong there (a tie is wrong) */
     double loss[SURETY_BLOCK]; /* linear loss there, real outputs */
-    size_t moves;              /* gradient steps taken by all rows together, for counting work */
+    size_t asked, moves; /* times a row was asked for its vote, and moved along its gradient: the work */
 } surety_attacked;
 
 /* Attacks the examples under the vote. */

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/parallel.h"
 #include "evaluate/perturbed.h"
 #include "train/adam.h"
@@ -33,7 +34,7 @@ typedef struct loop {
     float *g;            /* (batch, terms) */
     float *gradients[SURETY_TENSORS];
     surety_adam_step adam;
-    uint64_t *moves; /* per block of the batch */
+    surety_timing *work; /* per block of the batch: counts only */
     uint32_t pass;
 } loop;
 
@@ -63,7 +64,8 @@ static surety_status attack_block(void *arg, size_t block, int thread, surety_er
     surety_attacker *a = l->attackers[thread];
     surety_examples e = batch_block(l, block);
     surety_vote vote = {v, l->Q, l->s->set};
-    l->moves[block] = surety_attacker_run(a, &vote, &e)->moves;
+    const surety_attacked *found = surety_attacker_run(a, &vote, &e);
+    l->work[block] = (surety_timing){.forward_rows = found->asked + e.rows, .backward_rows = found->moves};
     size_t at = block * SURETY_BLOCK;
     for (size_t r = 0; r < e.rows; r++) surety_attacker_sample(a, r, 0, l->points + (at + r) * l->stride);
     float *h = surety_attacker_outputs(a), *scratch = surety_attacker_scratch(a);
@@ -134,10 +136,16 @@ static surety_status move_slice(void *arg, size_t slice, int thread, surety_erro
     return SURETY_OK;
 }
 
-static surety_status run_batch(loop *l, const surety_run *run, uint64_t *moves, surety_error *err) {
+static surety_status run_batch(loop *l, const surety_run *run, surety_timing *timing, surety_error *err) {
     size_t blocks = (l->count + SURETY_BLOCK - 1) / SURETY_BLOCK;
+    double begin = surety_seconds();
     SURETY_TRY(surety_parallel(run, NULL, blocks, attack_block, l, err));
-    for (size_t b = 0; b < blocks; b++) *moves += l->moves[b];
+    for (size_t b = 0; b < blocks; b++) {
+        timing->forward_rows += l->work[b].forward_rows;
+        timing->backward_rows += l->work[b].backward_rows;
+    }
+    double attacked = surety_seconds();
+    timing->attack += attacked - begin;
     l->adam = surety_adam_at(l->s->lr, ++l->state->steps);
     SURETY_TRY(move_theta(l, err));
     if (l->phase->moves_voters) {
@@ -145,6 +153,7 @@ static surety_status run_batch(loop *l, const surety_run *run, uint64_t *moves, 
         surety_voters_changed(l->state->voters);
     }
     surety_softmax(l->state->theta, l->state->H, l->Q);
+    timing->update += surety_seconds() - attacked;
     return SURETY_OK;
 }
 
@@ -158,7 +167,8 @@ static void shuffle(loop *l) {
 }
 
 /* The objective on the set that chooses, freshly attacked. */
-static surety_status judge_epoch(loop *l, double *value, const surety_run *run, surety_error *err) {
+static surety_status judge_epoch(loop *l, double *value, double *kl, const surety_run *run,
+                                 surety_error *err) {
     surety_attack_settings attack = l->s->defense;
     attack.epoch = l->pass + (uint32_t)l->phase->epochs;
     surety_vote vote = {l->state->voters, l->Q, l->s->set};
@@ -167,17 +177,18 @@ static surety_status judge_epoch(loop *l, double *value, const surety_run *run, 
                                .posterior = l->Q,
                                .set = l->phase->moves_voters ? SURETY_REAL : l->s->set};
     surety_risks risks;
-    double kl = 0, d_risk, d_kl;
+    double d_risk, d_kl;
+    *kl = 0;
     SURETY_TRY(surety_measure(&what, l->phase->choose, &risks, run, err));
     surety_status status = SURETY_OK;
-    if (l->phase->has_bound) status = surety_kl_divergence(l->Q, l->P, l->state->H, &kl, err);
-    if (status == SURETY_OK) status = objective(l->phase, risks.rbar, kl, value, &d_risk, &d_kl, err);
+    if (l->phase->has_bound) status = surety_kl_divergence(l->Q, l->P, l->state->H, kl, err);
+    if (status == SURETY_OK) status = objective(l->phase, risks.rbar, *kl, value, &d_risk, &d_kl, err);
     surety_risks_free(&risks);
     return status;
 }
 
 static void keep_best(surety_train_state *s) {
-    s->best = s->epoch;
+    s->best[s->phase] = s->epoch;
     memcpy(s->best_theta, s->theta, s->H * sizeof(double));
     for (size_t k = 0; k < s->tensors; k++) {
         const surety_tensor *t = &s->voters->tensors[k];
@@ -194,25 +205,29 @@ static void take_best(surety_train_state *s) {
     surety_voters_changed(s->voters);
 }
 
-static surety_status run_epoch(loop *l, const surety_run *run, uint64_t *moves, surety_error *err) {
+static surety_status run_epoch(loop *l, const surety_run *run, surety_timing *timing, surety_error *err) {
     surety_train_state *s = l->state;
-    double value;
+    double value, begin = surety_seconds();
     l->pass = l->phase->first_pass + (uint32_t)s->epoch;
     for (size_t t = 0; t < l->threads; t++) surety_attacker_epoch(l->attackers[t], l->pass);
     shuffle(l);
     for (l->first = 0; l->first < l->phase->train->m; l->first += l->count) {
         size_t left = l->phase->train->m - l->first;
         l->count = left < l->s->batch ? left : l->s->batch;
-        SURETY_TRY(run_batch(l, run, moves, err));
+        SURETY_TRY(run_batch(l, run, timing, err));
         surety_report(run, l->phase->name, s->epoch * l->phase->train->m + l->first + l->count,
                       l->phase->epochs * l->phase->train->m, "");
     }
-    SURETY_TRY(judge_epoch(l, &value, run, err));
-    s->values[s->epoch++] = value;
-    if (s->epoch == 1 || value < s->values[s->best - 1]) keep_best(s);
-    char text[96];
-    snprintf(text, sizeof text, "epoch %llu, %s %.4f, best %llu", (unsigned long long)s->epoch,
-             l->phase->has_bound ? "objective" : "risk", value, (unsigned long long)s->best);
+    double trained = surety_seconds(), kl;
+    SURETY_TRY(judge_epoch(l, &value, &kl, run, err));
+    timing->choose += surety_seconds() - trained;
+    double *values = s->values[s->phase];
+    values[s->epoch++] = value;
+    if (s->epoch == 1 || value < values[s->best[s->phase] - 1]) keep_best(s);
+    char text[128];
+    snprintf(text, sizeof text, "%s %.4f, KL %.3f, %.0f/s, best epoch %llu",
+             l->phase->has_bound ? "objective" : "risk", value, kl,
+             (double)l->phase->train->m / (trained - begin), (unsigned long long)s->best[s->phase]);
     surety_report(run, l->phase->name, s->epoch * l->phase->train->m, l->phase->epochs * l->phase->train->m,
                   text);
     return SURETY_OK;
@@ -236,7 +251,7 @@ static surety_status loop_new(loop *l, const surety_run *run, surety_error *err)
     SURETY_TRY(surety_alloc(&l->rows, batch, sizeof *l->rows, err));
     SURETY_TRY(surety_alloc(&l->losses, batch * v->H, sizeof *l->losses, err));
     SURETY_TRY(surety_alloc(&l->g, batch * l->terms, sizeof *l->g, err));
-    SURETY_TRY(surety_alloc(&l->moves, batch, sizeof *l->moves, err));
+    SURETY_TRY(surety_alloc(&l->work, batch, sizeof *l->work, err));
     for (size_t k = 0; k < v->tensor_count; k++)
         SURETY_TRY(
             surety_alloc(&l->gradients[k], v->tensors[k].rows * v->tensors[k].stride, sizeof(float), err));
@@ -249,18 +264,18 @@ static surety_status loop_new(loop *l, const surety_run *run, surety_error *err)
 static void loop_free(loop *l) {
     for (size_t t = 0; l->attackers && t < l->threads; t++) surety_attacker_free(l->attackers[t]);
     for (size_t k = 0; k < SURETY_TENSORS; k++) surety_free(l->gradients[k]);
-    void *parts[] = {l->attackers,    l->order,  l->Q, l->P,    l->points,
-                     (void *)l->rows, l->losses, l->g, l->moves};
+    void *parts[] = {l->attackers,    l->order,  l->Q, l->P,   l->points,
+                     (void *)l->rows, l->losses, l->g, l->work};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) surety_free(parts[i]);
 }
 
 surety_status surety_phase_run(const surety_phase *phase, const surety_train_settings *settings,
                                surety_train_state *state, surety_epoch_fn after_epoch, void *arg,
-                               uint64_t *moves, const surety_run *run, surety_error *err) {
+                               surety_timing *timing, const surety_run *run, surety_error *err) {
     loop l = {.phase = phase, .s = settings, .state = state};
     surety_status status = loop_new(&l, run, err);
     while (status == SURETY_OK && state->epoch < phase->epochs) {
-        status = run_epoch(&l, run, moves, err);
+        status = run_epoch(&l, run, timing, err);
         if (status == SURETY_OK && after_epoch) status = after_epoch(arg, state, err);
     }
     loop_free(&l);

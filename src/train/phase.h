@@ -20,24 +20,26 @@ typedef struct surety_phase {
         first_pass; /* passes over sets, numbered through the whole training: they address random numbers */
 } surety_phase;
 
+enum { SURETY_STEP1, SURETY_STEP2, SURETY_PHASES };
+
 /* Everything that a training changes. It is what a checkpoint holds. */
 typedef struct surety_train_state {
     surety_voters *voters;
     size_t H, tensors;
-    double *theta, *theta_m, *theta_v;            /* (H), weights are softmax(theta) */
-    float *m[SURETY_TENSORS], *v[SURETY_TENSORS]; /* of Adam, laid out as the tensors */
+    double *theta, *theta_m, *theta_v;            /* (H), weights are softmax(theta); Adam's moments */
+    float *m[SURETY_TENSORS], *v[SURETY_TENSORS]; /* Adam's moments, laid out as the tensors */
     float *best_tensors[SURETY_TENSORS];          /* of the best epoch so far */
-    double *best_theta;
-    double *prior_theta; /* (H) end of step 1: P = softmax */
-    double *values;      /* value of every epoch of the phase */
-    size_t values_size;
-    uint64_t phase, epoch, best,
-        steps; /* which phase, epochs done in it, best of them (from 1), Adam steps */
+    double *best_theta;                           /* (H) */
+    double *prior_theta;                          /* (H) end of step 1: P = softmax */
+    size_t epochs[SURETY_PHASES];                 /* planned */
+    double *values[SURETY_PHASES];                /* value of every epoch on the set that chooses */
+    uint64_t best[SURETY_PHASES];                 /* best epoch so far, from 1 */
+    uint64_t phase, epoch, steps;                 /* phase at work, its finished epochs, its Adam steps */
 } surety_train_state;
 
 /* Memory for a state around voters (which it owns from now on); theta is 0: uniform weights. */
-surety_status surety_train_state_new(surety_train_state *state, surety_voters *voters, size_t most_epochs,
-                                     surety_error *err);
+surety_status surety_train_state_new(surety_train_state *state, surety_voters *voters, size_t step1_epochs,
+                                     size_t step2_epochs, surety_error *err);
 void surety_train_state_free(surety_train_state *state);
 
 /* weights = softmax(theta), H of them. */
@@ -46,10 +48,13 @@ void surety_softmax(const double *theta, size_t H, double *weights);
 /* Called after every epoch: writes the checkpoint. */
 typedef surety_status (*surety_epoch_fn)(void *arg, const surety_train_state *state, surety_error *err);
 
+/* The state at the beginning of step 2: P is where theta is now, Adam starts afresh. */
+void surety_train_state_next(surety_train_state *state);
+
 /* Runs the epochs of a phase that are still missing (state->epoch are done), then puts the best epoch's
- * parameters back into the voters and theta. *moves counts gradient steps of the defense. */
+ * parameters back into the voters and theta. *timing gains what it took. */
 surety_status surety_phase_run(const surety_phase *phase, const surety_train_settings *settings,
                                surety_train_state *state, surety_epoch_fn after_epoch, void *arg,
-                               uint64_t *moves, const surety_run *run, surety_error *err);
+                               surety_timing *timing, const surety_run *run, surety_error *err);
 
 #endif

@@ -3,16 +3,17 @@
 
 #include "train/phase.h"
 
-surety_status surety_train_state_new(surety_train_state *state, surety_voters *voters, size_t most_epochs,
-                                     surety_error *err) {
-    *state = (surety_train_state){
-        .voters = voters, .H = voters->H, .tensors = voters->tensor_count, .values_size = most_epochs};
+surety_status surety_train_state_new(surety_train_state *state, surety_voters *voters, size_t step1_epochs,
+                                     size_t step2_epochs, surety_error *err) {
+    *state = (surety_train_state){.voters = voters,
+                                  .H = voters->H,
+                                  .tensors = voters->tensor_count,
+                                  .epochs = {step1_epochs, step2_epochs}};
     double **weights[] = {&state->theta, &state->theta_m, &state->theta_v, &state->best_theta,
                           &state->prior_theta};
     for (size_t i = 0; i < sizeof weights / sizeof *weights; i++)
         SURETY_TRY(surety_alloc(weights[i], voters->H, sizeof(double), err));
-    SURETY_TRY(
-        surety_alloc(&state->values, most_epochs, sizeof(double), err));
+    SURETY_TRY(surety_alloc(&state->values, most_epochs, sizeof(double), err));
     for (size_t k = 0; k < state->tensors; k++) {
         size_t count = voters->tensors[k].rows * voters->tensors[k].stride;
         SURETY_TRY(surety_alloc(&state->m[k], count, sizeof(float), err));
@@ -23,8 +24,8 @@ surety_status surety_train_state_new(surety_train_state *state, surety_voters *v
 }
 
 void surety_train_state_free(surety_train_state *state) {
-    double *weights[] = {state->theta,      state->theta_m,     state->theta_v,
-                         state->best_theta, state->prior_theta, state->values};
+    double *weights[] = {state->theta,       state->theta_m,   state->theta_v,  state->best_theta,
+                         state->prior_theta, state->values[0], state->values[1]};
     for (size_t i = 0; i < sizeof weights / sizeof *weights; i++) surety_free(weights[i]);
     for (size_t k = 0; k < state->tensors; k++) {
         surety_free(state->m[k]);
@@ -33,6 +34,14 @@ void surety_train_state_free(surety_train_state *state) {
     }
     surety_voters_free(state->voters);
     *state = (surety_train_state){0};
+}
+
+void surety_train_state_next(surety_train_state *state) {
+    memcpy(state->prior_theta, state->theta, state->H * sizeof(double));
+    memset(state->theta_m, 0, state->H * sizeof(double));
+    memset(state->theta_v, 0, state->H * sizeof(double));
+    state->phase++;
+    state->epoch = state->steps = 0;
 }
 
 /* exp(theta - max) / sum: nothing overflows. No weight is 0, because a prior must not have one: what would
