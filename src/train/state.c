@@ -13,7 +13,8 @@ surety_status surety_train_state_new(surety_train_state *state, surety_voters *v
                           &state->prior_theta};
     for (size_t i = 0; i < sizeof weights / sizeof *weights; i++)
         SURETY_TRY(surety_alloc(weights[i], voters->H, sizeof(double), err));
-    SURETY_TRY(surety_alloc(&state->values, most_epochs, sizeof(double), err));
+    for (size_t i = 0; i < SURETY_PHASES; i++)
+        SURETY_TRY(surety_alloc(&state->values[i], state->epochs[i], sizeof(double), err));
     for (size_t k = 0; k < state->tensors; k++) {
         size_t count = voters->tensors[k].rows * voters->tensors[k].stride;
         SURETY_TRY(surety_alloc(&state->m[k], count, sizeof(float), err));
