@@ -103,23 +103,22 @@ static double below_upper(double k, double m, double C, double p, double *slope)
     return l + 4 * SURETY_U * (1 - l) - (G.ln - G.slack);
 }
 
-/* Newton's method. Lower tail: from the Chernoff limit, which is above the solution; upper tail: from
- * (k+1)/m, the first step may pass below. Stops when a step is below 4u p or after STEPS (at most 10 were
- * seen). */
+/* Newton's method. Lower tail: in ln(1-p), from the Chernoff limit, which is above the solution. Upper tail:
+ * in ln p from (k+1)/m; the first step may pass far below. Stops when a step is below 4u p or after STEPS (at
+ * most 12 were seen). */
 static double newton(double k, double m, double C, int lower) {
     enum { STEPS = 60 };
-    double p = lower ? surety_kl_inv(k / m, C / m, NULL, NULL) : (k + 1) / m;
+    double p = lower ? surety_kl_inv(k / m, C / m, NULL, NULL) : (k + 1) / m, slope;
     for (int i = 0; i < STEPS && p < 1; i++) {
-        double slope, step;
+        double before = p;
         if (lower) {
             double excess = above_lower(k, m, C, p, &slope);
-            step = -(1 - p) * expm1(-excess / slope);
+            p += (1 - p) * -expm1(-excess / slope);
         } else {
             double lack = below_upper(k, m, C, p, &slope);
-            step = p * expm1(lack / slope);
+            p *= exp(lack / slope);
         }
-        p += step;
-        if (fabs(step) <= 4 * SURETY_U * p) break;
+        if (fabs(p - before) <= 4 * SURETY_U * p) break;
     }
     return p;
 }
