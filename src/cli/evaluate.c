@@ -57,7 +57,12 @@ static void close_all(opened *o) {
 
 /* Loads the model, then the data it was trained on unless options say otherwise, then checks the attack. */
 static surety_status open_all(cli *c, opened *o) {
-    surety_status status = cli_model_settle(c, o->model, &o->data_settings, &o->row.attack);
+    surety_status status = surety_model_load(&o->model, c->words[0], &c->error);
+    if (status != SURETY_OK) return status;
+    const surety_model_facts *facts = surety_model_about(o->model);
+    o->row.priors_compared = facts->priors_compared;
+    if (!cli_given(c, "delta")) o->row.delta = facts->delta;
+    status = cli_settle_model(c, o->model, &o->data_settings, &o->row.attack);
     if (status == SURETY_OK) status = surety_data_open(&o->data, &o->data_settings, &c->error);
     return status;
 }
@@ -102,15 +107,10 @@ static surety_status evaluate(cli *c, opened *o, const attack_list *attacks, con
 }
 
 static surety_status run_evaluate(cli *c) {
-    opened o = {.data_settings = surety_data_defaults()};
+    opened o = {.data_settings = surety_data_defaults(), .row = {.delta = 0.05, .looks = 1}};
     attack_list attacks = {{SURETY_ATTACK_NONE, SURETY_ATTACK_PGDU, SURETY_ATTACK_IFGSMU}, 3};
     const char *per_example = NULL;
-    surety_status status = cli_model_begin(c, &o.model);
-    if (status != SURETY_OK) return status;
-    if (o.model)
-        surety_row_defaults(&o.row, o.model);
-    else
-        surety_attack_defaults(&o.row.attack);
+    surety_attack_defaults(&o.row.attack);
     cli_data_options(c, &o.data_settings);
     cli_ball_options(c, &o.row.attack);
     cli_other(c, "attacks", "A,B,..", &attacks, read_list, show_list, "attacks, one row each");
@@ -118,7 +118,7 @@ static surety_status run_evaluate(cli *c) {
              "also a CSV line for each example of T, for the last attack");
     cli_real(c, "delta", "D", &o.row.delta, "1 - confidence of each bound");
     cli_u64(c, "looks", "N", &o.row.looks, "runs that looked at the same S, this one included");
-    status = cli_parse(c, 1, 1);
+    surety_status status = cli_parse(c, 1, 1);
     if (status == SURETY_OK && !c->helped) {
         status = attacks.count ? open_all(c, &o) : cli_wrong(c, "no attack given");
         if (status == SURETY_OK) status = evaluate(c, &o, &attacks, per_example);
@@ -171,18 +171,13 @@ static surety_status run_curve(cli *c) {
     attack_list attacks = {{SURETY_ATTACK_IFGSM, SURETY_ATTACK_PGD}, 2};
     grid g = {0, 1, 0.25};
     const char *out = NULL;
-    surety_status status = cli_model_begin(c, &o.model);
-    if (status != SURETY_OK) return status;
-    if (o.model)
-        surety_row_defaults(&o.row, o.model);
-    else
-        surety_attack_defaults(&o.row.attack);
+    surety_attack_defaults(&o.row.attack);
     cli_data_options(c, &o.data_settings);
     cli_ball_options(c, &o.row.attack);
     cli_other(c, "attacks", "A,B,..", &attacks, read_list, show_list, "attacks, one column each");
     cli_other(c, "eps-grid", "A:B:STEP", &g, read_grid, show_grid, "radii");
     cli_text(c, "out", "FILE", &out, "CSV file");
-    status = cli_parse(c, 1, 1);
+    surety_status status = cli_parse(c, 1, 1);
     if (status == SURETY_OK && !c->helped) {
         status = out ? open_all(c, &o) : cli_wrong(c, "where should the curve go? Give --out FILE.csv");
         surety_curve_settings s = {.attack = o.row.attack,

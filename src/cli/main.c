@@ -6,9 +6,9 @@
 
 #include "cli/cli.h"
 
-extern const cli_command cli_data;
+extern const cli_command cli_data, cli_train, cli_evaluate, cli_curve;
 
-const cli_command *const cli_commands[] = {&cli_data, NULL};
+const cli_command *const cli_commands[] = {&cli_data, &cli_train, &cli_evaluate, &cli_curve, NULL};
 
 static volatile sig_atomic_t stop_asked;
 
