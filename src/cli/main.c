@@ -6,9 +6,10 @@
 
 #include "cli/cli.h"
 
+extern const cli_command cli_bound;
 extern const cli_command cli_data;
 
-const cli_command *const cli_commands[] = {&cli_data, NULL};
+const cli_command *const cli_commands[] = {&cli_data, &cli_bound, NULL};
 
 static volatile sig_atomic_t stop_asked;
 
