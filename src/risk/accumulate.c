@@ -25,7 +25,6 @@
 #include "risk/vote.h"
 
 #define UNIT_SCALE 0x1p31 /* t in [-1,1] to half a loss unit: loss = 2^31 - t 2^31 units */
-#define POSTERIOR_SLACK 1e-9
 
 struct surety_risk {
     size_t H, n;
@@ -41,6 +40,7 @@ struct surety_risk {
     double *floors;  /* (2, H) sum_j floor(2^31 t): [0] where P is not right, [1] where it is */
     double *low;     /* (H) min_j t */
     double *first;   /* (H) the first j that attains it */
+    double *miss;    /* (H) weights missed by a pi_i */
     int64_t *hits;   /* (n) voters whose first worst perturbation is j */
     int rows[2];     /* rows that went into floors[0], floors[1] */
     size_t worst;    /* the first j with the largest e_j */
@@ -72,7 +72,7 @@ static surety_status check_settings(const surety_risk_settings *s, surety_error 
         return surety_fail(err, SURETY_E_USAGE, "%zu perturbations per example; 1 to %llu are possible",
                            s->samples, (unsigned long long)SURETY_RISK_SAMPLES);
     if (!s->posterior) return surety_fail(err, SURETY_E_USAGE, "no posterior given");
-    if (s->prior) SURETY_TRY(surety_simplex_check(s->prior, s->voters, POSTERIOR_SLACK, "prior", err));
+    if (s->prior) SURETY_TRY(surety_distribution_validate(s->prior, s->voters, "prior", err));
     return SURETY_OK;
 }
 
@@ -88,6 +88,7 @@ static surety_status allocate(surety_risk *a, surety_error *err) {
     SURETY_TRY(surety_alloc(&a->floors, 2 * H, sizeof *a->floors, err));
     SURETY_TRY(surety_alloc(&a->low, H, sizeof *a->low, err));
     SURETY_TRY(surety_alloc(&a->first, H, sizeof *a->first, err));
+    SURETY_TRY(surety_alloc(&a->miss, H, sizeof *a->miss, err));
     return surety_alloc(&a->hits, n, sizeof *a->hits, err);
 }
 
@@ -113,14 +114,14 @@ surety_status surety_risk_new(surety_risk **out, const surety_risk_settings *set
 
 void surety_risk_free(surety_risk *a) {
     if (!a) return;
-    void *const parts[] = {a->q, a->p, a->w, a->sums, a->t, a->floors, a->low, a->first, a->hits};
+    void *const parts[] = {a->q, a->p, a->w, a->sums, a->t, a->floors, a->low, a->first, a->miss, a->hits};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) surety_free(parts[i]);
     surety_free(a);
 }
 
 surety_status surety_risk_reset(surety_risk *a, const double *posterior, surety_error *err) {
     if (posterior) {
-        SURETY_TRY(surety_simplex_check(posterior, a->H, POSTERIOR_SLACK, "posterior", err));
+        SURETY_TRY(surety_distribution_validate(posterior, a->H, "posterior", err));
         memcpy(a->q, posterior, a->H * sizeof *a->q);
         for (size_t h = 0; h < a->H; h++) a->w[h] = surety_simplex_weight(a->q[h]);
         a->raise = surety_simplex_raise(a->q, a->H, 2 * (double)a->H + (double)a->n + 16);
@@ -155,15 +156,20 @@ static void take_row(surety_risk *a, size_t j) {
     }
 }
 
-/* TV with the best pi_i: all mass on the j that is a worst perturbation for most weight; what it misses. */
-static double tv_best(const surety_risk *a) {
+/* TV with the best pi_i: all mass on the j that is a worst perturbation for most weight; what it misses.
+ * Chosen and summed in two loops, because a branch on ties, which are a coin toss, would cost more than all
+ * the rest. */
+static double tv_best(surety_risk *a) {
     size_t H = a->H;
-    double least = INFINITY;
+    double *restrict miss = a->miss, least = INFINITY;
     for (size_t j = 0; j < a->n; j++) {
         const double *restrict t = a->t + j * H, *restrict low = a->low, *restrict w = a->w;
         double missed = 0;
-        for (size_t h = 0; h < H; h++)
-            missed += w[h] * (double)(t[h] > low[h]); /* no branch: ties are a coin toss */
+        for (size_t h = 0; h < H; h++) {
+            double weight = w[h];
+            miss[h] = t[h] > low[h] ? weight : 0;
+        }
+        for (size_t h = 0; h < H; h++) missed += miss[h];
         least = missed < least ? missed : least;
     }
     return least;
@@ -195,7 +201,7 @@ static void add_head(surety_risk *a) {
 }
 
 static void add_voters(surety_risk *a) {
-    const int64_t one = SURETY_LOSS_ONE, half = one / 2;
+    const int64_t half = (int64_t)SURETY_LOSS_ONE / 2;
     int64_t *loss = array_of(a, SURETY_RISK_LOSS), *max_loss = array_of(a, SURETY_RISK_MAX_LOSS);
     int64_t *worst_loss = array_of(a, SURETY_RISK_WORST_LOSS), *errors = array_of(a, SURETY_RISK_ERRORS);
     int64_t *anchored_loss = array_of(a, SURETY_RISK_ANCHORED_LOSS);
@@ -243,20 +249,19 @@ static surety_status check_example(const surety_risk *a, int y, size_t bad, sure
     return surety_fail_expected(err, "votes in [-1, 1]");
 }
 
-/* The index of the first of t[0..count) that is NaN or outside [-1,1], or count. */
-static size_t first_bad(const double *t, size_t count) {
+size_t surety_votes_first_bad(const double *votes, size_t count) {
     int bad = 0;
-    for (size_t k = 0; k < count; k++) bad |= !(fabs(t[k]) <= 1);
+    for (size_t k = 0; k < count; k++) bad |= !(fabs(votes[k]) <= 1);
     if (!bad) return count;
     size_t k = 0;
-    while (fabs(t[k]) <= 1) k++;
+    while (fabs(votes[k]) <= 1) k++;
     return k;
 }
 
 /* a->t holds y v: checked, made signs if asked for, added. */
 static surety_status take_example(surety_risk *a, int y, surety_error *err) {
     size_t count = a->n * a->H;
-    SURETY_TRY(check_example(a, y, first_bad(a->t, count), err));
+    SURETY_TRY(check_example(a, y, surety_votes_first_bad(a->t, count), err));
     if (a->signed_votes)
         for (size_t k = 0; k < count; k++) a->t[k] = surety_vote_sign(a->t[k]);
     add_example(a);
@@ -296,13 +301,9 @@ surety_status surety_risk_result(const surety_risk *a, surety_risks *out, surety
     SURETY_TRY(surety_alloc(&sums, a->sum_count, sizeof *sums, err));
     memcpy(sums, a->sums, a->sum_count * sizeof *sums);
     surety_sum_everyone(sums, a->sum_count);
-    if (sums[SURETY_RISK_EXAMPLES] == 0) {
-        surety_free(sums);
-        return surety_fail(err, SURETY_E_USAGE, "no example was added: there is no risk to report");
-    }
-    surety_risks_fill(out, sums, a->H, a->n);
+    surety_status status = surety_risks_from_sums(out, sums, a->H, a->n, a->q, err);
+    surety_free(sums);
     out->signed_votes = a->signed_votes;
     out->has_prior = a->has_prior;
-    surety_risks_finish(out, a->q);
-    return SURETY_OK;
+    return status;
 }
