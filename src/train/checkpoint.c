@@ -76,7 +76,7 @@ static surety_status name_difference(const char *was, size_t was_size, const cha
         if (status != SURETY_OK || json_equal(value, other)) continue;
         const char *which = key;
         json_object_foreach(value, inner_key, inner) {
-            if (!json_equal(inner, json_object_get(other, inner_key))) which = inner_key;
+            if (which == key && !json_equal(inner, json_object_get(other, inner_key))) which = inner_key;
         }
         status = surety_fail(err, SURETY_E_USAGE,
                              "this training was begun with another %s: nothing was changed", which);
