@@ -44,31 +44,44 @@ static void exact_tail(mpfr_t out, uint64_t r, uint64_t m, const mpfr_t p, int u
 }
 
 /* 1 if P[Bin(m,p) <= k] <= delta, decided in MPFR on whichever tail falls from k. */
-static int holds(uint64_t k, uint64_t m, const mpfr_t p, double delta) {
+static int holds(uint64_t k, uint64_t m, const mpfr_t p, const mpfr_t delta) {
     mpfr_t tail;
     mpfr_init2(tail, BITS);
-    int up = delta > 0.5, yes;
+    int up = mpfr_cmp_d(delta, 0.5) > 0, yes;
     exact_tail(tail, up ? k + 1 : k, m, p, up);
     if (up) mpfr_ui_sub(tail, 1, tail, MPFR_RNDN);
-    yes = mpfr_cmp_d(tail, delta) <= 0;
+    yes = mpfr_cmp(tail, delta) <= 0;
     mpfr_clear(tail);
     return yes;
 }
 
-static void check_limit(uint64_t k, uint64_t m, double delta) {
-    double limit = surety_binomial_limit(k, m, delta);
-    check(limit > 0 && limit <= 1, "k %" PRIu64 " m %" PRIu64 " delta %a: %a", k, m, delta, limit);
+static void check_both(uint64_t k, uint64_t m, const mpfr_t delta, double limit) {
     mpfr_t p;
     mpfr_init2(p, BITS);
     mpfr_set_d(p, limit, MPFR_RNDN);
+    check(limit > 0 && limit <= 1, "k %" PRIu64 " m %" PRIu64 ": %a", k, m, limit);
     if (limit < 1)
-        check(holds(k, m, p, delta), "k %" PRIu64 " m %" PRIu64 " delta %a: %a is too small", k, m, delta,
-              limit);
+        check(holds(k, m, p, delta), "k %" PRIu64 " m %" PRIu64 " delta %g: %a is too small", k, m,
+              mpfr_get_d(delta, MPFR_RNDN), limit);
     mpfr_div_d(p, p, 1 + 1e-12, MPFR_RNDN);
     if (k < m)
-        check(!holds(k, m, p, delta), "k %" PRIu64 " m %" PRIu64 " delta %a: %a is too large", k, m, delta,
-              limit);
+        check(!holds(k, m, p, delta), "k %" PRIu64 " m %" PRIu64 " delta %g: %a is too large", k, m,
+              mpfr_get_d(delta, MPFR_RNDN), limit);
     mpfr_clear(p);
+}
+
+/* At delta as a double, and at e^-C as the bounds ask for it: there nothing but the limit's own margin is on
+ * the safe side. */
+static void check_limit(uint64_t k, uint64_t m, double delta) {
+    mpfr_t exact;
+    mpfr_init2(exact, BITS);
+    mpfr_set_d(exact, delta, MPFR_RNDN);
+    check_both(k, m, exact, surety_binomial_limit(k, m, delta));
+    double C = -log(delta);
+    mpfr_set_d(exact, -C, MPFR_RNDN);
+    mpfr_exp(exact, exact, MPFR_RNDN);
+    check_both(k, m, exact, surety_binomial_limit_log(k, m, C));
+    mpfr_clear(exact);
 }
 
 static const double deltas[] = {0.05,          0.01,   0.05 / 20, 0.05 / 500, 1e-6,       1e-15,

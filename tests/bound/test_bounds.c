@@ -549,6 +549,30 @@ static void extremes(void **state) {
     }
 }
 
+/* A risk of 1/3, rounded down by a division to nearest, is covered: the surrogate of average_max_tv less its
+ * root, which at m = 2^32 is too small to hide an ulp, is at least 1/3. */
+static void one_rounding_is_covered(void **state) {
+    (void)state;
+    surety_error err = SURETY_ERROR_NONE;
+    surety_bound_value v;
+    surety_bound_input in = surety_bound_input_defaults();
+    in.m = SURETY_M_LIMIT, in.H = 1, in.kl = 0, in.abar = 0, in.tv = 1. / 3;
+    check_ok(surety_bound_compute(SURETY_BOUND_AVERAGE_MAX_TV, &in, &v, &err));
+    mpfr_t root, third;
+    mpfr_inits2(300, root, third, (mpfr_ptr)0);
+    mpfr_set_d(root, 2 * 65536, MPFR_RNDN);
+    mpfr_div_d(root, root, 0.05, MPFR_RNDN);
+    mpfr_log(root, root, MPFR_RNDN);
+    mpfr_div_d(root, root, 0x1p33, MPFR_RNDN);
+    mpfr_sqrt(root, root, MPFR_RNDN);
+    mpfr_d_sub(root, v.surrogate, root, MPFR_RNDN);
+    mpfr_set_ui(third, 1, MPFR_RNDN);
+    mpfr_div_ui(third, third, 3, MPFR_RNDN);
+    assert_true(in.tv < 0x1.5555555555556p-2 && mpfr_cmp_d(third, in.tv) > 0); /* it was rounded down */
+    assert_true(mpfr_cmp(root, third) >= 0);
+    mpfr_clears(root, third, (mpfr_ptr)0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reference_values),
@@ -563,6 +587,7 @@ int main(void) {
         cmocka_unit_test(missing_inputs),
         cmocka_unit_test(bad_inputs),
         cmocka_unit_test(extremes),
+        cmocka_unit_test(one_rounding_is_covered),
     };
     return cmocka_run_group_tests_name("bound/bounds", tests, NULL, NULL);
 }

@@ -110,7 +110,7 @@ static void memory_can_fail(void **state) {
         surety_memory_hook(fail_after, &left);
         surety_status status = surety_ledger_new(&ledger, 0.05, NULL);
         for (int i = 0; i < 20 && status == SURETY_OK; i++) {
-            char name[8];
+            char name[16];
             snprintf(name, sizeof name, "%d", i);
             status = surety_ledger_announce(ledger, name, 1, 1, NULL);
         }
