@@ -221,14 +221,13 @@ static surety_status choose_classes(surety_data_info *info, const surety_data_se
         info->classes[0] = given[0], info->classes[1] = given[1];
         return SURETY_OK;
     }
-    int64_t *values = NULL, least = train->labels[0], other = least;
+    int64_t *values = NULL;
     size_t count = 0;
     SURETY_TRY(distinct_labels(train, &values, &count, err));
-    least = values[0], other = values[count > 1];
+    info->classes[0] = values[0], info->classes[1] = values[count > 1];
     surety_free(values);
-    info->classes[0] = least, info->classes[1] = other;
     if (count > 1) return SURETY_OK; /* more than two: check_classes says so */
-    surety_fail(err, SURETY_E_INPUT, "all labels are %lld", (long long)least);
+    surety_fail(err, SURETY_E_INPUT, "all labels are %lld", (long long)info->classes[0]);
     surety_fail_expected(err, "two classes");
     return surety_fail_file(err, train->used[train->files - 1].path);
 }

@@ -236,7 +236,8 @@ static surety_status download_all(surety_fetch_info *out, const surety_dataset *
                                   surety_error *err) {
     (void)settings, (void)run;
     surety_fail(err, SURETY_E_SYSTEM, "this surety was built without libcurl and cannot download");
-    surety_fail_expected(err, "the four IDX files in %s; %s", out->folder, dataset->package);
+    surety_fail_expected(err, "the four IDX files in that folder; %s", dataset->package);
+    surety_fail_file(err, out->folder);
     return SURETY_E_SYSTEM;
 }
 

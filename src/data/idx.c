@@ -49,7 +49,7 @@ static surety_status check_size(header *h, const surety_file *file, surety_error
 }
 
 surety_status surety_idx_features(surety_table *table, surety_file *file, surety_error *err) {
-    header h;
+    header h = {0};
     SURETY_TRY(read_header(&h, file, err));
     if (h.ndim < 2) return bad(3, "features have two dimensions or more, these have one", err);
     SURETY_TRY(check_size(&h, file, err));
@@ -64,7 +64,7 @@ surety_status surety_idx_features(surety_table *table, surety_file *file, surety
 }
 
 surety_status surety_idx_labels(surety_table *table, const surety_file *file, surety_error *err) {
-    header h;
+    header h = {0};
     SURETY_TRY(read_header(&h, file, err));
     if (h.ndim != 1) return bad(3, "labels have one dimension, these have more", err);
     SURETY_TRY(check_size(&h, file, err));

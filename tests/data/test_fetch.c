@@ -226,7 +226,8 @@ static void system_and_cache(void **state) {
     s.dataset = "mnist";
     s.mirror = "http://127.0.0.1:9";
     check_bad(surety_data_fetch(&info, &s, NULL, &err), SURETY_E_SYSTEM);
-    assert_int_equal(access(files_path("cache/surety/mnist"), F_OK), 0);
+    if (!strstr(err.what, "without libcurl"))
+        assert_int_equal(access(files_path("cache/surety/mnist"), F_OK), 0);
     if (before)
         setenv("XDG_CACHE_HOME", before, 1);
     else
