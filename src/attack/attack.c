@@ -96,8 +96,7 @@ surety_status surety_attack_check_set(const surety_attack_settings *s, const sur
     return SURETY_OK;
 }
 
-/* ||x - x0||_p in double. */
-static double distance(surety_norm norm, const float *x, const float *x0, size_t d) {
+double surety_distance(surety_norm norm, const float *x, const float *x0, size_t d) {
     double sum = 0, most = 0;
     for (size_t j = 0; j < d; j++) {
         double e = fabs((double)x[j] - (double)x0[j]);
@@ -114,14 +113,13 @@ typedef struct set_attack {
     surety_attacker **attackers; /* per thread */
     size_t n, first;             /* first example of this wave */
     float *points;               /* (wave, n, stride) */
-    uint64_t *fooled;            /* per block of the wave */
-    double *norm_max, *norm_sum; /* per block of the wave */
+    surety_attack_result *found; /* per block of the wave; norm_mean is a sum there */
 } set_attack;
 
-/* Which of the n perturbations of row r the vote gets wrong. */
-static uint64_t count_fooled(const set_attack *w, surety_attacker *a, const float *points, int y) {
+/* Asks the vote about the n perturbations of an example. */
+static void count_fooled(const set_attack *w, surety_attacker *a, const float *points, int y,
+                         surety_attack_result *found) {
     const surety_voters *v = w->vote->voters;
-    uint64_t fooled = 0;
     for (size_t j = 0; j < w->n; j += SURETY_BLOCK) {
         const float *x[SURETY_BLOCK];
         double votes[SURETY_BLOCK];
@@ -129,9 +127,11 @@ static uint64_t count_fooled(const set_attack *w, surety_attacker *a, const floa
         for (size_t k = 0; k < rows; k++) x[k] = points + (j + k) * w->set->stride;
         v->kind->forward(v, x, rows, surety_attacker_outputs(a), surety_attacker_scratch(a));
         surety_vote_lanes(surety_attacker_outputs(a), w->vote->weights, v->H, w->vote->set, votes);
-        for (size_t k = 0; k < rows; k++) fooled += y * votes[k] <= 0;
+        for (size_t k = 0; k < rows; k++) {
+            found->fooled += y * votes[k] <= 0;
+            found->tied += votes[k] == 0;
+        }
     }
-    return fooled;
 }
 
 static surety_status attack_block(void *arg, size_t block, int thread, surety_error *err) {
@@ -140,30 +140,30 @@ static surety_status attack_block(void *arg, size_t block, int thread, surety_er
     surety_attacker *a = w->attackers[thread];
     surety_examples e = surety_examples_of(w->set, w->first + block * SURETY_BLOCK);
     surety_attacker_run(a, w->vote, &e);
-    w->fooled[block] = 0;
-    w->norm_max[block] = w->norm_sum[block] = 0;
+    surety_attack_result *found = &w->found[block];
+    *found = (surety_attack_result){0};
     for (size_t r = 0; r < e.rows; r++) {
         float *points = w->points + (block * SURETY_BLOCK + r) * w->n * w->set->stride;
         for (size_t j = 0; j < w->n; j++) {
             surety_attacker_sample(a, r, j, points + j * w->set->stride);
-            double norm = distance(w->s->ball.norm, points + j * w->set->stride, e.x[r], w->set->d);
-            if (norm > w->norm_max[block]) w->norm_max[block] = norm;
-            w->norm_sum[block] += norm;
+            double norm = surety_distance(w->s->ball.norm, points + j * w->set->stride, e.x[r], w->set->d);
+            if (norm > found->norm_max) found->norm_max = norm;
+            found->norm_mean += norm;
         }
-        w->fooled[block] += count_fooled(w, a, points, e.y[r]);
+        count_fooled(w, a, points, e.y[r], found);
     }
     return SURETY_OK;
 }
 
 /* A wave of blocks is attacked in parallel, then handed out in order: memory is flat in m. */
 static surety_status attack_wave(set_attack *w, size_t blocks, surety_perturbed_fn sink, void *arg,
-                                 surety_attack_result *result, double *sum, const surety_run *run,
-                                 surety_error *err) {
+                                 surety_attack_result *result, const surety_run *run, surety_error *err) {
     SURETY_TRY(surety_parallel(run, NULL, blocks, attack_block, w, err));
     for (size_t b = 0; b < blocks; b++) {
-        result->fooled += w->fooled[b];
-        *sum += w->norm_sum[b];
-        if (w->norm_max[b] > result->norm_max) result->norm_max = w->norm_max[b];
+        result->fooled += w->found[b].fooled;
+        result->tied += w->found[b].tied;
+        result->norm_mean += w->found[b].norm_mean;
+        if (w->found[b].norm_max > result->norm_max) result->norm_max = w->found[b].norm_max;
     }
     for (size_t i = 0; sink && i < blocks * SURETY_BLOCK && w->first + i < w->set->m; i++)
         for (size_t j = 0; j < w->n; j++)
@@ -174,20 +174,17 @@ static surety_status attack_wave(set_attack *w, size_t blocks, surety_perturbed_
 static surety_status attack_all(set_attack *w, surety_perturbed_fn sink, void *arg,
                                 surety_attack_result *result, const surety_run *run, surety_error *err) {
     size_t threads = (size_t)surety_threads(run), wave = threads * 2;
-    double sum = 0;
     SURETY_TRY(surety_alloc(&w->attackers, threads, sizeof *w->attackers, err));
     for (size_t t = 0; t < threads; t++)
         SURETY_TRY(surety_attacker_new(&w->attackers[t], w->s, w->vote->voters, err));
     SURETY_TRY(surety_alloc(&w->points, wave * SURETY_BLOCK * w->n, w->set->stride * sizeof(float), err));
-    SURETY_TRY(surety_alloc(&w->fooled, wave, sizeof *w->fooled, err));
-    SURETY_TRY(surety_alloc(&w->norm_max, wave, sizeof *w->norm_max, err));
-    SURETY_TRY(surety_alloc(&w->norm_sum, wave, sizeof *w->norm_sum, err));
+    SURETY_TRY(surety_alloc(&w->found, wave, sizeof *w->found, err));
     for (w->first = 0; w->first < w->set->m; w->first += wave * SURETY_BLOCK) {
         size_t left = (w->set->m - w->first + SURETY_BLOCK - 1) / SURETY_BLOCK;
-        SURETY_TRY(attack_wave(w, left < wave ? left : wave, sink, arg, result, &sum, run, err));
+        SURETY_TRY(attack_wave(w, left < wave ? left : wave, sink, arg, result, run, err));
         surety_report(run, "attack", w->first, w->set->m, "");
     }
-    result->norm_mean = sum / ((double)result->m * (double)result->n);
+    result->norm_mean /= (double)result->m * (double)result->n;
     return SURETY_OK;
 }
 
@@ -203,8 +200,6 @@ surety_status surety_attack_set(const surety_attack_settings *s, const surety_vo
     for (int t = 0; w.attackers && t < surety_threads(run); t++) surety_attacker_free(w.attackers[t]);
     surety_free(w.attackers);
     surety_free(w.points);
-    surety_free(w.fooled);
-    surety_free(w.norm_max);
-    surety_free(w.norm_sum);
+    surety_free(w.found);
     return status;
 }

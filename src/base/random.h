@@ -31,7 +31,8 @@ typedef enum surety_purpose {
     SURETY_FOR_MASK = 5,    /* feature masks; row = voter * nodes + node */
     SURETY_FOR_START = 16,  /* + set: random start of an attack */
     SURETY_FOR_RADIUS = 32, /* + set: the radius of that start, where one is drawn */
-    SURETY_FOR_NOISE = 48   /* + set: noise of the u-attacks */
+    SURETY_FOR_NOISE = 48,  /* + set: noise of the u-attacks */
+    SURETY_FOR_CHECK = 64   /* points and weights of a gradient check */
 } surety_purpose;
 
 /* Who asks: during which phase an attack's draws happen is part of the purpose (low nibble of the three

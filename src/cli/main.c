@@ -6,10 +6,17 @@
 
 #include "cli/cli.h"
 
-extern const cli_command cli_bound;
-extern const cli_command cli_data;
+extern const cli_command cli_data, cli_train, cli_evaluate, cli_curve, cli_bound;
 
-const cli_command *const cli_commands[] = {&cli_data, &cli_bound, NULL};
+/* In the order in which a user meets them. One per line: adding a command is adding a line. */
+const cli_command *const cli_commands[] = {
+    &cli_data,      //
+    &cli_train,     //
+    &cli_evaluate,  //
+    &cli_curve,     //
+    &cli_bound,     //
+    NULL,
+};
 
 static volatile sig_atomic_t stop_asked;
 

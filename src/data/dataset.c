@@ -157,13 +157,16 @@ static surety_status look_in(surety_place *place, char *folder, surety_error *er
 }
 
 /* The two datasets' files have the same names. In a folder that is not named after one of them, the smallest
- * file tells whose they are: 1 if it is another dataset's. */
-static int is_of_another(const surety_dataset *dataset, const surety_place *place) {
+ * file tells whose they are: another dataset's are left alone. */
+static surety_status leave_others(surety_place *place, const surety_dataset *dataset, surety_error *err) {
     char sum[SURETY_SHA256_TEXT];
-    if (file_sum(place->path[TEST_LABELS], sum, NULL) != SURETY_OK) return 0;
-    for (size_t i = 0; i < DATASETS; i++)
-        if (&datasets[i] != dataset && !strcmp(sum, datasets[i].sha256[TEST_LABELS])) return 1;
-    return 0;
+    if (!place->folder) return SURETY_OK;
+    surety_status status = file_sum(place->path[TEST_LABELS], sum, err);
+    int other = 0;
+    for (size_t i = 0; i < DATASETS && status == SURETY_OK; i++)
+        other |= &datasets[i] != dataset && !strcmp(sum, datasets[i].sha256[TEST_LABELS]);
+    if (status != SURETY_OK || other) surety_place_free(place);
+    return status;
 }
 
 /* In base/<dataset>, then in base itself. */
@@ -175,8 +178,7 @@ static surety_status look_below(surety_place *place, const surety_dataset *datas
     if (place->folder) return SURETY_OK;
     SURETY_TRY(surety_join(&folder, base, "", "", err));
     SURETY_TRY(look_in(place, folder, err));
-    if (place->folder && is_of_another(dataset, place)) surety_place_free(place);
-    return SURETY_OK;
+    return leave_others(place, dataset, err);
 }
 
 static surety_status not_found(const surety_dataset *dataset, const char *const *bases, surety_error *err) {

@@ -6,6 +6,10 @@
 #include "attack/attacker.h"
 #include "surety/risk.h"
 
+/* Passes that address random numbers: the perturbed sets of rows and certificates are pass 0, which no
+ * training uses; R_att, which nothing is concluded from, has the last one. */
+enum { SURETY_PASS_PERTURBED = 0, SURETY_PASS_ATTACKED = SURETY_EPOCH_LIMIT - 1 };
+
 typedef struct surety_measurement {
     const surety_attack_settings *attack; /* validated */
     const surety_vote *attacked;          /* the vote that is attacked */

@@ -1,7 +1,8 @@
 /* The soft forest (docs/theory.md 2): all splits of all trees are one product forward and one backward.
  *
  * Parameters, tree after tree: splits.weight (H, I, d), splits.bias (H, I), leaves u (H, 2^l), I = 2^l - 1
- * splits. Scratch of a block: p (N, lanes) | z, then dz (rows, padded N) | lanes of the backward pass.
+ * splits. Scratch of a block: p and 1 - p (2, N, lanes) | z, then dz (rows, padded N) | lanes of the backward
+ * pass.
  */
 #include <math.h>
 
@@ -28,12 +29,13 @@ typedef struct scratch_parts {
 
 static scratch_parts parts(const surety_voters *v, float *scratch) {
     size_t N = v->H * splits_of(v), ldz = surety_padded(N);
-    return (scratch_parts){scratch, scratch + N * SURETY_BLOCK, scratch + (N + ldz) * SURETY_BLOCK, ldz};
+    float *z = scratch + 2 * N * SURETY_BLOCK;
+    return (scratch_parts){scratch, z, z + ldz * SURETY_BLOCK, ldz};
 }
 
 static size_t scratch(const surety_voters *v) {
     size_t N = v->H * splits_of(v);
-    return (N + surety_padded(N) + N + v->H * leaves_of(v)) * SURETY_BLOCK;
+    return (2 * N + surety_padded(N) + N + v->H * leaves_of(v)) * SURETY_BLOCK;
 }
 
 static void prepare(surety_voters *v) {
@@ -84,26 +86,40 @@ static void gradient_sum(const surety_voters *v, const float *g, const float *co
     }
 }
 
+/* f(i) of docs/theory.md 2, with u and c given for this tree and w row after row. */
+static double tree_twin(const surety_voters *v, const double *w, const double *c, const double *u,
+                        const double *x, size_t i) {
+    if (i >= splits_of(v)) return tanh(u[i - splits_of(v)]);
+    double z = c[i];
+    for (size_t j = 0; j < v->d; j++) z += w[i * v->tensors[WEIGHT].stride + j] * x[j];
+    double p = 1 / (1 + exp(-z)), left = tree_twin(v, w, c, u, x, 2 * i + 1);
+    return p * left + (1 - p) * tree_twin(v, w, c, u, x, 2 * i + 2);
+}
+
+static double twin(const surety_voters *v, const double *const *parameters, const double *x, size_t t) {
+    size_t I = splits_of(v);
+    return tree_twin(v, parameters[WEIGHT] + t * I * v->tensors[WEIGHT].stride, parameters[BIAS] + t * I,
+                     parameters[LEAVES] + t * leaves_of(v), x, 0);
+}
+
 static void free_own(surety_voters *v) {
     surety_free((void *)(uintptr_t)v->tensors[WEIGHT].mask);
     surety_free(v->scores);
 }
 
 static const surety_voter_kind forest_kind = {"forest", scratch,        prepare,      forward, gradient_input,
-                                              terms,    gradient_terms, gradient_sum, free_own};
+                                              terms,    gradient_terms, gradient_sum, twin,    free_own};
 
 void surety_forest_defaults(surety_forest_settings *settings) {
     *settings = (surety_forest_settings){.trees = 25, .depth = 2, .mask = 0.5};
 }
 
-static surety_status validate(const surety_forest_settings *s, size_t d, surety_error *err) {
-    if (s->trees < 1 || s->trees > 1000000)
-        return surety_fail(err, SURETY_E_USAGE, "a forest has 1 to 1000000 trees, not %zu", s->trees);
+static surety_status validate(const surety_forest_settings *s, size_t d, uint64_t seed, surety_error *err) {
+    SURETY_TRY(surety_voters_validate(s->trees, d, seed, err));
     if (s->depth < 1 || s->depth > DEEPEST)
         return surety_fail(err, SURETY_E_USAGE, "trees have a depth of 1 to %d, not %zu", DEEPEST, s->depth);
     if (!(s->mask >= 0 && s->mask < 1))
         return surety_fail(err, SURETY_E_USAGE, "a mask is at least 0 and below 1, not %g", s->mask);
-    if (d < 1) return surety_fail(err, SURETY_E_USAGE, "voters need at least one feature");
     return SURETY_OK;
 }
 
@@ -124,7 +140,7 @@ static surety_status fill_empty(surety_voters *v, surety_error *err) {
 surety_status surety_forest_empty(surety_voters **out, size_t H, size_t depth, size_t d, surety_error *err) {
     surety_forest_settings settings = {.trees = H, .depth = depth, .mask = 0};
     *out = NULL;
-    SURETY_TRY(validate(&settings, d, err));
+    SURETY_TRY(validate(&settings, d, 0, err));
     SURETY_TRY(surety_alloc(out, 1, sizeof **out, err));
     **out = (surety_voters){.kind = &forest_kind, .H = H, .d = d, .depth = depth};
     surety_status status = fill_empty(*out, err);
@@ -160,7 +176,7 @@ static void draw(surety_voters *v, double mask, uint64_t seed) {
 surety_status surety_forest_new(surety_voters **out, const surety_forest_settings *settings, size_t d,
                                 uint64_t seed, surety_error *err) {
     *out = NULL;
-    SURETY_TRY(validate(settings, d, err));
+    SURETY_TRY(validate(settings, d, seed, err));
     SURETY_TRY(surety_forest_empty(out, settings->trees, settings->depth, d, err));
     draw(*out, settings->mask, seed);
     surety_voters_changed(*out);

@@ -1,9 +1,11 @@
 /* Soft trees on a block of examples: sixteen rows in the sixteen lanes of a vector (docs/theory.md 2).
  *
  * A full binary tree of depth l has I = 2^l - 1 splits 0 .. I-1 and 2^l leaves I .. 2I; children of i are
- * 2i+1, 2i+2. value      f(i) = p_i f(2i+1) + (1 - p_i) f(2i+2), f(leaf) = its score; h = f(0) derivative
- * w(0) = a;  w(2i+1) = w(i) p_i;  w(2i+2) = w(i) (1 - p_i); dh/dz_i = w(i) (f(2i+1) - f(2i+2)) p_i (1 - p_i);
- * dh/ds_leaf = w(leaf)
+ * 2i+1, 2i+2.
+ *
+ *   value        f(i) = p_i f(2i+1) + (1 - p_i) f(2i+2), f(leaf) = its score; h = f(0)
+ *   derivative   w(0) = a;  w(2i+1) = w(i) p_i;  w(2i+2) = w(i) (1 - p_i)
+ *                a dh/dz_i = w(i) (f(2i+1) - f(2i+2)) p_i (1 - p_i);  a dh/ds_leaf = w(leaf)
  */
 #include "voters/forest_kernel.h"
 
@@ -11,6 +13,12 @@
 #include "num/simd.h"
 
 enum { DEEPEST = 8, NODES = (2 << DEEPEST) - 1, L = SURETY_BLOCK };
+
+/* Into [-1,1] against rounding. An argument that overflowed both ways is not a number and stays so: the risks
+ * count such a vote as wrong. */
+static inline v16 clamp(v16 h) {
+    return v16_max(v16_set1(-1), v16_min(v16_set1(1), h));
+}
 
 /* Rows to lanes and back: out[c*L + r] = in[r*ld + c]. Lanes behind rows are left alone. */
 static void to_lanes(const float *in, size_t ld, size_t rows, size_t count, float *out) {
@@ -32,51 +40,60 @@ static inline void tree_values(const float *p, const float *scores, size_t split
 
 static void forward(const float *z, size_t ldz, size_t rows, size_t H, size_t depth, const float *scores,
                     float *p, float *h) {
-    size_t splits = ((size_t)1 << depth) - 1;
+    size_t splits = ((size_t)1 << depth) - 1, N = H * splits;
     v16 f[NODES], one = v16_set1(1);
-    to_lanes(z, ldz, rows, H * splits, p);
-    for (size_t i = 0; i < H * splits; i++) v16_store(p + i * L, v16_sigmoid(v16_load(p + i * L)));
+    to_lanes(z, ldz, rows, N, p);
+    for (size_t i = 0; i < N; i++) { /* with e = exp(-|z|), p and 1 - p are 1/(1 + e) and e/(1 + e) */
+        v16 zi = v16_load(p + i * L), e = v16_exp(v16_neg(v16_abs(zi))), sum = v16_add(one, e);
+        v16_mask negative = v16_lt(zi, v16_zero());
+        v16_store(p + i * L, v16_div(v16_select(negative, e, one), sum));
+        v16_store(p + (N + i) * L, v16_div(v16_select(negative, one, e), sum));
+    }
     for (size_t t = 0; t < H; t++) {
         tree_values(p + t * splits * L, scores + t * (splits + 1), splits, f);
-        v16_store(h + t * L, v16_max(v16_min(f[0], one), v16_neg(one)));
+        v16_store(h + t * L, clamp(f[0]));
     }
 }
 
 static void backward(const float *p, const float *a, size_t rows, size_t H, size_t depth, const float *scores,
                      float *dz, size_t ldz, float *ds, size_t lds, float *lanes) {
-    size_t splits = ((size_t)1 << depth) - 1;
-    float *lanes_z = lanes, *lanes_s = lanes + H * splits * L;
+    size_t splits = ((size_t)1 << depth) - 1, N = H * splits;
+    float *lanes_z = lanes, *lanes_s = lanes + N * L;
     v16 f[NODES], w[NODES];
     for (size_t t = 0; t < H; t++) {
-        const float *pt = p + t * splits * L;
+        const float *pt = p + t * splits * L, *qt = pt + N * L;
         tree_values(pt, scores + t * (splits + 1), splits, f);
         w[0] = v16_load(a + t * L);
         for (size_t i = 0; i < splits; i++) {
-            v16 pi = v16_load(pt + i * L);
+            v16 pi = v16_load(pt + i * L), qi = v16_load(qt + i * L);
             w[2 * i + 1] = v16_mul(w[i], pi);
-            w[2 * i + 2] = v16_sub(w[i], w[2 * i + 1]);
-            v16 slope = v16_mul(v16_sub(f[2 * i + 1], f[2 * i + 2]), v16_fnma(pi, pi, pi));
+            w[2 * i + 2] = v16_mul(w[i], qi);
+            v16 slope = v16_mul(v16_sub(f[2 * i + 1], f[2 * i + 2]), v16_mul(pi, qi));
             v16_store(lanes_z + (t * splits + i) * L, v16_mul(w[i], slope));
         }
         if (!ds) continue;
         for (size_t i = 0; i <= splits; i++) v16_store(lanes_s + (t * (splits + 1) + i) * L, w[splits + i]);
     }
-    from_lanes(lanes_z, rows, H * splits, dz, ldz);
+    from_lanes(lanes_z, rows, N, dz, ldz);
     if (ds) from_lanes(lanes_s, rows, H * (splits + 1), ds, lds);
 }
 
-static void tanh_lanes(const float *z, size_t ldz, size_t rows, size_t count, float *out) {
-    v16 one = v16_set1(1);
-    to_lanes(z, ldz, rows, count, out);
-    for (size_t i = 0; i < count; i++)
-        v16_store(out + i * L, v16_max(v16_min(v16_tanh(v16_load(out + i * L)), one), v16_neg(one)));
+/* With e = exp(-2|z|): 1 - tanh^2 z = 4 e / (1 + e)^2. */
+static void tanh_lanes(const float *z, size_t ldz, size_t rows, size_t count, float *h, float *slope) {
+    to_lanes(z, ldz, rows, count, h);
+    for (size_t i = 0; i < count; i++) {
+        v16 zi = v16_load(h + i * L), e = v16_exp(v16_mul(v16_set1(-2), v16_abs(zi)));
+        v16 half = v16_div(v16_set1(2), v16_add(v16_set1(1), e));
+        v16_store(slope + i * L, v16_mul(e, v16_mul(half, half)));
+        v16_store(h + i * L, clamp(v16_tanh(zi)));
+    }
 }
 
-static void tanh_backward(const float *h, const float *a, size_t rows, size_t count, float *dz, size_t ldz) {
+static void tanh_backward(const float *slope, const float *a, size_t rows, size_t count, float *dz,
+                          size_t ldz) {
     for (size_t i = 0; i < count; i++) {
         float lane[L];
-        v16 hi = v16_load(h + i * L);
-        v16_store(lane, v16_mul(v16_load(a + i * L), v16_fnma(hi, hi, v16_set1(1))));
+        v16_store(lane, v16_mul(v16_load(a + i * L), v16_load(slope + i * L)));
         for (size_t r = 0; r < rows; r++) dz[r * ldz + i] = lane[r];
     }
 }
@@ -87,7 +104,7 @@ static void vote(const float *h, const double *q, size_t H, surety_voter_set set
     for (size_t t = 0; t < H; t++)
         for (size_t r = 0; r < L; r++) {
             float v = h[t * L + r];
-            if (set == SURETY_SIGNED) v = (float)((v > 0) - (v < 0));
+            if (set == SURETY_SIGNED) v = v > 0 ? 1 : v < 0 ? -1 : v;
             sum[r] += q[t] * (double)v;
         }
     for (size_t r = 0; r < L; r++) votes[r] = sum[r] > 1 ? 1 : sum[r] < -1 ? -1 : sum[r];

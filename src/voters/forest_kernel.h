@@ -7,17 +7,22 @@
 #include "surety/voters.h"
 
 typedef struct surety_forest_kernels {
-    /* p (N, lanes) = sigmoid of the split arguments z (rows, ldz); h (H, lanes) = tree values. */
+    /* p (2, N, lanes) = sigmoid of the split arguments z (rows, ldz), then 1 - p, each to full relative
+     * accuracy (where a vote is saturated, one of them is tiny and its direction still counts); h (H, lanes)
+     * = tree values. */
     void (*forward)(const float *z, size_t ldz, size_t rows, size_t H, size_t depth, const float *scores,
                     float *p, float *h);
     /* dz (rows, ldz) = derivative of sum_t a_t h_t in every split's argument; ds (rows, lds) in every leaf's
      * score, or NULL. lanes: scratch of (N + H 2^l) x SURETY_BLOCK floats. */
     void (*backward)(const float *p, const float *a, size_t rows, size_t H, size_t depth, const float *scores,
                      float *dz, size_t ldz, float *ds, size_t lds, float *lanes);
-    /* out (count, lanes) = tanh(z), transposed from z (rows, ldz). */
-    void (*tanh_lanes)(const float *z, size_t ldz, size_t rows, size_t count, float *out);
-    /* dz (rows, ldz) = a (1 - h^2), transposed from lanes. */
-    void (*tanh_backward)(const float *h, const float *a, size_t rows, size_t count, float *dz, size_t ldz);
+    /* h (count, lanes) = tanh(z), transposed from z (rows, ldz); slope (count, lanes) = 1 - h^2, to full
+     * relative accuracy. */
+    void (*tanh_lanes)(const float *z, size_t ldz, size_t rows, size_t count, float *h, float *slope);
+    /* dz (rows, ldz) = a slope, transposed from lanes. */
+    void (*tanh_backward)(const float *slope, const float *a, size_t rows, size_t count, float *dz,
+                          size_t ldz);
+    /* votes (lanes) = sum_t q_t (h_t or its sign), h (H, lanes). */
     void (*vote)(const float *h, const double *q, size_t H, surety_voter_set set, double *votes);
 } surety_forest_kernels;
 

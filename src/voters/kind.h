@@ -38,10 +38,18 @@ typedef struct surety_voter_kind {
     void (*gradient_sum)(const surety_voters *v, const float *g, const float *const *x, size_t rows,
                          size_t first, size_t end, float *const *gradients);
 
+    /* h_t(x) again, naively in double: x (d), parameters[k] laid out as tensor k. What the fast way is
+     * checked against. */
+    double (*twin)(const surety_voters *v, const double *const *parameters, const double *x, size_t t);
+
     void (*free)(surety_voters *v);
 } surety_voter_kind;
 
-enum { SURETY_TENSORS = 3 };
+enum {
+    SURETY_TENSORS = 3,
+    SURETY_VOTERS_MOST = 1000000,  /* voters of a set */
+    SURETY_FEATURES_MOST = 1 << 30 /* so that no size below can overflow */
+};
 
 struct surety_voters {
     const surety_voter_kind *kind;
@@ -53,8 +61,11 @@ struct surety_voters {
     float *scores;          /* forest: tanh(u) (H, 2^l) */
 };
 
-/* A zeroed tensor in voters->tensors[index]; its shape's last number is the row length if rank > 2, else it
- * is one row. */
+/* SURETY_E_USAGE unless H and d are in their ranges and the seed below 2^63. */
+surety_status surety_voters_validate(size_t H, size_t d, uint64_t seed, surety_error *err);
+
+/* A zeroed tensor in voters->tensors[index]. Tensor 0 holds the weights, a row per output; the others are one
+ * row. */
 surety_status surety_tensor_new(surety_voters *v, size_t index, const char *name, size_t rank,
                                 const size_t *shape, surety_error *err);
 

@@ -1,6 +1,6 @@
 /* Linear voters h_t(x) = tanh(<w_t, x> + c_t): linear.weight (H, d), linear.bias (H). The smallest kind, and
- * the one whose worst perturbation is known in closed form. Scratch of a block: h (H, lanes) | z, then dz
- * (rows, padded H). */
+ * the one whose worst perturbation is known in closed form. Scratch of a block: 1 - h^2 (H, lanes) | z, then
+ * dz (rows, padded H). */
 #include <math.h>
 #include <string.h>
 
@@ -24,8 +24,7 @@ static void prepare(surety_voters *v) {
 static void forward(const surety_voters *v, const float *const *x, size_t rows, float *h, float *scratch_) {
     float *z = scratch_ + v->H * SURETY_BLOCK;
     surety_product_forward(v->packed, x, rows, v->tensors[BIAS].values, z, surety_padded(v->H));
-    kernels()->tanh_lanes(z, surety_padded(v->H), rows, v->H, scratch_);
-    memcpy(h, scratch_, v->H * SURETY_BLOCK * sizeof *h);
+    kernels()->tanh_lanes(z, surety_padded(v->H), rows, v->H, h, scratch_);
 }
 
 static size_t terms(const surety_voters *v) {
@@ -54,12 +53,19 @@ static void gradient_sum(const surety_voters *v, const float *g, const float *co
     }
 }
 
+static double twin(const surety_voters *v, const double *const *parameters, const double *x, size_t t) {
+    const double *w = parameters[WEIGHT] + t * v->tensors[WEIGHT].stride;
+    double z = parameters[BIAS][t];
+    for (size_t j = 0; j < v->d; j++) z += w[j] * x[j];
+    return tanh(z);
+}
+
 static void free_own(surety_voters *v) {
     (void)v;
 }
 
 static const surety_voter_kind linear_kind = {"linear", scratch,        prepare,      forward, gradient_input,
-                                              terms,    gradient_terms, gradient_sum, free_own};
+                                              terms,    gradient_terms, gradient_sum, twin,    free_own};
 
 static surety_status fill_empty(surety_voters *v, surety_error *err) {
     SURETY_TRY(surety_tensor_new(v, WEIGHT, "linear.weight", 2, (size_t[]){v->H, v->d}, err));
@@ -69,11 +75,7 @@ static surety_status fill_empty(surety_voters *v, surety_error *err) {
 
 surety_status surety_linear_empty(surety_voters **out, size_t H, size_t d, surety_error *err) {
     *out = NULL;
-    if (H < 1 || H > 1000000 || d < 1)
-        return surety_fail(err, SURETY_E_USAGE,
-                           "linear voters: 1 to 1000000 voters over at least one feature, not %zu "
-                           "over %zu",
-                           H, d);
+    SURETY_TRY(surety_voters_validate(H, d, 0, err));
     SURETY_TRY(surety_alloc(out, 1, sizeof **out, err));
     **out = (surety_voters){.kind = &linear_kind, .H = H, .d = d};
     surety_status status = fill_empty(*out, err);
@@ -82,6 +84,8 @@ surety_status surety_linear_empty(surety_voters **out, size_t H, size_t d, suret
 }
 
 surety_status surety_linear_new(surety_voters **out, size_t H, size_t d, uint64_t seed, surety_error *err) {
+    *out = NULL;
+    SURETY_TRY(surety_voters_validate(H, d, seed, err));
     SURETY_TRY(surety_linear_empty(out, H, d, err));
     surety_tensor *w = &(*out)->tensors[WEIGHT];
     for (size_t t = 0; t < H; t++) {

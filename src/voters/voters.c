@@ -16,6 +16,16 @@ const surety_forest_kernels *surety_forest_kernels_at(surety_level level) {
     return table[level];
 }
 
+surety_status surety_voters_validate(size_t H, size_t d, uint64_t seed, surety_error *err) {
+    if (H < 1 || H > SURETY_VOTERS_MOST)
+        return surety_fail(err, SURETY_E_USAGE, "there are 1 to %d voters, not %zu", SURETY_VOTERS_MOST, H);
+    if (d < 1 || d > SURETY_FEATURES_MOST)
+        return surety_fail(err, SURETY_E_USAGE, "voters have 1 to %d features, not %zu", SURETY_FEATURES_MOST,
+                           d);
+    if (seed >= SURETY_SEED_LIMIT) return surety_fail(err, SURETY_E_USAGE, "a seed is below 2^63");
+    return SURETY_OK;
+}
+
 surety_status surety_tensor_new(surety_voters *v, size_t index, const char *name, size_t rank,
                                 const size_t *shape, surety_error *err) {
     surety_tensor *t = &v->tensors[index];

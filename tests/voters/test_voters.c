@@ -1,0 +1,659 @@
+/* voters: the fast way against a naive twin in double, gradients against central differences, votes against a
+ * plain loop; the same bits whoever the neighbours are, at every level with FMA and for any number of
+ * threads.
+ */
+#include "check.h"
+
+#include <math.h>
+#include <unistd.h>
+
+#include "base/parallel.h"
+#include "draw.h"
+#include "voters/forest_kernel.h"
+#include "voters/kind.h"
+
+/* ---- the twin: tree by tree, node by node, in double, from the public tensors ---- */
+
+typedef struct twin_answer {
+    double h;
+    double slack; /* what rounding may do to the float program */
+} twin_answer;
+
+/* Value of node i. The float program's argument z is off by at most (d + 2) 2^-24 (sum |w x| + |c|), p by a
+ * quarter of that and a few ulp, f by the sum of both times the spread (at most 2) at every level. */
+static twin_answer node(const float *w, size_t stride, const float *c, const float *u, size_t I,
+                        const float *x, size_t d, size_t i) {
+    if (i >= I) return (twin_answer){tanh((double)u[i - I]), 0x1p-22};
+    double z = (double)c[i], size = fabs(z);
+    for (size_t j = 0; j < d; j++) {
+        z += (double)w[i * stride + j] * (double)x[j];
+        size += fabs((double)w[i * stride + j] * (double)x[j]);
+    }
+    double p = 1 / (1 + exp(-z));
+    twin_answer left = node(w, stride, c, u, I, x, d, 2 * i + 1);
+    twin_answer right = node(w, stride, c, u, I, x, d, 2 * i + 2);
+    double slack = 0x1p-24 * (double)(d + 2) * size / 4 + 0x1p-21;
+    return (twin_answer){p * left.h + (1 - p) * right.h, fmax(left.slack, right.slack) + 2 * slack};
+}
+
+static twin_answer twin(const surety_voters *v, const float *x, size_t t) {
+    size_t d = surety_voters_features(v);
+    surety_tensor w = surety_voters_tensor(v, 0), c = surety_voters_tensor(v, 1);
+    if (!strcmp(surety_voters_kind(v), "linear")) {
+        double z = (double)c.values[t], size = fabs(z);
+        for (size_t j = 0; j < d; j++) {
+            z += (double)w.values[t * w.stride + j] * (double)x[j];
+            size += fabs((double)w.values[t * w.stride + j] * (double)x[j]);
+        }
+        return (twin_answer){tanh(z), 0x1p-24 * (double)(d + 2) * size + 0x1p-21};
+    }
+    surety_tensor u = surety_voters_tensor(v, 2);
+    size_t I = ((size_t)1 << surety_voters_depth(v)) - 1;
+    return node(w.values + t * I * w.stride, w.stride, c.values + t * I, u.values + t * (I + 1), I, x, d, 0);
+}
+
+/* ---- random voters ---- */
+
+/* Any kind and shape; the parameters drawn by the library, then spread so that splits saturate here and
+ * there. */
+static surety_voters *random_voters(draw *r, size_t most_depth, size_t most_d) {
+    surety_error err = SURETY_ERROR_NONE;
+    surety_voters *v = NULL;
+    size_t d = draw_size(r, 1, most_d), H = draw_size(r, 1, 40);
+    double spread = draw_real(r, 0, 1) < 0.5 ? 1 : draw_real(r, 1, 8);
+    if (draw_size(r, 0, 3) == 0) {
+        spread = sqrt(spread); /* if all of them saturate, differences of the twin have no digits left */
+        check_ok(surety_linear_new(&v, H, d, draw_bits(r) >> 1, &err));
+    } else {
+        surety_forest_settings s = {H, draw_size(r, 1, most_depth), draw_real(r, 0, 0.9)};
+        check_ok(surety_forest_new(&v, &s, d, draw_bits(r) >> 1, &err));
+    }
+    for (size_t k = 0; k < surety_voters_tensors(v); k++) {
+        surety_tensor t = surety_voters_tensor(v, k);
+        for (size_t i = 0; i < t.rows; i++)
+            for (size_t j = 0; j < t.length; j++)
+                if (!t.mask || t.mask[i * t.stride + j])
+                    t.values[i * t.stride + j] =
+                        (float)(spread * (double)t.values[i * t.stride + j] + (k ? 0.3 * draw_normal(r) : 0));
+    }
+    surety_voters_changed(v);
+    return v;
+}
+
+/* (m, stride) with values around 0.5 and zeros behind d. */
+static float *random_rows(draw *r, size_t m, size_t d, size_t stride) {
+    surety_error err = SURETY_ERROR_NONE;
+    float *x = NULL;
+    check_ok(surety_alloc(&x, m * stride, sizeof *x, &err));
+    for (size_t i = 0; i < m; i++)
+        for (size_t j = 0; j < d; j++) x[i * stride + j] = (float)(0.5 + draw_normal(r));
+    return x;
+}
+
+static void outputs_agree_with_the_twin(void **state) {
+    (void)state;
+    draw r = {1};
+    for (long round = 0; round < check_count(60, 1500); round++) {
+        surety_error err = SURETY_ERROR_NONE;
+        surety_voters *v = random_voters(&r, 8, 100);
+        size_t H = surety_voters_count(v), d = surety_voters_features(v), m = draw_size(&r, 1, 40);
+        size_t stride = d + draw_size(&r, 0, 3); /* any stride, no padding, no alignment */
+        float *x = random_rows(&r, m, d, stride), *h = malloc(m * H * sizeof *h);
+        check_ok(surety_voters_outputs(v, x, stride, m, h, NULL, &err));
+        for (size_t i = 0; i < m; i++)
+            for (size_t t = 0; t < H; t++) {
+                twin_answer want = twin(v, x + i * stride, t);
+                double got = (double)h[i * H + t];
+                check(fabs(got - want.h) <= want.slack && fabs(got) <= 1, "%s d %zu: %.9g, twin %.9g +- %.2g",
+                      surety_voters_kind(v), d, got, want.h, want.slack);
+            }
+        free(h);
+        surety_free(x);
+        surety_voters_free(v);
+    }
+}
+
+/* ---- neighbours ---- */
+
+typedef struct block {
+    const float *x[SURETY_BLOCK];
+    float *gx[SURETY_BLOCK];
+    float *h, *a, *g, *scratch, *gradient_rows;
+} block;
+
+static block block_new(const surety_voters *v) {
+    surety_error err = SURETY_ERROR_NONE;
+    block b;
+    check_ok(surety_alloc(&b.h, v->H * SURETY_BLOCK, sizeof(float), &err));
+    check_ok(surety_alloc(&b.a, v->H * SURETY_BLOCK, sizeof(float), &err));
+    check_ok(surety_alloc(&b.g, SURETY_BLOCK * v->kind->terms(v), sizeof(float), &err));
+    check_ok(surety_alloc(&b.scratch, v->kind->scratch(v), sizeof(float), &err));
+    check_ok(surety_alloc(&b.gradient_rows, SURETY_BLOCK * surety_padded(v->d), sizeof(float), &err));
+    for (size_t i = 0; i < SURETY_BLOCK; i++) b.gx[i] = b.gradient_rows + i * surety_padded(v->d);
+    return b;
+}
+
+static void block_free(block *b) {
+    surety_free(b->h), surety_free(b->a), surety_free(b->g), surety_free(b->scratch);
+    surety_free(b->gradient_rows);
+}
+
+/* A row's weights a_t: any, but the same wherever the row is. */
+static void ask_rows(const surety_voters *v, block *b, const float *x, size_t stride, const size_t *rows,
+                     size_t count, const float *weights) {
+    for (size_t i = 0; i < count; i++) {
+        b->x[i] = x + rows[i] * stride;
+        for (size_t t = 0; t < v->H; t++) b->a[t * SURETY_BLOCK + i] = weights[rows[i] * v->H + t];
+    }
+    v->kind->forward(v, b->x, count, b->h, b->scratch);
+    v->kind->gradient_input(v, b->a, count, b->gx, b->scratch);
+    v->kind->gradient_terms(v, b->a, count, b->g, b->scratch);
+}
+
+/* Outputs, gradients to the input and terms of a row have the same bits alone, among any subset of others and
+ * in any lane. */
+static void a_row_never_sees_its_neighbours(void **state) {
+    (void)state;
+    draw r = {2};
+    for (long round = 0; round < check_count(40, 800); round++) {
+        surety_voters *v = random_voters(&r, 6, 100);
+        size_t stride = surety_padded(v->d), terms = v->kind->terms(v);
+        float *x = random_rows(&r, SURETY_BLOCK, v->d, stride),
+              *weights = random_rows(&r, SURETY_BLOCK, v->H, v->H);
+        block alone = block_new(v), among = block_new(v);
+        size_t rows[SURETY_BLOCK], count = draw_size(&r, 1, SURETY_BLOCK);
+        for (size_t i = 0; i < count; i++) rows[i] = draw_size(&r, 0, SURETY_BLOCK - 1);
+        ask_rows(v, &among, x, stride, rows, count, weights);
+        for (size_t i = 0; i < count; i++) {
+            ask_rows(v, &alone, x, stride, &rows[i], 1, weights);
+            for (size_t t = 0; t < v->H; t++)
+                assert_memory_equal(&alone.h[t * SURETY_BLOCK], &among.h[t * SURETY_BLOCK + i],
+                                    sizeof(float));
+            assert_memory_equal(alone.gx[0], among.gx[i], v->d * sizeof(float));
+            /* terms: pads between and behind the parts are nobody's */
+            for (size_t k = 0; k < v->tensors[1].length; k++)
+                assert_memory_equal(&alone.g[k], &among.g[i * terms + k], sizeof(float));
+        }
+        block_free(&alone), block_free(&among);
+        surety_free(x), surety_free(weights);
+        surety_voters_free(v);
+    }
+}
+
+/* ---- gradients ---- */
+
+static void gradients_agree_with_differences(void **state) {
+    (void)state;
+    draw r = {3};
+    double most = 0;
+    for (long round = 0; round < check_count(40, 600); round++) {
+        surety_error err = SURETY_ERROR_NONE;
+        surety_voters *v = random_voters(&r, 8, 100);
+        double worst;
+        check_ok(surety_voters_check_gradient(v, draw_bits(&r) >> 1, &worst, &err));
+        /* the float gradient's own rounding: a sum over up to 255 x 40 splits and 100 features */
+        check(worst < 2e-5, "%s H %zu depth %zu d %zu: error %g", surety_voters_kind(v), v->H, v->depth, v->d,
+              worst);
+        most = fmax(most, worst);
+        surety_voters_free(v);
+    }
+    print_message("# largest error of a gradient: %.2g\n", most);
+}
+
+/* The routine's own twin is the test's. */
+static void the_library_twin_is_the_twin(void **state) {
+    (void)state;
+    draw r = {4};
+    for (long round = 0; round < check_count(40, 400); round++) {
+        surety_voters *v = random_voters(&r, 8, 60);
+        float *x = random_rows(&r, 1, v->d, v->d);
+        double *parameters[SURETY_TENSORS] = {NULL}, *point = malloc(v->d * sizeof *point);
+        for (size_t j = 0; j < v->d; j++) point[j] = (double)x[j];
+        for (size_t k = 0; k < v->tensor_count; k++) {
+            size_t count = v->tensors[k].rows * v->tensors[k].stride;
+            parameters[k] = malloc(count * sizeof(double));
+            for (size_t i = 0; i < count; i++) parameters[k][i] = (double)v->tensors[k].values[i];
+        }
+        for (size_t t = 0; t < v->H; t++) {
+            double other = v->kind->twin(v, (const double *const *)parameters, point, t);
+            assert_true(fabs(other - twin(v, x, t).h) < 1e-12);
+        }
+        for (size_t k = 0; k < v->tensor_count; k++) free(parameters[k]);
+        free(point);
+        surety_free(x);
+        surety_voters_free(v);
+    }
+}
+
+/* Where a voter is saturated its gradient is tiny, but an attack still follows it: it has full relative
+ * accuracy on both sides. One feature, w = 1: dh/dx = 4 e/(1 + e)^2, e = exp(-2|z|), for a linear voter;
+ * (s_left - s_right) e/(1 + e)^2, e = exp(-|z|), for a tree of depth 1. */
+static void saturated_gradients_are_accurate(void **state) {
+    (void)state;
+    for (int forest = 0; forest < 2; forest++) {
+        surety_error err = SURETY_ERROR_NONE;
+        surety_voters *v = NULL;
+        if (forest)
+            check_ok(surety_forest_empty(&v, 1, 1, 1, &err));
+        else
+            check_ok(surety_linear_empty(&v, 1, 1, &err));
+        v->tensors[0].values[0] = 1;
+        if (forest) v->tensors[2].values[0] = 1, v->tensors[2].values[1] = -2;
+        surety_voters_changed(v);
+        block b = block_new(v);
+        float row[16] = {0}, one = 1;
+        for (int z = -40; z <= 40; z++) {
+            row[0] = (float)z;
+            ask_rows(v, &b, row, 16, (const size_t[]){0}, 1, &one);
+            double e = exp((forest ? -1. : -2.) * abs(z)), slope = e / ((1 + e) * (1 + e));
+            double want = forest ? (tanh(1) + tanh(2)) * slope : 4 * slope;
+            check(fabs((double)b.gx[0][0] - want) <= 1e-6 * want, "z %d: %g, not %g", z, (double)b.gx[0][0],
+                  want);
+        }
+        block_free(&b);
+        surety_voters_free(v);
+    }
+}
+
+/* Planted bugs: one wrong number among many is seen. */
+static const surety_voter_kind *honest;
+static void wrong_input(const surety_voters *v, const float *a, size_t rows, float *const *gx,
+                        float *scratch) {
+    honest->gradient_input(v, a, rows, gx, scratch);
+    for (size_t j = 0; j < v->d; j++) gx[rows - 1][j] *= 1.1f;
+}
+static void wrong_terms(const surety_voters *v, const float *a, size_t rows, float *g, float *scratch) {
+    honest->gradient_terms(v, a, rows, g, scratch);
+    for (size_t i = 0; i < v->tensors[1].length; i++) g[(rows - 1) * v->kind->terms(v) + i] *= 0.9f;
+}
+static void wrong_sum(const surety_voters *v, const float *g, const float *const *x, size_t rows,
+                      size_t first, size_t end, float *const *gradients) {
+    honest->gradient_sum(v, g, x, rows, first, end, gradients);
+    for (size_t i = 0; i < v->tensors[v->tensor_count - 1].length; i++)
+        gradients[v->tensor_count - 1][i] *= 1.1f;
+}
+static void not_a_number(const surety_voters *v, const float *g, const float *const *x, size_t rows,
+                         size_t first, size_t end, float *const *gradients) {
+    honest->gradient_sum(v, g, x, rows, first, end, gradients);
+    for (size_t i = 0; i < v->tensors[1].length; i++) gradients[1][i] = NAN;
+}
+
+static void planted_bugs_are_seen(void **state) {
+    (void)state;
+    draw r = {5};
+    for (int round = 0; round < 20; round++) {
+        surety_voters *v = random_voters(&r, 3, 20);
+        honest = v->kind;
+        surety_voter_kind bugs[4] = {*honest, *honest, *honest, *honest};
+        bugs[0].gradient_input = wrong_input;
+        bugs[1].gradient_terms = wrong_terms;
+        bugs[2].gradient_sum = wrong_sum;
+        bugs[3].gradient_sum = not_a_number;
+        for (int k = 0; k < 4; k++) {
+            surety_error err = SURETY_ERROR_NONE;
+            double worst;
+            v->kind = &bugs[k];
+            check_ok(surety_voters_check_gradient(v, 7, &worst, &err));
+            v->kind = honest;
+            check(worst > 2e-4, "bug %d in %s goes unseen: %g", k, honest->name, worst);
+        }
+        surety_voters_free(v);
+    }
+}
+
+/* Any split of the voters into slices gives the bits of the whole; masked weights get exactly 0; the sum over
+ * no rows is 0. */
+static void slices_of_the_gradient(void **state) {
+    (void)state;
+    draw r = {6};
+    for (long round = 0; round < check_count(30, 300); round++) {
+        surety_error err = SURETY_ERROR_NONE;
+        surety_voters *v = random_voters(&r, 4, 50);
+        size_t stride = surety_padded(v->d), m = draw_size(&r, 0, 70), terms = v->kind->terms(v);
+        float *x = random_rows(&r, m, v->d, stride), *g = random_rows(&r, m, terms, terms);
+        const float *rows[70] = {NULL};
+        float *whole[SURETY_TENSORS], *parts[SURETY_TENSORS];
+        for (size_t i = 0; i < m; i++) rows[i] = x + i * stride;
+        for (size_t k = 0; k < v->tensor_count; k++) {
+            size_t count = v->tensors[k].rows * v->tensors[k].stride;
+            check_ok(surety_alloc(&whole[k], count, sizeof(float), &err));
+            check_ok(surety_alloc(&parts[k], count, sizeof(float), &err));
+            for (size_t i = 0; i < v->tensors[k].rows; i++) /* whatever was there is gone */
+                for (size_t j = 0; j < v->tensors[k].length; j++) whole[k][i * v->tensors[k].stride + j] = 5;
+        }
+        v->kind->gradient_sum(v, g, rows, m, 0, v->H, whole);
+        for (size_t first = 0, end; first < v->H; first = end) {
+            end = first + draw_size(&r, 1, v->H - first);
+            v->kind->gradient_sum(v, g, rows, m, first, end, parts);
+        }
+        for (size_t k = 0; k < v->tensor_count; k++) {
+            const surety_tensor *t = &v->tensors[k];
+            for (size_t i = 0; i < t->rows; i++)
+                for (size_t j = 0; j < t->length; j++) {
+                    size_t at = i * t->stride + j;
+                    assert_memory_equal(&whole[k][at], &parts[k][at], sizeof(float));
+                    if (t->mask && !t->mask[at]) assert_true(whole[k][at] == 0);
+                    if (!m) assert_true(whole[k][at] == 0);
+                }
+            surety_free(whole[k]), surety_free(parts[k]);
+        }
+        surety_free(x), surety_free(g);
+        surety_voters_free(v);
+    }
+}
+
+/* ---- votes ---- */
+
+static void votes_are_sums_in_voter_order(void **state) {
+    (void)state;
+    draw r = {7};
+    for (long round = 0; round < check_count(60, 1000); round++) {
+        surety_error err = SURETY_ERROR_NONE;
+        surety_voters *v = random_voters(&r, 3, 40);
+        size_t m = draw_size(&r, 1, 40);
+        float *x = random_rows(&r, m, v->d, v->d), *h = malloc(m * v->H * sizeof *h);
+        double *q = malloc(v->H * sizeof *q), total = 0, *votes = malloc(m * sizeof *votes);
+        for (size_t t = 0; t < v->H; t++) total += q[t] = draw_real(&r, 0, 1);
+        for (size_t t = 0; t < v->H; t++) q[t] /= total;
+        check_ok(surety_voters_outputs(v, x, v->d, m, h, NULL, &err));
+        for (int set = SURETY_SIGNED; set <= SURETY_REAL; set++) {
+            surety_vote vote = {v, q, (surety_voter_set)set};
+            check_ok(surety_vote_predict(&vote, x, v->d, m, votes, NULL, &err));
+            for (size_t i = 0; i < m; i++) {
+                double sum = 0;
+                for (size_t t = 0; t < v->H; t++) {
+                    double value = (double)h[i * v->H + t];
+                    if (set == SURETY_SIGNED) value = value > 0 ? 1 : value < 0 ? -1 : 0;
+                    sum += q[t] * value;
+                }
+                sum = fmin(1, fmax(-1, sum));
+                assert_memory_equal(&sum, &votes[i], sizeof sum);
+            }
+        }
+        free(h), free(q), free(votes);
+        surety_free(x);
+        surety_voters_free(v);
+    }
+}
+
+/* Voters with known outputs: linear voters without weights, h_t = tanh(c_t). */
+static surety_voters *constant_voters(const float *c, size_t H) {
+    surety_error err = SURETY_ERROR_NONE;
+    surety_voters *v = NULL;
+    check_ok(surety_linear_empty(&v, H, 1, &err));
+    for (size_t t = 0; t < H; t++) v->tensors[1].values[t] = c[t];
+    surety_voters_changed(v);
+    return v;
+}
+
+static double vote_of(const float *c, const double *q, size_t H, surety_voter_set set) {
+    surety_error err = SURETY_ERROR_NONE;
+    surety_voters *v = constant_voters(c, H);
+    surety_vote vote = {v, q, set};
+    double value;
+    check_ok(surety_vote_predict(&vote, (const float[]){0}, 1, 1, &value, NULL, &err));
+    surety_voters_free(v);
+    return value;
+}
+
+static void ties_are_exactly_zero(void **state) {
+    (void)state;
+    const double half[] = {0.5, 0.5}, quarter[] = {0.5, 0.25, 0.25};
+    assert_true(vote_of((const float[]){2, -2}, half, 2, SURETY_REAL) == 0);
+    assert_true(vote_of((const float[]){2, -1e-6f}, half, 2, SURETY_SIGNED) == 0);
+    assert_true(vote_of((const float[]){2, -1, -3}, quarter, 3, SURETY_SIGNED) == 0);
+    assert_true(vote_of((const float[]){0, 0}, half, 2, SURETY_SIGNED) == 0); /* sign(0) = 0 */
+    assert_true(vote_of((const float[]){0, 1}, half, 2, SURETY_SIGNED) == 0.5);
+    assert_true(vote_of((const float[]){-0.f, -1}, half, 2, SURETY_SIGNED) == -0.5);
+    assert_true(vote_of((const float[]){1e-30f, 1e-30f}, half, 2, SURETY_SIGNED) == 1);
+    assert_true(vote_of((const float[]){90, 90}, half, 2, SURETY_REAL) == 1);
+}
+
+/* Without fma an argument can overflow both ways. It is not a number then, and neither is the vote: nothing
+ * is repaired, at any level. */
+static void not_a_number_stays_visible(void **state) {
+    (void)state;
+    for (int level = SURETY_GENERIC; level <= (int)surety_cpu_highest(); level++) {
+        const surety_forest_kernels *k = surety_forest_kernels_at((surety_level)level);
+        float z[16] = {NAN, 1}, scores[4] = {0.5f, -0.5f, 1, -1}, p[4 * SURETY_BLOCK], h[2 * SURETY_BLOCK],
+              s[2 * SURETY_BLOCK];
+        double votes[SURETY_BLOCK], half[] = {0.5, 0.5};
+        for (int forest = 0; forest < 2; forest++) {
+            memset(p, 0, sizeof p), memset(h, 0, sizeof h);
+            if (forest)
+                k->forward(z, 16, 1, 2, 1, scores, p, h);
+            else
+                k->tanh_lanes(z, 16, 1, 2, h, s);
+            assert_true(isnan(h[0]) && h[SURETY_BLOCK] > 0);
+            for (int set = SURETY_SIGNED; set <= SURETY_REAL; set++) {
+                k->vote(h, half, 2, (surety_voter_set)set, votes);
+                assert_true(isnan(votes[0]) && !isnan(votes[1]));
+            }
+        }
+    }
+}
+
+/* ---- threads and levels ---- */
+
+/* FNV-1a over outputs, votes and gradients of a fixed set of voters and rows. */
+static uint64_t digest_add(uint64_t digest, const void *bytes, size_t size) {
+    for (size_t i = 0; i < size; i++)
+        digest = (digest ^ ((const uint8_t *)bytes)[i]) * UINT64_C(0x100000001b3);
+    return digest;
+}
+
+static uint64_t digest_everything(int threads) {
+    uint64_t digest = UINT64_C(0xcbf29ce484222325);
+    draw r = {8};
+    for (int round = 0; round < 12; round++) {
+        surety_error err = SURETY_ERROR_NONE;
+        surety_run run = {.threads = threads};
+        surety_voters *v = random_voters(&r, 5, 100);
+        size_t m = draw_size(&r, 1, 200), stride = surety_padded(v->d);
+        float *x = random_rows(&r, m, v->d, stride), *h = malloc(m * v->H * sizeof *h);
+        float *weights = random_rows(&r, SURETY_BLOCK, v->H, v->H);
+        double *q = malloc(v->H * sizeof *q), *votes = malloc(m * sizeof *votes);
+        for (size_t t = 0; t < v->H; t++) q[t] = 1. / (double)v->H;
+        surety_vote vote = {v, q, SURETY_REAL};
+        check_ok(surety_voters_outputs(v, x, stride, m, h, &run, &err));
+        check_ok(surety_vote_predict(&vote, x, stride, m, votes, &run, &err));
+        digest = digest_add(digest, h, m * v->H * sizeof *h);
+        digest = digest_add(digest, votes, m * sizeof *votes);
+        block b = block_new(v);
+        size_t rows[SURETY_BLOCK], count = m < SURETY_BLOCK ? m : SURETY_BLOCK;
+        for (size_t i = 0; i < count; i++) rows[i] = i;
+        ask_rows(v, &b, x, stride, rows, count, weights);
+        for (size_t i = 0; i < count; i++) digest = digest_add(digest, b.gx[i], v->d * sizeof(float));
+        block_free(&b);
+        free(h), free(q), free(votes);
+        surety_free(x), surety_free(weights);
+        surety_voters_free(v);
+    }
+    return digest;
+}
+
+static void same_bits_for_any_number_of_threads(void **state) {
+    (void)state;
+    const int threads[] = {1, 2, 3, 7};
+    uint64_t first = digest_everything(1);
+    for (int i = 0; i < 4; i++) assert_true(digest_everything(threads[i]) == first);
+}
+
+static char *own_path;
+
+/* A child process with SURETY_CPU set prints its level and digest. */
+static void ask_child(const char *level, char *answer, int size) {
+    char command[4400];
+    snprintf(command, sizeof command, "SURETY_CPU=%s '%s' --digest", level, own_path);
+    FILE *child = popen(command, "r"); /* NOLINT: own path */
+    assert_non_null(child);
+    assert_non_null(fgets(answer, size, child));
+    assert_int_equal(pclose(child), 0);
+}
+
+static void same_bits_at_every_level_with_fma(void **state) {
+    (void)state;
+    char avx2[64], avx512[64];
+    if (surety_cpu_highest() < SURETY_AVX512) skip();
+    ask_child("avx2", avx2, sizeof avx2);
+    ask_child("avx512", avx512, sizeof avx512);
+    assert_memory_equal(avx2, "avx2 ", 5);
+    assert_memory_equal(avx512, "avx512 ", 7);
+    assert_string_equal(strchr(avx2, ' '), strchr(avx512, ' '));
+}
+
+/* generic has no fma: the kernels between the products agree up to rounding. */
+static void generic_agrees_up_to_rounding(void **state) {
+    (void)state;
+    draw r = {9};
+    enum { H = 3, DEPTH = 3, I = 7, J = 8, LD = 32 };
+    const surety_forest_kernels *best = surety_forest_kernels_at(surety_cpu_highest());
+    const surety_forest_kernels *generic = surety_forest_kernels_at(SURETY_GENERIC);
+    for (int round = 0; round < 100; round++) {
+        float z[SURETY_BLOCK * LD], scores[H * J], a[H * SURETY_BLOCK], p[2][2 * H * I * SURETY_BLOCK];
+        float h[2][H * SURETY_BLOCK], dz[2][SURETY_BLOCK * LD], ds[2][SURETY_BLOCK * LD];
+        float lanes[H * (I + J) * SURETY_BLOCK];
+        for (size_t i = 0; i < SURETY_BLOCK * LD; i++) z[i] = (float)(3 * draw_normal(&r));
+        for (size_t i = 0; i < H * J; i++) scores[i] = (float)tanh(draw_normal(&r));
+        for (size_t i = 0; i < H * SURETY_BLOCK; i++) a[i] = (float)draw_normal(&r);
+        for (int k = 0; k < 2; k++) {
+            const surety_forest_kernels *kernels = k ? generic : best;
+            kernels->forward(z, LD, SURETY_BLOCK, H, DEPTH, scores, p[k], h[k]);
+            kernels->backward(p[k], a, SURETY_BLOCK, H, DEPTH, scores, dz[k], LD, ds[k], LD, lanes);
+        }
+        for (size_t i = 0; i < H * SURETY_BLOCK; i++) assert_true(fabsf(h[0][i] - h[1][i]) < 1e-6f);
+        for (size_t i = 0; i < SURETY_BLOCK; i++) {
+            for (size_t k = 0; k < H * I; k++)
+                assert_true(fabsf(dz[0][i * LD + k] - dz[1][i * LD + k]) < 3e-6f);
+            for (size_t k = 0; k < H * J; k++)
+                assert_true(fabsf(ds[0][i * LD + k] - ds[1][i * LD + k]) < 3e-6f);
+        }
+    }
+}
+
+/* ---- making ---- */
+
+/* Weights ~ N(0, 2/(d + I)) where the mask lets them be, leaves ~ N(0, 2/(1 + 2^l)), biases 0, a feature is
+ * masked with the given probability; moments within 5 standard errors. */
+static void new_forests_are_glorot_normal(void **state) {
+    (void)state;
+    surety_error err = SURETY_ERROR_NONE;
+    surety_forest_settings s = {.trees = 400, .depth = 3, .mask = 0.3};
+    size_t d = 77, I = 7, J = 8;
+    surety_voters *v = NULL, *again = NULL, *other = NULL;
+    check_ok(surety_forest_new(&v, &s, d, 5, &err));
+    check_ok(surety_forest_new(&again, &s, d, 5, &err));
+    check_ok(surety_forest_new(&other, &s, d, 6, &err));
+    surety_tensor w = surety_voters_tensor(v, 0), u = surety_voters_tensor(v, 2);
+    double kept = 0, sum = 0, squares = 0, leaves = 0;
+    for (size_t i = 0; i < w.rows; i++)
+        for (size_t j = 0; j < d; j++) {
+            double value = (double)w.values[i * w.stride + j];
+            if (!w.mask[i * w.stride + j]) assert_true(value == 0);
+            kept += w.mask[i * w.stride + j];
+            sum += value, squares += value * value;
+        }
+    for (size_t i = 0; i < u.length; i++) leaves += (double)u.values[i] * (double)u.values[i];
+    for (size_t i = 0; i < 400 * I; i++) assert_true(surety_voters_tensor(v, 1).values[i] == 0);
+    double n = (double)(w.rows * d), variance = 2. / (double)(d + I);
+    assert_true(fabs(kept / n - 0.7) < 5 * sqrt(0.21 / n));
+    assert_true(fabs(sum / kept) < 5 * sqrt(variance / kept));
+    assert_true(fabs(squares / kept - variance) < 5 * variance * sqrt(2 / kept));
+    assert_true(fabs(leaves / (double)u.length - 2. / (1 + (double)J)) <
+                5 * 2. / 9 * sqrt(2 / (double)u.length));
+    assert_memory_equal(w.values, surety_voters_tensor(again, 0).values, w.rows * w.stride * sizeof(float));
+    assert_memory_not_equal(w.values, surety_voters_tensor(other, 0).values,
+                            w.rows * w.stride * sizeof(float));
+    surety_voters_free(v), surety_voters_free(again), surety_voters_free(other);
+}
+
+static void wrong_settings_get_a_sentence(void **state) {
+    (void)state;
+    const struct {
+        surety_forest_settings s;
+        size_t d;
+    } bad[] = {{{0, 2, 0.5}, 4},        {{2000000, 2, 0.5}, 4},
+               {{5, 0, 0.5}, 4},        {{5, 9, 0.5}, 4},
+               {{5, 2, -0.1}, 4},       {{5, 2, 1}, 4},
+               {{5, 2, NAN}, 4},        {{5, 2, 0.5}, 0},
+               {{5, 2, 0.5}, SIZE_MAX}, {{5, 2, 0.5}, (size_t)1 << 60}};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        surety_error err = SURETY_ERROR_NONE;
+        surety_voters *v = NULL;
+        assert_int_equal(surety_forest_new(&v, &bad[i].s, bad[i].d, 0, &err), SURETY_E_USAGE);
+        assert_true(err.what[0] && !v);
+    }
+    const size_t linear[][2] = {{0, 3}, {3, 0}, {2000000, 3}, {3, SIZE_MAX - 3}};
+    for (size_t i = 0; i < sizeof linear / sizeof *linear; i++) {
+        surety_error err = SURETY_ERROR_NONE;
+        surety_voters *v = NULL;
+        assert_int_equal(surety_linear_new(&v, linear[i][0], linear[i][1], 0, &err), SURETY_E_USAGE);
+        assert_true(err.what[0] && !v);
+    }
+    surety_error err = SURETY_ERROR_NONE;
+    surety_voters *v = NULL;
+    assert_int_equal(surety_linear_new(&v, 2, 2, UINT64_C(1) << 63, &err), SURETY_E_USAGE);
+    surety_norm norm;
+    err = (surety_error)SURETY_ERROR_NONE;
+    assert_int_equal(surety_norm_parse("l_2", &norm, &err), SURETY_E_USAGE);
+    assert_non_null(strstr(err.what, "'l2'"));
+}
+
+/* Whichever allocation fails: an error, nothing lost (the sanitizer build would tell). */
+static int fail_at(void *arg, size_t bytes) {
+    (void)bytes;
+    return (*(int *)arg)-- != 0;
+}
+
+static surety_status use_everything(surety_error *err) {
+    surety_forest_settings s = {.trees = 3, .depth = 2, .mask = 0.5};
+    surety_voters *forest = NULL, *linear = NULL;
+    const float x[5] = {1, 2, 3, 4, 5};
+    float h[3];
+    double worst;
+    surety_status status = surety_forest_new(&forest, &s, 5, 0, err);
+    if (status == SURETY_OK) status = surety_linear_new(&linear, 3, 5, 0, err);
+    if (status == SURETY_OK) status = surety_voters_outputs(forest, x, 5, 1, h, NULL, err);
+    if (status == SURETY_OK) status = surety_voters_check_gradient(linear, 0, &worst, err);
+    surety_voters_free(forest), surety_voters_free(linear);
+    return status;
+}
+
+static void every_allocation_may_fail(void **state) {
+    (void)state;
+    surety_status status = SURETY_E_MEMORY;
+    for (int k = 0; status != SURETY_OK; k++) {
+        surety_error err = SURETY_ERROR_NONE;
+        int left = k;
+        surety_memory_hook(fail_at, &left);
+        status = use_everything(&err);
+        surety_memory_hook(NULL, NULL);
+        assert_true(status == SURETY_OK || (status == SURETY_E_MEMORY && err.what[0]));
+        assert_true(k < 1000);
+    }
+}
+
+int main(int argc, char **argv) {
+    own_path = argv[0];
+    if (argc > 1 && !strcmp(argv[1], "--digest"))
+        return printf("%s %016llx\n", surety_cpu_level(), (unsigned long long)digest_everything(2)) < 0;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(outputs_agree_with_the_twin),
+        cmocka_unit_test(a_row_never_sees_its_neighbours),
+        cmocka_unit_test(gradients_agree_with_differences),
+        cmocka_unit_test(the_library_twin_is_the_twin),
+        cmocka_unit_test(saturated_gradients_are_accurate),
+        cmocka_unit_test(planted_bugs_are_seen),
+        cmocka_unit_test(slices_of_the_gradient),
+        cmocka_unit_test(votes_are_sums_in_voter_order),
+        cmocka_unit_test(ties_are_exactly_zero),
+        cmocka_unit_test(not_a_number_stays_visible),
+        cmocka_unit_test(same_bits_for_any_number_of_threads),
+        cmocka_unit_test(same_bits_at_every_level_with_fma),
+        cmocka_unit_test(generic_agrees_up_to_rounding),
+        cmocka_unit_test(new_forests_are_glorot_normal),
+        cmocka_unit_test(wrong_settings_get_a_sentence),
+        cmocka_unit_test(every_allocation_may_fail),
+    };
+    return cmocka_run_group_tests_name("voters", tests, NULL, NULL);
+}
