@@ -14,6 +14,10 @@ static surety_status read_bound(const char *text, void *target, surety_error *er
     const surety_bound_info *info;
     surety_status status = surety_bound_find(text, &info, err);
     if (status == SURETY_OK) *(surety_bound_id *)target = info->id;
+    if (status != SURETY_OK && err->expected[0]) { /* the caller passes on one sentence */
+        size_t used = strlen(err->what);
+        snprintf(err->what + used, sizeof err->what - used, ": %s", err->expected);
+    }
     return status;
 }
 
@@ -134,7 +138,7 @@ static void print_example(const surety_votes_result *r) {
         printf("a perturbation drawn\n  at random from a new example with probability at most %.3f %%.\n",
                100 * quotable(vote));
     else
-        printf("one of %zu perturbations\n  of at most %.3f %% of new examples.\n", r->risks.n,
+        printf("one or more of %zu\n  perturbations of at most %.3f %% of new examples.\n", r->risks.n,
                100 * quotable(vote));
 }
 
@@ -149,12 +153,12 @@ static void print_table(const surety_votes_result *r) {
                (unsigned long long)r->input.averaged_max.held_out_m,
                (unsigned long long)r->input.averaged_max.held_out_wrong);
     if (r->learned)
-        printf("posterior learned: %s %.5f -> %.5f in %llu steps, gradient %.1e\n",
+        printf("posterior learned: %s %.5f -> %.5f\n(%llu steps, largest derivative left %.1e)\n",
                surety_bound_list()[r->learning.objective].name, r->learning.start, r->learning.value,
                (unsigned long long)r->learning.iterations, r->learning.gradient_norm);
     printf("KL(Q||P) = %.6g, delta = %g, priors compared: %llu, looks: %llu\n", r->input.kl, r->input.delta,
            (unsigned long long)r->input.priors_compared, (unsigned long long)r->input.looks);
-    printf("\nGuaranteed with confidence %g %%, of new examples like these (limits of the vote):\n",
+    printf("\nLimits on the risk of the vote on new examples, with confidence %g %%:\n",
            100 * (1 - r->input.delta));
     printf("\nHow often is the vote wrong on a perturbation drawn at random?  Here: %.5f\n",
            published ? risks->averaged_half_ties : risks->averaged);
