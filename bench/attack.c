@@ -1,6 +1,7 @@
-/* Whole attacks on the default vote (25 trees of depth 2, 784 features): PGD with 20 steps and no early stop, and the
- * votes on 100 noisy copies of an example, beside the peak of the multiply-add units and OpenBLAS on the same two
- * products. Useful operations only: a step is counted as 4 x 75 x 784 per example, a vote on a copy as 2 x 75 x 784.
+/* Whole attacks on the default vote (25 trees of depth 2, 784 features): PGD with 20 steps and no early stop,
+ * and the votes on 100 noisy copies of an example, beside the peak of the multiply-add units and OpenBLAS on
+ * the same two products. Useful operations only: a step is counted as 4 x 75 x 784 per example, a vote on a
+ * copy as 2 x 75 x 784.
  *
  *   bench_attack [--json]
  */
@@ -52,8 +53,10 @@ static void openblas(void *arg, int thread, long times) {
     data *t = &b->of[thread];
     const float *W = b->voters->tensors[0].values;
     while (times--) {
-        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, SURETY_BLOCK, N, D, 1, t->x, D, W, D, 0, t->z, N);
-        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, SURETY_BLOCK, D, N, 1, t->z, N, W, D, 0, t->dx, D);
+        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, SURETY_BLOCK, N, D, 1, t->x, D, W, D, 0, t->z,
+                    N);
+        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, SURETY_BLOCK, D, N, 1, t->z, N, W, D, 0, t->dx,
+                    D);
     }
 }
 
@@ -117,8 +120,8 @@ int main(int argc, char **argv) {
             c = bench_run(names[i], threads, attack, &b, step * STEPS, "flop/s", true);
             bench_print(&c, json, first);
             first = false;
-            c = bench_run(i ? "noise-votes-linf" : "noise-votes", threads, noise_votes, &b, step / 2 * COPIES, "flop/s",
-                          true);
+            c = bench_run(i ? "noise-votes-linf" : "noise-votes", threads, noise_votes, &b, step / 2 * COPIES,
+                          "flop/s", true);
             bench_print(&c, json, first);
         }
         c = bench_run("openblas, two products", threads, openblas, &b, step, "flop/s", true);

@@ -55,7 +55,7 @@ SURETY_API surety_status surety_attack_validate(const surety_attack_settings *se
 /* Perturbations per example: samples for the u-attacks, 1 for the others. */
 SURETY_API size_t surety_attack_samples(const surety_attack_settings *settings);
 
-/* Is the step size radius / steps? And what it is. */
+/* The step size in use: step_size, or radius / steps where that is 0. */
 SURETY_API double surety_attack_step(const surety_attack_settings *settings);
 
 /* What an attack on a whole set came to. */
@@ -78,6 +78,7 @@ SURETY_API surety_status surety_attack_set(const surety_attack_settings *setting
                                            const surety_set *set, surety_perturbed_fn sink, void *arg,
                                            surety_attack_result *result, const surety_run *run,
                                            surety_error *err);
+/* The result as JSON; release with surety_text_free. */
 SURETY_API char *surety_attack_result_json(const surety_attack_result *result);
 
 #ifdef __cplusplus

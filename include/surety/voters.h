@@ -80,8 +80,11 @@ typedef struct surety_ball {
     surety_norm norm;
     double radius; /* b >= 0 */
     int has_box;
-    double lo, hi; /* the box, if there is one */
+    double lo, hi; /* the box, if there is one; its ends are taken as floats, like the features */
 } surety_ball;
+
+/* Radii, boxes and features beyond this (in size) are refused, so that no sum of floats overflows. */
+#define SURETY_LARGEST 1e30
 
 /* l2, radius 1, box [0,1]. */
 SURETY_API void surety_ball_defaults(surety_ball *ball);

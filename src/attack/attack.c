@@ -6,6 +6,7 @@
 #include "attack/attacker.h"
 #include "base/names.h"
 #include "base/parallel.h"
+#include "io/json.h"
 
 static const char *const kinds[SURETY_ATTACK_KINDS] = {"none", "unif",   "fgsm", "ifgsm",
                                                        "pgd",  "ifgsmu", "pgdu"};
@@ -56,10 +57,10 @@ surety_status surety_attack_validate(const surety_attack_settings *s, surety_err
     if (steps && (s->steps < 1 || s->steps > 1000000))
         return surety_fail(err, SURETY_E_USAGE, "%s takes 1 to 1000000 steps, not %zu", kinds[s->kind],
                            s->steps);
-    if (!(s->step_size >= 0) || !isfinite(s->step_size))
+    if (!(s->step_size >= 0 && s->step_size <= SURETY_LARGEST))
         return surety_fail(err, SURETY_E_USAGE, "a step size is above 0 (0: radius / steps), not %g",
                            s->step_size);
-    if (!(s->noise >= 0) || !isfinite(s->noise))
+    if (!(s->noise >= 0 && s->noise <= SURETY_LARGEST))
         return surety_fail(err, SURETY_E_USAGE, "the noise is at least 0, not %g", s->noise);
     if (s->samples < 1 || s->samples >= SURETY_SAMPLE_LIMIT)
         return surety_fail(err, SURETY_E_USAGE, "samples: 1 to %u, not %zu", SURETY_SAMPLE_LIMIT - 1,
@@ -82,16 +83,16 @@ surety_status surety_attack_check_set(const surety_attack_settings *s, const sur
         surety_fail(err, SURETY_E_INPUT, "the data has %zu features", set->d);
         return surety_fail_expected(err, "%zu features, as the model has", v->d);
     }
-    if (!s->ball.has_box) return SURETY_OK;
-    float lo = (float)s->ball.lo, hi = (float)s->ball.hi;
+    float lo = (float)(s->ball.has_box ? s->ball.lo : -SURETY_LARGEST);
+    float hi = (float)(s->ball.has_box ? s->ball.hi : SURETY_LARGEST);
     for (size_t i = 0; i < set->m; i++)
         for (size_t j = 0; j < set->d; j++) {
             float x = set->x[i * set->stride + j];
             if (x >= lo && x <= hi) continue;
             surety_fail(err, SURETY_E_INPUT, "feature %zu is %g, outside the box", j, (double)x);
             surety_fail_place(err, "row %u", set->row[i]);
-            return surety_fail_expected(err, "values in [%g, %g], or no box (--box none)", s->ball.lo,
-                                        s->ball.hi);
+            return surety_fail_expected(err, "values in [%g, %g]%s", (double)lo, (double)hi,
+                                        s->ball.has_box ? ", or no box (--box none)" : "");
         }
     return SURETY_OK;
 }
@@ -111,26 +112,41 @@ typedef struct set_attack {
     const surety_vote *vote;
     const surety_set *set;
     surety_attacker **attackers; /* per thread */
+    size_t threads, wave;        /* blocks of a wave */
     size_t n, first;             /* first example of this wave */
-    float *points;               /* (wave, n, stride) */
+    int keep;                    /* somebody wants the points */
+    float *points; /* keep: (wave, SURETY_BLOCK, n, stride); else (threads, SURETY_BLOCK, stride) */
     surety_attack_result *found; /* per block of the wave; norm_mean is a sum there */
 } set_attack;
 
-/* Asks the vote about the n perturbations of an example. */
-static void count_fooled(const set_attack *w, surety_attacker *a, const float *points, int y,
-                         surety_attack_result *found) {
+/* Asks the vote about these points. */
+static void count_wrong(const set_attack *w, surety_attacker *a, const float *const *x, size_t rows, double y,
+                        surety_attack_result *found) {
     const surety_voters *v = w->vote->voters;
+    double votes[SURETY_BLOCK];
+    v->kind->forward(v, x, rows, surety_attacker_outputs(a), surety_attacker_scratch(a));
+    surety_vote_lanes(surety_attacker_outputs(a), w->vote->weights, v->H, w->vote->set, votes);
+    for (size_t k = 0; k < rows; k++) {
+        found->fooled += !(y * votes[k] > 0);
+        found->tied += votes[k] == 0;
+    }
+}
+
+/* Draws the n perturbations of row r, at most SURETY_BLOCK at a time, and measures them. */
+static void measure_row(set_attack *w, surety_attacker *a, const surety_examples *e, size_t r,
+                        surety_attack_result *found, float *points) {
     for (size_t j = 0; j < w->n; j += SURETY_BLOCK) {
         const float *x[SURETY_BLOCK];
-        double votes[SURETY_BLOCK];
         size_t rows = w->n - j < SURETY_BLOCK ? w->n - j : SURETY_BLOCK;
-        for (size_t k = 0; k < rows; k++) x[k] = points + (j + k) * w->set->stride;
-        v->kind->forward(v, x, rows, surety_attacker_outputs(a), surety_attacker_scratch(a));
-        surety_vote_lanes(surety_attacker_outputs(a), w->vote->weights, v->H, w->vote->set, votes);
         for (size_t k = 0; k < rows; k++) {
-            found->fooled += y * votes[k] <= 0;
-            found->tied += votes[k] == 0;
+            float *point = points + (w->keep ? j + k : k) * w->set->stride;
+            surety_attacker_sample(a, r, j + k, point);
+            double norm = surety_distance(w->s->ball.norm, point, e->x[r], w->set->d);
+            if (norm > found->norm_max) found->norm_max = norm;
+            found->norm_mean += norm;
+            x[k] = point;
         }
+        count_wrong(w, a, x, rows, e->y[r], found);
     }
 }
 
@@ -140,17 +156,10 @@ static surety_status attack_block(void *arg, size_t block, int thread, surety_er
     surety_attacker *a = w->attackers[thread];
     surety_examples e = surety_examples_of(w->set, w->first + block * SURETY_BLOCK);
     surety_attacker_run(a, w->vote, &e);
-    surety_attack_result *found = &w->found[block];
-    *found = (surety_attack_result){0};
+    w->found[block] = (surety_attack_result){0};
     for (size_t r = 0; r < e.rows; r++) {
-        float *points = w->points + (block * SURETY_BLOCK + r) * w->n * w->set->stride;
-        for (size_t j = 0; j < w->n; j++) {
-            surety_attacker_sample(a, r, j, points + j * w->set->stride);
-            double norm = surety_distance(w->s->ball.norm, points + j * w->set->stride, e.x[r], w->set->d);
-            if (norm > found->norm_max) found->norm_max = norm;
-            found->norm_mean += norm;
-        }
-        count_fooled(w, a, points, e.y[r], found);
+        size_t slot = w->keep ? (block * SURETY_BLOCK + r) * w->n : (size_t)thread * SURETY_BLOCK;
+        measure_row(w, a, &e, r, &w->found[block], w->points + slot * w->set->stride);
     }
     return SURETY_OK;
 }
@@ -165,24 +174,33 @@ static surety_status attack_wave(set_attack *w, size_t blocks, surety_perturbed_
         result->norm_mean += w->found[b].norm_mean;
         if (w->found[b].norm_max > result->norm_max) result->norm_max = w->found[b].norm_max;
     }
-    for (size_t i = 0; sink && i < blocks * SURETY_BLOCK && w->first + i < w->set->m; i++)
+    size_t end = w->set->m - w->first < blocks * SURETY_BLOCK ? w->set->m - w->first : blocks * SURETY_BLOCK;
+    for (size_t i = 0; sink && i < end; i++)
         for (size_t j = 0; j < w->n; j++)
             SURETY_TRY(sink(arg, w->first + i, j, w->points + (i * w->n + j) * w->set->stride, err));
+    surety_report(run, "attack", w->first + end, w->set->m, "");
     return SURETY_OK;
+}
+
+static surety_status allocate(set_attack *w, surety_error *err) {
+    size_t points = w->keep ? w->wave * w->n : w->threads;
+    SURETY_TRY(surety_alloc(&w->attackers, w->threads, sizeof *w->attackers, err));
+    for (size_t t = 0; t < w->threads; t++)
+        SURETY_TRY(surety_attacker_new(&w->attackers[t], w->s, w->vote->voters, err));
+    SURETY_TRY(surety_alloc(&w->points, points * SURETY_BLOCK, w->set->stride * sizeof(float), err));
+    return surety_alloc(&w->found, w->wave, sizeof *w->found, err);
 }
 
 static surety_status attack_all(set_attack *w, surety_perturbed_fn sink, void *arg,
                                 surety_attack_result *result, const surety_run *run, surety_error *err) {
-    size_t threads = (size_t)surety_threads(run), wave = threads * 2;
-    SURETY_TRY(surety_alloc(&w->attackers, threads, sizeof *w->attackers, err));
-    for (size_t t = 0; t < threads; t++)
-        SURETY_TRY(surety_attacker_new(&w->attackers[t], w->s, w->vote->voters, err));
-    SURETY_TRY(surety_alloc(&w->points, wave * SURETY_BLOCK * w->n, w->set->stride * sizeof(float), err));
-    SURETY_TRY(surety_alloc(&w->found, wave, sizeof *w->found, err));
-    for (w->first = 0; w->first < w->set->m; w->first += wave * SURETY_BLOCK) {
-        size_t left = (w->set->m - w->first + SURETY_BLOCK - 1) / SURETY_BLOCK;
-        SURETY_TRY(attack_wave(w, left < wave ? left : wave, sink, arg, result, run, err));
-        surety_report(run, "attack", w->first, w->set->m, "");
+    size_t blocks = (w->set->m + SURETY_BLOCK - 1) / SURETY_BLOCK;
+    w->threads = (size_t)surety_threads(run) < blocks ? (size_t)surety_threads(run) : blocks;
+    w->wave = 2 * w->threads < blocks ? 2 * w->threads : blocks;
+    SURETY_TRY(allocate(w, err));
+    for (size_t done = 0; done < blocks; done += w->wave) {
+        w->first = done * SURETY_BLOCK;
+        size_t count = blocks - done < w->wave ? blocks - done : w->wave;
+        SURETY_TRY(attack_wave(w, count, sink, arg, result, run, err));
     }
     result->norm_mean /= (double)result->m * (double)result->n;
     return SURETY_OK;
@@ -195,11 +213,19 @@ surety_status surety_attack_set(const surety_attack_settings *s, const surety_vo
     SURETY_TRY(surety_attack_check_set(s, vote->voters, set, err));
     if (!set->m) return surety_fail(err, SURETY_E_INPUT, "there are no examples to attack");
     *result = (surety_attack_result){.m = set->m, .n = surety_attack_samples(s)};
-    set_attack w = {.s = s, .vote = vote, .set = set, .n = result->n};
+    set_attack w = {.s = s, .vote = vote, .set = set, .n = result->n, .keep = sink != NULL};
     surety_status status = attack_all(&w, sink, arg, result, run, err);
-    for (int t = 0; w.attackers && t < surety_threads(run); t++) surety_attacker_free(w.attackers[t]);
+    for (size_t t = 0; w.attackers && t < w.threads; t++) surety_attacker_free(w.attackers[t]);
     surety_free(w.attackers);
     surety_free(w.points);
     surety_free(w.found);
     return status;
+}
+
+char *surety_attack_result_json(const surety_attack_result *result) {
+    return surety_json_text(SURETY_JSON_OBJECT(
+        {"m", surety_json_count(result->m)}, {"n", surety_json_count(result->n)},
+        {"fooled", surety_json_count(result->fooled)}, {"tied", surety_json_count(result->tied)},
+        {"norm_max", surety_json_real(result->norm_max)},
+        {"norm_mean", surety_json_real(result->norm_mean)}));
 }

@@ -161,7 +161,7 @@ static void start_point(surety_attacker *a, size_t r, uint32_t restart, float *o
         a->k->l1_start(x0, a->random, a->radius[r], a->lo, a->hi, a->d, out);
     } else if (a->s.profile == SURETY_PROFILE_PUBLISHED) {
         surety_vector_uniform(a->s.seed, &where, a->random, a->d);
-        a->k->published_start(x0, a->random, a->b, a->d, out);
+        a->k->published_start(x0, a->random, a->b, a->lo, a->hi, a->d, out);
     } else {
         surety_address radius = address(a, r, SURETY_FOR_RADIUS, restart, 0);
         surety_vector_normal(a->s.seed, &where, a->random, a->d);
@@ -188,9 +188,9 @@ static void move(surety_attacker *a, size_t r) {
         surety_l1_step(x, g, a->step, a->lo, a->hi, a->d, out);
         surety_l1_project(out, x0, (double)a->radius[r], a->d);
     } else if (a->s.profile == SURETY_PROFILE_PUBLISHED) {
-        a->k->box_step(x, g, a->step * a->k->inverse_norm(g, a->d), a->lo_row[r], a->hi_row[r], a->d, out);
+        a->k->box_step(x, g, a->step, a->k->inverse_norm(g, a->d), a->lo_row[r], a->hi_row[r], a->d, out);
     } else {
-        a->k->l2_step(x, g, x0, a->step * a->k->inverse_norm(g, a->d), a->radius[r], a->lo, a->hi, a->d, out);
+        a->k->l2_step(x, g, x0, a->step, a->k->inverse_norm(g, a->d), a->radius[r], a->lo, a->hi, a->d, out);
     }
 }
 
@@ -214,18 +214,19 @@ static void ask_gradient(surety_attacker *a, const surety_vote *vote, const size
     vote->voters->kind->gradient_input(vote->voters, a->a, count, gx, a->scratch);
 }
 
-/* Looks at a row's current point; keeps it if it is the best so far (published: the last one). Is the vote
- * wrong? */
+/* Looks at a row's current point and keeps it if it is the best so far: a wrong vote before a right one, then
+ * the larger loss. Profile published looks only at where a pass ends. Returns whether the row stops. */
 static int judge(surety_attacker *a, size_t r, double chosen, double real, int last) {
-    int wrong = a->examples.y[r] * chosen <= 0;
-    double loss = 0.5 * (1 - a->examples.y[r] * real);
-    int counts = a->s.profile == SURETY_PROFILE_THEORY || last || wrong;
-    if (wrong || (counts && loss > a->best_loss[r] && !a->fooled[r])) {
+    double y = a->examples.y[r], loss = 0.5 * (1 - y * real);
+    int wrong = !(y * chosen > 0); /* a tie is wrong, and so is what is not a number */
+    int stops = wrong && a->s.early_stop;
+    int counts = a->s.profile == SURETY_PROFILE_THEORY || last || stops;
+    if (counts && (wrong > a->fooled[r] || (wrong == a->fooled[r] && loss > a->best_loss[r]))) {
         a->best[r] = a->current[r];
         a->best_loss[r] = loss;
         a->fooled[r] = wrong;
     }
-    return wrong;
+    return stops;
 }
 
 /* One pass from the starts of this restart. The gradient is asked for the rows of the last forward; those
@@ -239,7 +240,7 @@ static void climb(surety_attacker *a, const surety_vote *vote, size_t *live, siz
         ask(a, vote, live, count, chosen, real);
         a->result.asked += count;
         for (size_t i = 0; i < count; i++) {
-            leaves[i] = judge(a, live[i], chosen[i], real[i], step == steps) && a->s.early_stop;
+            leaves[i] = judge(a, live[i], chosen[i], real[i], step == steps);
             kept += !leaves[i];
         }
         if (step == steps || !kept) return;
@@ -296,7 +297,7 @@ void surety_attacker_sample(const surety_attacker *a, size_t r, size_t j, float 
     surety_address where = address(a, r, SURETY_FOR_NOISE, 0, (uint32_t)j);
     surety_vector_noise(a->s.seed, &where, a->best[r], (float)a->s.noise, a->lo, a->hi, out, a->d);
     if (a->s.profile == SURETY_PROFILE_PUBLISHED) return;
-    if (a->s.ball.norm == SURETY_L2) a->k->l2_project(out, x0, a->radius[r], a->d);
+    if (a->s.ball.norm == SURETY_L2) a->k->l2_project(out, x0, a->radius[r], a->lo, a->hi, a->d);
     if (a->s.ball.norm == SURETY_LINF) a->k->clip_rows(out, a->lo_row[r], a->hi_row[r], a->d);
     if (a->s.ball.norm == SURETY_L1) surety_l1_project(out, x0, (double)a->radius[r], a->d);
 }

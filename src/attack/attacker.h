@@ -48,8 +48,8 @@ typedef struct surety_attacked {
 const surety_attacked *surety_attacker_run(surety_attacker *a, const surety_vote *vote,
                                            const surety_examples *examples);
 
-/* out (padded d floats) = perturbation j of row r of the last run: the attacked point itself, or for the
- * u-attacks the point with noise j, inside the ball in profile theory. */
+/* out (d floats; pads are left alone) = perturbation j of row r of the last run: the attacked point itself,
+ * or for the u-attacks the point with noise j, inside the ball in profile theory. */
 void surety_attacker_sample(const surety_attacker *a, size_t r, size_t j, float *out);
 
 /* Memory for the voters' answers on one block: h (H, lanes) and the scratch of kind.h. */

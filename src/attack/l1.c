@@ -5,7 +5,8 @@
 
 /* Soft thresholding: e_j becomes sign(e_j) max(|e_j| - tau, 0) with sum_j max(|e_j| - tau, 0) = radius.
  * Michelot's iteration: tau from all coordinates still above the last tau; the set only shrinks, so it ends
- * after at most d rounds (a handful in practice), at the exact tau up to the rounding of doubles. */
+ * after at most d rounds (a handful in practice), at the exact tau up to the rounding of doubles. Where e is
+ * so large that |e_j| - tau has lost its digits, what is left is scaled to the radius. */
 void surety_l1_project(float *x, const float *x0, double radius, size_t d) {
     double tau = 0, before = -1;
     while (tau > before) {
@@ -19,9 +20,12 @@ void surety_l1_project(float *x, const float *x0, double radius, size_t d) {
         if (active && (sum - radius) / (double)active > tau) tau = (sum - radius) / (double)active;
     }
     if (tau <= 0) return;
+    double total = 0;
+    for (size_t j = 0; j < d; j++) total += fmax(0, fabs((double)x[j] - (double)x0[j]) - tau);
+    double factor = total > radius ? radius / total : 1;
     for (size_t j = 0; j < d; j++) {
         double e = (double)x[j] - (double)x0[j], left = fabs(e) - tau;
-        x[j] = left > 0 ? (float)((double)x0[j] + copysign(left, e)) : x0[j];
+        x[j] = left > 0 ? (float)((double)x0[j] + copysign(factor * left, e)) : x0[j];
     }
 }
 

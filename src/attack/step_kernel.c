@@ -45,49 +45,80 @@ static void sign_step(const float *x, const float *g, float step, const float *l
     }
 }
 
-static void box_step(const float *x, const float *g, float scale, const float *lo_row, const float *hi_row,
-                     size_t d, float *out) {
-    for (size_t j = 0; j < d; j += 16) {
-        v16 moved = v16_fma(v16_set1(scale), load(g, j, d), load(x, j, d));
-        store(out, j, d, clip(moved, load(lo_row, j, d), load(hi_row, j, d)));
-    }
+/* x + step (inverse g) at features j ..: in this order nothing overflows, because |inverse g| <= 1. */
+static inline v16 moved(const float *x, const float *g, float step, float inverse, size_t j, size_t d) {
+    return v16_fma(v16_set1(step), v16_mul(v16_set1(inverse), load(g, j, d)), load(x, j, d));
 }
 
-static inline float shrink(float squares, float radius) {
-    return squares > radius * radius ? radius / sqrtf(squares) : 1;
+static void box_step(const float *x, const float *g, float step, float inverse, const float *lo_row,
+                     const float *hi_row, size_t d, float *out) {
+    for (size_t j = 0; j < d; j += 16)
+        store(out, j, d, clip(moved(x, g, step, inverse, j, d), load(lo_row, j, d), load(hi_row, j, d)));
 }
 
-static void l2_step(const float *x, const float *g, const float *x0, float scale, float radius, float lo,
-                    float hi, size_t d, float *out) {
-    v16 low = v16_set1(lo), high = v16_set1(hi), s = v16_set1(scale), squares = v16_zero();
+/* Can the float `squares` be compared with radius^2? Else they are summed again in double. */
+static inline int safe(float squares, float radius) {
+    return radius > 1e-10f && radius < 1e15f && squares < 1e30f;
+}
+static inline float shrink(double squares, float radius) {
+    double r = (double)radius;
+    return squares > r * r ? (float)(r / sqrt(squares)) : 1;
+}
+static inline double add_squares(v16 e, size_t count, double sum) {
+    float lane[16];
+    v16_store(lane, e);
+    for (size_t i = 0; i < count && i < 16; i++) sum += (double)lane[i] * (double)lane[i];
+    return sum;
+}
+
+static void l2_step(const float *x, const float *g, const float *x0, float step, float inverse, float radius,
+                    float lo, float hi, size_t d, float *out) {
+    v16 low = v16_set1(lo), high = v16_set1(hi), lanes = v16_zero();
     for (size_t j = 0; j < d; j += 16) {
-        v16 moved = v16_fma(s, load(g, j, d), load(x, j, d)), e = v16_sub(moved, load(x0, j, d));
-        squares = v16_fma(e, e, squares);
-        store(out, j, d, clip(moved, low, high));
+        v16 to = moved(x, g, step, inverse, j, d), e = v16_sub(to, load(x0, j, d));
+        lanes = v16_fma(e, e, lanes);
+        store(out, j, d, clip(to, low, high));
     }
-    float factor = shrink(v16_sum(squares), radius);
+    double squares = (double)v16_sum(lanes);
+    if (!safe((float)squares, radius)) {
+        squares = 0;
+        for (size_t j = 0; j < d; j += 16)
+            squares = add_squares(v16_sub(moved(x, g, step, inverse, j, d), load(x0, j, d)), d - j, squares);
+    }
+    float factor = shrink(squares, radius);
     if (factor == 1) return;
-    v16 f = v16_set1(factor);
-    for (size_t j = 0; j < d;
-         j += 16) { /* again from the unclipped point: the projection comes before the clip */
-        v16 from = load(x0, j, d), moved = v16_fma(s, load(g, j, d), load(x, j, d));
-        store(out, j, d, clip(v16_fma(f, v16_sub(moved, from), from), low, high));
+    v16 f = v16_set1(factor); /* again from the unclipped point: the projection comes before the clip */
+    for (size_t j = 0; j < d; j += 16) {
+        v16 from = load(x0, j, d), e = v16_sub(moved(x, g, step, inverse, j, d), from);
+        store(out, j, d, clip(v16_fma(f, e, from), low, high));
     }
 }
 
-static void l2_project(float *x, const float *x0, float radius, size_t d) {
-    v16 squares = v16_zero();
+/* out = x0 + f (x - x0) with f <= 1 that brings it to distance <= radius, clipped: without fma the last
+ * rounding can lead out of the box. */
+static void l2_bring(const float *x, const float *x0, float radius, float lo, float hi, size_t d,
+                     float *out) {
+    v16 lanes = v16_zero();
     for (size_t j = 0; j < d; j += 16) {
         v16 e = v16_sub(load(x, j, d), load(x0, j, d));
-        squares = v16_fma(e, e, squares);
+        lanes = v16_fma(e, e, lanes);
     }
-    float factor = shrink(v16_sum(squares), radius);
-    if (factor == 1) return;
-    v16 f = v16_set1(factor);
+    double squares = (double)v16_sum(lanes);
+    if (!safe((float)squares, radius)) {
+        squares = 0;
+        for (size_t j = 0; j < d; j += 16)
+            squares = add_squares(v16_sub(load(x, j, d), load(x0, j, d)), d - j, squares);
+    }
+    float factor = shrink(squares, radius);
     for (size_t j = 0; j < d; j += 16) {
-        v16 from = load(x0, j, d);
-        store(x, j, d, v16_fma(f, v16_sub(load(x, j, d), from), from));
+        v16 from = load(x0, j, d), e = v16_sub(load(x, j, d), from);
+        v16 to = factor == 1 ? load(x, j, d) : v16_fma(v16_set1(factor), e, from);
+        store(out, j, d, clip(to, v16_set1(lo), v16_set1(hi)));
     }
+}
+
+static void l2_project(float *x, const float *x0, float radius, float lo, float hi, size_t d) {
+    l2_bring(x, x0, radius, lo, hi, d, x);
 }
 
 static void clip_rows(float *x, const float *lo_row, const float *hi_row, size_t d) {
@@ -153,17 +184,11 @@ static void l1_start(const float *x0, const float *uniform, float radius, float 
               clip(v16_fma(scale, laplace(load(uniform, j, d)), load(x0, j, d)), v16_set1(lo), v16_set1(hi)));
 }
 
-static void published_start(const float *x0, const float *uniform, float b, size_t d, float *out) {
-    v16 squares = v16_zero();
-    for (size_t j = 0; j < d; j += 16) {
-        v16 e = v16_sub(load(uniform, j, d), load(x0, j, d));
-        squares = v16_fma(e, e, squares);
-    }
-    v16 f = v16_set1(shrink(v16_sum(squares), b));
-    for (size_t j = 0; j < d; j += 16) {
-        v16 from = load(x0, j, d);
-        store(out, j, d, v16_fma(f, v16_sub(load(uniform, j, d), from), from));
-    }
+static void published_start(const float *x0, const float *uniform, float b, float lo, float hi, size_t d,
+                            float *out) {
+    for (size_t j = 0; j < d; j += 16)
+        store(out, j, d, v16_fma(v16_set1(hi - lo), load(uniform, j, d), v16_set1(lo)));
+    l2_bring(out, x0, b, lo, hi, d, out);
 }
 
 const surety_step_kernels SURETY_KERNEL(step);

@@ -16,15 +16,16 @@ typedef struct surety_step_kernels {
     /* out = clip(x + step sign(g), lo_row, hi_row). */
     void (*sign_step)(const float *x, const float *g, float step, const float *lo_row, const float *hi_row,
                       size_t d, float *out);
-    /* out = clip(x + scale g, lo_row, hi_row): the printed tables' step for l2. */
-    void (*box_step)(const float *x, const float *g, float scale, const float *lo_row, const float *hi_row,
-                     size_t d, float *out);
-    /* out = x + scale g, brought back to distance <= radius from x0, then clipped to [lo, hi]. */
-    void (*l2_step)(const float *x, const float *g, const float *x0, float scale, float radius, float lo,
-                    float hi, size_t d, float *out);
+    /* out = clip(x + step inverse g, lo_row, hi_row): the printed tables' step for l2. inverse = 1 / ||g||_2.
+     */
+    void (*box_step)(const float *x, const float *g, float step, float inverse, const float *lo_row,
+                     const float *hi_row, size_t d, float *out);
+    /* out = x + step inverse g, brought back to distance <= radius from x0, then clipped to [lo, hi]. */
+    void (*l2_step)(const float *x, const float *g, const float *x0, float step, float inverse, float radius,
+                    float lo, float hi, size_t d, float *out);
 
-    /* x = x0 + (x - x0) min(1, radius / ||x - x0||_2). */
-    void (*l2_project)(float *x, const float *x0, float radius, size_t d);
+    /* x = x0 + (x - x0) min(1, radius / ||x - x0||_2), clipped to [lo, hi]. */
+    void (*l2_project)(float *x, const float *x0, float radius, float lo, float hi, size_t d);
     /* x = clip(x, lo_row, hi_row). */
     void (*clip_rows)(float *x, const float *lo_row, const float *hi_row, size_t d);
 
@@ -37,8 +38,9 @@ typedef struct surety_step_kernels {
     /* x0 + a uniform point of the l1 ball: uniform holds d + 1 uniforms; the last one sets the distance. */
     void (*l1_start)(const float *x0, const float *uniform, float radius, float lo, float hi, size_t d,
                      float *out);
-    /* The printed tables' start: x0 + (uniform - x0), scaled down to length b. */
-    void (*published_start)(const float *x0, const float *uniform, float b, size_t d, float *out);
+    /* The printed tables' start: x0 + (u - x0) scaled down to length b, u uniform in the box [lo, hi]. */
+    void (*published_start)(const float *x0, const float *uniform, float b, float lo, float hi, size_t d,
+                            float *out);
 } surety_step_kernels;
 
 const surety_step_kernels *surety_step_kernels_at(surety_level level);

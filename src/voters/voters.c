@@ -166,9 +166,10 @@ void surety_ball_defaults(surety_ball *ball) {
 surety_status surety_ball_validate(const surety_ball *ball, surety_error *err) {
     if ((unsigned)ball->norm > SURETY_L1)
         return surety_fail(err, SURETY_E_USAGE, "unknown norm %d", (int)ball->norm);
-    if (!(ball->radius >= 0) || !isfinite(ball->radius))
+    if (!(ball->radius >= 0 && ball->radius <= SURETY_LARGEST))
         return surety_fail(err, SURETY_E_USAGE, "a radius is a number of at least 0, not %g", ball->radius);
-    if (ball->has_box && !(isfinite(ball->lo) && isfinite(ball->hi) && ball->lo < ball->hi))
+    if (ball->has_box &&
+        !(ball->lo >= -SURETY_LARGEST && ball->hi <= SURETY_LARGEST && (float)ball->lo < (float)ball->hi))
         return surety_fail(err, SURETY_E_USAGE, "a box needs two numbers LO < HI, not %g and %g", ball->lo,
                            ball->hi);
     return SURETY_OK;
