@@ -6,15 +6,16 @@
 
 #include "cli/cli.h"
 
-extern const cli_command cli_data, cli_train, cli_evaluate, cli_curve, cli_bound;
+extern const cli_command cli_data, cli_train, cli_evaluate, cli_curve, cli_bound, cli_reproduce;
 
 /* In the order in which a user meets them. One per line: adding a command is adding a line. */
 const cli_command *const cli_commands[] = {
-    &cli_data,      //
-    &cli_train,     //
-    &cli_evaluate,  //
-    &cli_curve,     //
-    &cli_bound,     //
+    &cli_data,       //
+    &cli_train,      //
+    &cli_evaluate,   //
+    &cli_curve,      //
+    &cli_bound,      //
+    &cli_reproduce,  //
     NULL,
 };
 
