@@ -6,7 +6,7 @@
 
 #include "cli/cli.h"
 
-extern const cli_command cli_data, cli_train, cli_evaluate, cli_curve, cli_bound, cli_reproduce;
+extern const cli_command cli_data, cli_train, cli_evaluate, cli_curve, cli_bound, cli_reproduce, cli_report;
 
 /* In the order in which a user meets them. One per line: adding a command is adding a line. */
 const cli_command *const cli_commands[] = {
@@ -16,6 +16,7 @@ const cli_command *const cli_commands[] = {
     &cli_curve,      //
     &cli_bound,      //
     &cli_reproduce,  //
+    &cli_report,     //
     NULL,
 };
 
