@@ -103,7 +103,7 @@ static double finish(double p) {
 #define SMALLEST 0x1p-1000
 
 double surety_kl_inv(double q, double c, double *dq, double *dc) {
-    double unused;
+    double unused = 0;
     dq = dq ? dq : &unused;
     dc = dc ? dc : &unused;
     *dq = *dc = (double)NAN;
