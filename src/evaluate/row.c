@@ -3,6 +3,7 @@
 
 #include "evaluate/perturbed.h"
 #include "io/json.h"
+#include "risk/json.h"
 #include "surety/evaluate.h"
 
 void surety_row_defaults(surety_row_settings *settings, const surety_model *model) {
@@ -135,31 +136,6 @@ void surety_row_free(surety_row *row) {
     *row = (surety_row){0};
 }
 
-static json_t *bounds_json(const surety_row *row) {
-    const surety_bound_info *list = surety_bound_list();
-    json_t *bounds = json_object();
-    for (size_t i = 0; i < SURETY_BOUNDS; i++) {
-        const surety_bound_value *b = &row->bounds[i];
-        if (!b->available) continue;
-        json_object_set_new(bounds, list[i].name,
-                            SURETY_JSON_OBJECT({"surrogate", surety_json_real(b->surrogate)},
-                                               {"vote", surety_json_real(b->vote)},
-                                               {"vote_clipped", surety_json_real(b->vote_clipped)}));
-    }
-    return bounds;
-}
-
-static json_t *risks_json(const surety_row *row) {
-    const surety_risks *r = &row->learn;
-    int published = row->profile == SURETY_PROFILE_PUBLISHED;
-    return SURETY_JSON_OBJECT(
-        {"averaged", surety_json_real(published ? r->averaged_half_ties : r->averaged)},
-        {"averaged_max", surety_json_real(published ? r->averaged_max_half_ties : r->averaged_max)},
-        {"rbar", surety_json_real(r->rbar)}, {"abar", surety_json_real(r->abar)},
-        {"gmax", surety_json_real(r->gmax)}, {"tv", surety_json_real(published ? r->tv_published : r->tv)},
-        {"tandem", surety_json_real(r->tandem)});
-}
-
 static json_t *row_json(const surety_row *row) {
     return SURETY_JSON_OBJECT({"attack", surety_json_string(surety_attack_kind_name(row->attack))},
                               {"adversarial_risk", surety_json_real(row->adversarial_risk)},
@@ -170,8 +146,9 @@ static json_t *row_json(const surety_row *row) {
                               {"kl", surety_json_real(row->input.kl)},
                               {"delta", surety_json_real(row->input.delta)},
                               {"priors_compared", surety_json_count(row->input.priors_compared)},
-                              {"looks", surety_json_count(row->input.looks)}, {"risks", risks_json(row)},
-                              {"bounds", bounds_json(row)});
+                              {"looks", surety_json_count(row->input.looks)},
+                              {"risks", surety_risks_object(&row->learn, row->profile)},
+                              {"bounds", surety_bounds_object(row->bounds)});
 }
 
 char *surety_rows_json(const surety_row *rows, size_t count) {
