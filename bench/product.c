@@ -3,6 +3,8 @@
  * count.
  *
  *   bench_product [--json]
+ *
+ * OpenBLAS chooses its own CPU level: SURETY_CPU=avx2 OPENBLAS_CORETYPE=Haswell compares like with like.
  */
 #include <cblas.h>
 
@@ -179,7 +181,8 @@ int main(int argc, char **argv) {
     openblas_set_num_threads(1);
     surety_status status = prepare(&b, &err);
     if (status == SURETY_OK) {
-        printf(json ? "{\"level\":\"%s\",\"cases\":[" : "CPU level %s\n", surety_cpu_level());
+        printf(json ? "{\"level\":\"%s\",\"openblas\":\"%s\",\"cases\":[" : "CPU level %s, OpenBLAS for %s\n",
+               surety_cpu_level(), openblas_get_corename());
         run_all(&b, json);
         if (json) printf("\n]}\n");
     } else {

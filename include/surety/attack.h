@@ -62,6 +62,7 @@ SURETY_API double surety_attack_step(const surety_attack_settings *settings);
 typedef struct surety_attack_result {
     size_t m, n;
     uint64_t fooled; /* of the m n perturbations: the attacked vote is wrong (ties are wrong) */
+    uint64_t tied;   /* of these: the vote is exactly 0 */
     double norm_max; /* largest distance from the original, measured in double */
     double norm_mean;
 } surety_attack_result;

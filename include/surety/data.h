@@ -85,21 +85,22 @@ typedef enum surety_header { SURETY_HEADER_AUTO, SURETY_HEADER_YES, SURETY_HEADE
  * The format is told by the name (.npy, .csv, "idx"), else by the first bytes. Labels are whole numbers.
  * Bytes are divided by 255, everything else is taken as it is. */
 typedef struct surety_data_settings {
-    const char *task;         /* NULL: own files */
-    const char *data_dir;     /* where to look for a task's dataset, and nowhere else; NULL: $SURETY_DATA, the
-                                 user's cache folder ($XDG_CACHE_HOME or ~/.cache)/surety, /usr/share/datasets */
-    const char *train, *test; /* own files */
+    const char *task; /* NULL: own files */
+    /* Where to look for a task's dataset, and nowhere else. NULL: $SURETY_DATA, the user's cache folder
+     * ($XDG_CACHE_HOME or ~/.cache)/surety, /usr/share/datasets; in each of them in a folder of the dataset's
+     * name, then directly. */
+    const char *data_dir;
+    const char *train, *test;               /* own files */
     const char *train_labels, *test_labels; /* NULL: beside them */
-    const char
-        *label_column;     /* CSV: a name of the header, or a number from 1 (-1: the last); NULL: the last */
-    surety_header header;  /* CSV; default AUTO */
-    int classes_given;     /* 0: a task's own classes, else the two labels that occur, smaller first */
-    int64_t classes[2];    /* labels that become -1 and +1, all others are left out */
-    size_t learn_size;     /* examples in S, at least 1; default 5000 */
-    size_t test_size;      /* own files without test: examples of train in T; default 0 */
-    int boxed;             /* default 1: features must lie in [box_lo, box_hi] */
-    double box_lo, box_hi; /* default 0, 1 */
-    uint64_t seed;         /* of the shuffle, below 2^63; default 0. Tasks do not use it */
+    const char *label_column; /* CSV: name in the header, or number from 1 (-1: last); NULL: the last */
+    surety_header header;     /* CSV; default AUTO */
+    int classes_given;        /* 0: a task's own classes, else the two labels that occur, smaller first */
+    int64_t classes[2];       /* labels that become -1 and +1, all others are left out */
+    size_t learn_size;        /* examples in S, at least 1; default 5000 */
+    size_t test_size;         /* own files without test: examples of train in T; default 0 */
+    int boxed;                /* default 1: features must lie in [box_lo, box_hi], compared as floats */
+    double box_lo, box_hi;    /* default 0, 1 */
+    uint64_t seed;            /* of the shuffle, below 2^63; default 0. Tasks do not use it */
 } surety_data_settings;
 
 SURETY_API surety_data_settings surety_data_defaults(void);
@@ -137,7 +138,7 @@ typedef struct surety_data_info {
     int boxed;
     double box_lo, box_hi;
     size_t d, height, width; /* height = width = 0: not images */
-    size_t train, test;      /* examples of the two classes in the training and in the test file */
+    size_t train, test;      /* examples in S' and S together, and in T */
     size_t m[SURETY_SETS];
     size_t positive[SURETY_SETS]; /* examples labelled +1 */
     int shuffled;                 /* 0: file order */

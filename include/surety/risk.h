@@ -1,34 +1,43 @@
-/* surety/risk.h - risks of a weighted vote, from the votes of its voters (docs/theory.md 4.1, 4.2).
+/* surety/risk.h - from the votes of any ensemble to risks and guarantees (docs/theory.md 4, docs/votes.md).
  *
- * Votes come in one example at a time, with all its perturbations; what is kept are integers: counts, and
- * losses rounded up to multiples of 2^-32. So the sums are exact, two accumulators merge in any order to the
- * same bits, and every loss errs on the safe side, upwards, by less than 2^-32 per vote.
+ * Three layers, each usable alone:
+ *   surety_risk         accumulators: votes in, one example at a time; risks and surrogates out
+ *   surety_risks_*      what follows from these: inputs of every bound, gradients, a learned posterior
+ *   surety_bound_votes  all of it at once, for arrays or NPY files of votes
  *
  * Letters: m examples, n perturbations each, H voters; Q the weights of the vote, P those of its prior;
  * v_ijh in [-1,1] the vote of voter h on perturbation j of example i, y_i in {-1,+1} its label,
- * l_ijh = (1 - y_i v_ijh) / 2 in [0,1] the loss. The vote on (i,j) is the double sum_h Q_h v_ijh, each
- * product rounded and added in the order of the voters: that computed number *is* the classifier whose risk
- * is reported. It is right if y times it is > 0; a tie (exactly 0) counts as an error.
+ * l_ijh = (1 - y_i v_ijh) / 2 in [0,1] the loss. Weights are probabilities as surety/bound.h has them.
+ *
+ * The vote on (i,j) is the double sum_h Q_h v_ijh, each product rounded and added in the order of the voters:
+ * that computed number *is* the classifier whose risk is reported. It is right if y times it is > 0; a tie
+ * (exactly 0) counts as an error.
  */
 #ifndef SURETY_RISK_H
 #define SURETY_RISK_H
 
 #include "surety/base.h"
+#include "surety/bound.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* A loss of 1, in the units of the integer sums. */
-#define SURETY_LOSS_ONE (INT64_C(1) << 32)
+/* ---- accumulators ----
+ *
+ * What is kept are integers: counts, and losses rounded up to multiples of 2^-32. So the sums are exact, two
+ * accumulators merge in any order to the same bits, and every loss errs on the safe side, upwards, by less
+ * than 2^-32 per vote. */
 
-/* More perturbations per example, or more votes m n of one voter, than this are refused: the int64 sums stay
- * exact. */
+/* A loss of 1, in the units of the integer sums. */
+#define SURETY_LOSS_ONE (UINT64_C(1) << 32)
+
+/* More perturbations per example, or more votes m n of one voter, than this are refused: the sums stay exact.
+ */
 #define SURETY_RISK_SAMPLES (UINT64_C(1) << 20)
 #define SURETY_RISK_VOTES ((UINT64_C(1) << 31) - 1)
 
-/* What an accumulator is for. The weights are copied. Each must be finite, not negative, and sum to 1 within
- * 1e-9; they are used as they are, the outputs account for what is missing to 1. */
+/* What an accumulator is for. The weights are copied. */
 typedef struct surety_risk_settings {
     size_t voters;           /* H >= 1 */
     size_t samples;          /* n >= 1, at most SURETY_RISK_SAMPLES */
@@ -48,7 +57,7 @@ SURETY_API void surety_risk_free(surety_risk *risk);
 SURETY_API surety_status surety_risk_reset(surety_risk *risk, const double *posterior, surety_error *err);
 
 /* Adds one example: votes[j*stride + h] for its n perturbations, label y = -1 or +1. A vote outside [-1,1] or
- * NaN is refused with its (j,h) as place, and nothing is added. */
+ * NaN is refused with its place, and nothing is added. */
 SURETY_API surety_status surety_risk_add(surety_risk *risk, const float *votes, size_t stride, int y,
                                          surety_error *err);
 SURETY_API surety_status surety_risk_add_double(surety_risk *risk, const double *votes, size_t stride, int y,
@@ -57,32 +66,35 @@ SURETY_API surety_status surety_risk_add_double(surety_risk *risk, const double 
 /* into += from, exactly. Both must have the same H, n, Q, P and kind of votes. */
 SURETY_API surety_status surety_risk_merge(surety_risk *into, const surety_risk *from, surety_error *err);
 
-/* What came out. Integers are exact facts about the votes; the doubles below them follow from the integers
- * and Q, and where they may enter a bound they are rounded up, so never below the exact value and within
- * 1e-9 of it. `averaged` and `averaged_max` are plain quotients of counts. */
+/* What came out. Integers are exact facts about the votes (rounded up to units where they are losses); the
+ * doubles follow from the integers and Q. Doubles that may enter a bound are rounded up: never below the
+ * exact value, and within 1e-9 of it. `averaged` and `averaged_max` are plain quotients of counts. */
 typedef struct surety_risks {
     uint64_t m;
     size_t n, voters;
     int signed_votes, has_prior;
 
-    int64_t wrong, tied;         /* of the m n votes: y vote < 0, y vote = 0 */
-    int64_t max_wrong, max_tied; /* examples with some vote < 0; else with some vote = 0 */
-    int64_t prior_wrong;         /* of the m n votes of the prior: not right, ties included */
-    int64_t prior_max_wrong;     /* examples where the prior's vote is not right on all n */
+    uint64_t wrong, tied;         /* of the m n votes: y vote < 0, y vote = 0 */
+    uint64_t max_wrong, max_tied; /* examples with some vote < 0; else with some vote = 0 */
+    uint64_t prior_wrong;         /* of the m n votes of the prior: not right, ties included */
+    uint64_t prior_max_wrong;     /* examples where the prior's vote is not right on all n */
 
-    int64_t abar_sum;         /* sum_i max_j E_Q l_ij, in units of 1 / SURETY_LOSS_ONE, as all below */
-    int64_t tv_sum;           /* sum_i TV with the best pi_i, ties shared */
-    int64_t tv_published_sum; /* sum_i TV with pi_i = mean of the rho_i^h, first worst index */
-    int64_t tandem_sum;       /* sum_ij (E_Q l_ij)^2 */
+    uint64_t abar_sum; /* sum_i max_j E_Q l_ij, in units of 1 / SURETY_LOSS_ONE, as all losses below */
+    uint64_t tv_sum;   /* sum_i TV with the best pi_i, ties shared */
+    uint64_t tv_published_sum; /* sum_i TV with pi_i = mean of the rho_i^h, first worst index */
+    uint64_t tandem_sum;       /* sum_ij (E_Q l_ij)^2 */
 
-    /* Per voter (H each), owned by this struct. */
-    const int64_t *loss;            /* sum_ij l_ijh */
-    const int64_t *max_loss;        /* sum_i max_j l_ijh */
-    const int64_t *worst_loss;      /* sum_i l_ijh at the j that is worst for the vote of Q */
-    const int64_t *errors;          /* examples with some y v_ijh <= 0 (a count) */
-    const int64_t *anchored_loss;   /* loss over the (i,j) where the prior's vote is right */
-    const int64_t *anchored_max;    /* max_loss over the i where it is right on all j */
-    const int64_t *anchored_errors; /* errors over the same i (a count) */
+    /* Per voter, (H) each, owned by this struct. */
+    const uint64_t *loss;          /* sum_ij l_ijh */
+    const uint64_t *max_loss;      /* sum_i max_j l_ijh */
+    const uint64_t *worst_loss;    /* sum_i l_ijh at the j that is worst for the vote of Q */
+    const uint64_t *anchored_loss; /* loss over the (i,j) where the prior's vote is right */
+    const uint64_t *anchored_max;  /* max_loss over the i where it is right on all j */
+    const uint64_t *errors;        /* examples with some y v_ijh <= 0 (a count) */
+    const uint64_t
+        *anchored_errors; /* errors over the i where the prior's vote is right on all j (a count) */
+    const double *mean_loss, *mean_max_loss, *mean_worst_loss; /* the same as means, rounded up */
+    const double *mean_anchored_loss, *mean_anchored_max;
 
     double averaged, averaged_max;                     /* R, A: a tie is an error */
     double averaged_half_ties, averaged_max_half_ties; /* R, A as in print: a tie is half an error */
@@ -95,17 +107,111 @@ typedef struct surety_risks {
 SURETY_API surety_status surety_risk_result(const surety_risk *risk, surety_risks *out, surety_error *err);
 SURETY_API void surety_risks_free(surety_risks *risks);
 
+/* {averaged, averaged_max, rbar, abar, gmax, tv, tandem} as text (free with surety_text_free; NULL: no
+ * memory). The profile says how ties count and which TV is meant. */
+SURETY_API char *surety_risks_json(const surety_risks *risks, surety_profile profile);
+
+/* ---- what follows from risks ---- */
+
 /* The three surrogates as functions of Q. */
 typedef enum surety_surrogate { SURETY_RBAR, SURETY_ABAR, SURETY_GMAX } surety_surrogate;
 
-/* The surrogate at Q (H weights, as in the settings), rounded up: Rbar and Gmax for any Q; Abar only for the
- * Q of the accumulator. */
-SURETY_API double surety_risks_surrogate(const surety_risks *risks, surety_surrogate which, const double *q);
-
 /* gradient[h] = d surrogate / d theta_h at Q = softmax(theta): Q_h (r_h - sum_k Q_k r_k) with r_h the voter's
- * own mean loss. For Abar, the worst perturbation of each example is held fixed. */
+ * own mean loss. Rbar and Gmax: for any Q. Abar: at the Q of the accumulator, the worst perturbation of each
+ * example held fixed. (Rbar and Gmax themselves, for any Q: surety_posterior_mean of mean_loss,
+ * mean_max_loss.) */
 SURETY_API void surety_risks_gradient(const surety_risks *risks, surety_surrogate which, const double *q,
                                       double *gradient);
+
+/* What S says about one kind of loss. The arrays are those of risks. For SURETY_RISK_WORST_CASE, risks must
+ * come from n = 1 "votes" that are the lower limits of y h over the ball (times y). */
+SURETY_API void surety_risks_evidence(const surety_risks *risks, surety_risk_kind kind, surety_evidence *out);
+
+/* Fills an input of surety_risks_bounds: m, H, KL, whether Q is P, Q, both evidences, abar, tv, tandem. q is
+ * the Q of the accumulator, p its prior (every weight above 0). input->profile must be set before; delta,
+ * priors_compared, looks and worst_case are left alone. Arrays are borrowed. */
+SURETY_API surety_status surety_risks_input(const surety_risks *risks, const double *q, const double *p,
+                                            surety_bound_input *input, surety_error *err);
+
+/* Every bound, in the order of surety_bound_id. To vote bounds that rest on "R <= 2 Rbar" and its kin it adds
+ * what the rounding of the computed vote may cost, about 2^-52 per voter. */
+SURETY_API surety_status surety_risks_bounds(const surety_bound_input *input,
+                                             surety_bound_value values[SURETY_BOUNDS], surety_error *err);
+
+/* How learning a posterior ended. */
+typedef struct surety_learned {
+    surety_bound_id objective;
+    double start, value;  /* the vote bound at the prior and at the learned Q */
+    double gradient_norm; /* largest |d bound / d theta_h| at the learned Q */
+    uint64_t iterations;
+} surety_learned;
+
+/* The Q (H) that minimises the bound `objective` from the prior p, on the mean losses of the voters in risks
+ * (of any Q). Possible for the bounds that depend on Q through a mean over voters: chromatic_seeger,
+ * chromatic_mcallester, seeger, voters_union, average_max, average_max_seeger, average_max_voters_union;
+ * others are SURETY_E_USAGE. From input it takes delta, priors_compared, looks and profile. */
+SURETY_API surety_status surety_posterior_learn(const surety_risks *risks, const double *p,
+                                                surety_bound_id objective, const surety_bound_input *input,
+                                                double *q, surety_learned *learned, surety_error *err);
+
+/* ---- from votes to guarantees ---- */
+
+/* What surety_bound_votes is asked. Start from surety_votes_defaults(). Either files (votes and labels are
+ * paths of NPY files) or arrays (votes NULL). */
+typedef struct surety_votes_settings {
+    const char
+        *votes; /* NPY (m, n, H) or (m, H): float or signed integer, each in [-1,1]; mapped, not loaded */
+    const char *labels;    /* NPY (m): -1/+1 or 0/1 */
+    const char *prior;     /* NPY (H), every weight above 0; NULL: uniform */
+    const char *posterior; /* NPY (H); NULL: the prior itself, or learned */
+
+    const float *vote_array;       /* instead of the files: (m, n, H) .. */
+    const int8_t *label_array;     /* .. (m), -1 or +1 .. */
+    const double *prior_array;     /* .. (H) or NULL .. */
+    const double *posterior_array; /* .. (H) or NULL */
+    size_t m, n, H;                /* shape of vote_array */
+
+    int learn;                 /* 1: learn Q; no posterior may be given */
+    surety_bound_id objective; /* the bound that learning minimises */
+    int signed_votes;          /* 1: sign(v) votes */
+    uint64_t hold_out;         /* the last so many examples chose nothing (neither the prior nor Q): they give
+                                  vote_holdout, the others everything else. 0: none */
+    double delta;              /* in (0,1) */
+    uint64_t priors_compared;  /* T_p >= 1 */
+    uint64_t looks;            /* >= 1 */
+    surety_profile profile;
+} surety_votes_settings;
+
+/* Real votes, objective average_max_seeger, delta 0.05, T_p = looks = 1, profile theory, all else zero. */
+SURETY_API surety_votes_settings surety_votes_defaults(void);
+
+/* The answer. */
+typedef struct surety_votes_result {
+    surety_risks risks; /* on the examples that are not held out */
+    double *prior;      /* (H) P */
+    double *posterior;  /* (H) Q */
+    int learned;        /* whether learning says something */
+    surety_learned learning;
+    surety_bound_input input;                 /* all that went into the bounds; its arrays are those above */
+    surety_bound_value bounds[SURETY_BOUNDS]; /* in the order of surety_bound_id */
+} surety_votes_result;
+
+/* Risks and every bound for these votes. Votes that are NaN or outside [-1,1], shapes that do not fit, labels
+ * that are not two-valued, weights that are no distribution, a prior with zeros, a delta outside (0,1), empty
+ * arrays: SURETY_E_INPUT with the index. The same bits for any run. Free the result with surety_votes_free;
+ * after a failure it is empty. */
+SURETY_API surety_status surety_bound_votes(const surety_votes_settings *settings, const surety_run *run,
+                                            surety_votes_result *out, surety_error *err);
+SURETY_API void surety_votes_free(surety_votes_result *result);
+
+/* The answer as JSON text (free with surety_text_free; NULL: no memory): m, n, voter_count, kl, delta, ..,
+ * risks{}, bounds{NAME: {surrogate, vote, vote_clipped, risk, event}}, unavailable{NAME: why}, posterior[],
+ * and learning{} if Q was learned. */
+SURETY_API char *surety_votes_json(const surety_votes_result *result);
+
+/* Writes weights (H) as NPY float64, the form in which surety_votes_settings takes them. */
+SURETY_API surety_status surety_posterior_write(const char *path, const double *q, size_t H,
+                                                surety_error *err);
 
 #ifdef __cplusplus
 }

@@ -1,8 +1,8 @@
 /* surety/train.h - average adversarial training with a guarantee (docs/theory.md 5).
  *
- * Step 1 learns the voters and the prior P from S', each batch attacked by the defense under the current vote; the
- * best of its epochs is chosen on S (which costs ln T_p in every bound) or on a hold-out of S' (free). Step 2 learns
- * the posterior Q from S by lowering a bound. The baseline is step 1 alone.
+ * Step 1 learns the voters and the prior P from S', each batch attacked by the defense under the current
+ * vote; the best of its epochs is chosen on S (which costs ln T_p in every bound) or on a hold-out of S'
+ * (free). Step 2 learns the posterior Q from S by lowering a bound. The baseline is step 1 alone.
  */
 #ifndef SURETY_TRAIN_H
 #define SURETY_TRAIN_H
@@ -24,7 +24,8 @@ typedef enum surety_objective {
     SURETY_OBJECTIVES
 } surety_objective;
 
-SURETY_API surety_status surety_objective_parse(const char *name, surety_objective *objective, surety_error *err);
+SURETY_API surety_status surety_objective_parse(const char *name, surety_objective *objective,
+                                                surety_error *err);
 SURETY_API const char *surety_objective_name(surety_objective objective);
 
 typedef struct surety_train_settings {
@@ -38,15 +39,26 @@ typedef struct surety_train_settings {
     size_t batch;        /* 1 to 65536 */
     double lr;           /* of Adam, above 0 */
     double delta;        /* in (0,1): used by the objective, and the certificate's default */
-    double holdout;      /* 0: S chooses the epoch of step 1. Else this share of S' does and trains nothing; T_p = 1 */
+    double holdout; /* 0: S chooses the epoch of step 1. Else this share of S' does and trains nothing; T_p =
+                       1 */
     surety_profile profile;
     uint64_t seed;
 } surety_train_settings;
 
-/* The paper's: pgdu in the l2 ball of radius 1, objective chromatic, signed votes, 25 trees of depth 2, 20 epochs,
- * batches of 64, lr 0.01, delta 0.05. mask is 0.5 in profile theory, 0 in published. */
+/* The paper's: pgdu in the l2 ball of radius 1, objective chromatic, signed votes, 25 trees of depth 2, 20
+ * epochs, batches of 64, lr 0.01, delta 0.05. mask is 0.5 in profile theory, 0 in published. */
 SURETY_API void surety_train_defaults(surety_train_settings *settings, surety_profile profile);
 SURETY_API surety_status surety_train_validate(const surety_train_settings *settings, surety_error *err);
+
+/* Where the time of a training went, in seconds, and how many rows went through the two products. */
+typedef struct surety_timing {
+    double attack;        /* batches attacked and asked */
+    double update;        /* gradients of the voters, Adam, packing */
+    double choose;        /* the set that chooses attacked after each epoch */
+    double product_share; /* of the time of all threads in attack: the products, at the speed measured at the
+                             end */
+    uint64_t forward_rows, backward_rows; /* in attack */
+} surety_timing;
 
 /* How a training went. Epochs count from 1; arrays have one number per epoch. */
 typedef struct surety_train_result {
@@ -57,7 +69,7 @@ typedef struct surety_train_result {
     double kl;                       /* KL(Q||P) */
     uint64_t priors_compared;        /* T_p */
     double seconds;                  /* of this call; a resumed training counts what came after */
-    uint64_t moves;                  /* gradient steps of single examples */
+    surety_timing timing;
 } surety_train_result;
 
 SURETY_API void surety_train_result_free(surety_train_result *result);
@@ -66,14 +78,24 @@ SURETY_API char *surety_train_result_json(const surety_train_result *result);
 /* Where a training keeps its state, so that a kill at any moment loses at most one epoch. */
 typedef struct surety_checkpointing {
     const char *file; /* written after every epoch; NULL: no checkpoints */
-    int resume;       /* 1: go on from file if it is there. Other settings or data than it was made with are refused */
+    int resume; /* 1: go on from file if it is there. Other settings or data than it was made with are refused
+                 */
 } surety_checkpointing;
 
-/* Trains a model on S' and S of the data. The same seed gives the same model, byte for byte, for any number of
- * threads and after any interruption. A loss that is not a number ends it with SURETY_E_CHECK. */
+/* Trains a model on S' and S of the data. The same seed gives the same model, byte for byte, for any number
+ * of threads and after any interruption. A loss that is not a number ends it with SURETY_E_CHECK. */
 SURETY_API surety_status surety_train(surety_model **model, const surety_train_settings *settings,
                                       const surety_data *data, const surety_checkpointing *checkpointing,
                                       surety_train_result *result, const surety_run *run, surety_error *err);
+
+/* The same for several objectives behind one step 1: models[i] is, byte for byte, what surety_train gives for
+ * settings with objectives[i]. models and results have room for count; the time of step 1 counts for the
+ * first.
+ */
+SURETY_API surety_status surety_train_objectives(surety_model **models, const surety_objective *objectives,
+                                                 size_t count, const surety_train_settings *settings,
+                                                 const surety_data *data, surety_train_result *results,
+                                                 const surety_run *run, surety_error *err);
 
 #ifdef __cplusplus
 }

@@ -97,8 +97,7 @@ surety_status surety_attack_check_set(const surety_attack_settings *s, const sur
     return SURETY_OK;
 }
 
-/* ||x - x0||_p in double. */
-static double distance(surety_norm norm, const float *x, const float *x0, size_t d) {
+double surety_distance(surety_norm norm, const float *x, const float *x0, size_t d) {
     double sum = 0, most = 0;
     for (size_t j = 0; j < d; j++) {
         double e = fabs((double)x[j] - (double)x0[j]);
@@ -116,38 +115,38 @@ typedef struct set_attack {
     size_t threads, wave;        /* blocks of a wave */
     size_t n, first;             /* first example of this wave */
     int keep;                    /* somebody wants the points */
-    float *points;    /* keep: (wave, SURETY_BLOCK, n, stride); else (threads, SURETY_BLOCK, stride) */
-    uint64_t *fooled; /* per block of the wave */
-    double *norm_max, *norm_sum; /* per block of the wave */
+    float *points; /* keep: (wave, SURETY_BLOCK, n, stride); else (threads, SURETY_BLOCK, stride) */
+    surety_attack_result *found; /* per block of the wave; norm_mean is a sum there */
 } set_attack;
 
-/* On how many of these points is the vote wrong? */
-static uint64_t count_wrong(const set_attack *w, surety_attacker *a, const float *const *x, size_t rows,
-                            double y) {
+/* Asks the vote about these points. */
+static void count_wrong(const set_attack *w, surety_attacker *a, const float *const *x, size_t rows, double y,
+                        surety_attack_result *found) {
     const surety_voters *v = w->vote->voters;
     double votes[SURETY_BLOCK];
-    uint64_t wrong = 0;
     v->kind->forward(v, x, rows, surety_attacker_outputs(a), surety_attacker_scratch(a));
     surety_vote_lanes(surety_attacker_outputs(a), w->vote->weights, v->H, w->vote->set, votes);
-    for (size_t k = 0; k < rows; k++) wrong += !(y * votes[k] > 0);
-    return wrong;
+    for (size_t k = 0; k < rows; k++) {
+        found->fooled += !(y * votes[k] > 0);
+        found->tied += votes[k] == 0;
+    }
 }
 
 /* Draws the n perturbations of row r, at most SURETY_BLOCK at a time, and measures them. */
-static void measure_row(set_attack *w, surety_attacker *a, const surety_examples *e, size_t r, size_t block,
-                        float *points) {
+static void measure_row(set_attack *w, surety_attacker *a, const surety_examples *e, size_t r,
+                        surety_attack_result *found, float *points) {
     for (size_t j = 0; j < w->n; j += SURETY_BLOCK) {
         const float *x[SURETY_BLOCK];
         size_t rows = w->n - j < SURETY_BLOCK ? w->n - j : SURETY_BLOCK;
         for (size_t k = 0; k < rows; k++) {
             float *point = points + (w->keep ? j + k : k) * w->set->stride;
             surety_attacker_sample(a, r, j + k, point);
-            double norm = distance(w->s->ball.norm, point, e->x[r], w->set->d);
-            if (norm > w->norm_max[block]) w->norm_max[block] = norm;
-            w->norm_sum[block] += norm;
+            double norm = surety_distance(w->s->ball.norm, point, e->x[r], w->set->d);
+            if (norm > found->norm_max) found->norm_max = norm;
+            found->norm_mean += norm;
             x[k] = point;
         }
-        w->fooled[block] += count_wrong(w, a, x, rows, e->y[r]);
+        count_wrong(w, a, x, rows, e->y[r], found);
     }
 }
 
@@ -157,24 +156,23 @@ static surety_status attack_block(void *arg, size_t block, int thread, surety_er
     surety_attacker *a = w->attackers[thread];
     surety_examples e = surety_examples_of(w->set, w->first + block * SURETY_BLOCK);
     surety_attacker_run(a, w->vote, &e);
-    w->fooled[block] = 0;
-    w->norm_max[block] = w->norm_sum[block] = 0;
+    w->found[block] = (surety_attack_result){0};
     for (size_t r = 0; r < e.rows; r++) {
         size_t slot = w->keep ? (block * SURETY_BLOCK + r) * w->n : (size_t)thread * SURETY_BLOCK;
-        measure_row(w, a, &e, r, block, w->points + slot * w->set->stride);
+        measure_row(w, a, &e, r, &w->found[block], w->points + slot * w->set->stride);
     }
     return SURETY_OK;
 }
 
 /* A wave of blocks is attacked in parallel, then handed out in order: memory is flat in m. */
 static surety_status attack_wave(set_attack *w, size_t blocks, surety_perturbed_fn sink, void *arg,
-                                 surety_attack_result *result, double *sum, const surety_run *run,
-                                 surety_error *err) {
+                                 surety_attack_result *result, const surety_run *run, surety_error *err) {
     SURETY_TRY(surety_parallel(run, NULL, blocks, attack_block, w, err));
     for (size_t b = 0; b < blocks; b++) {
-        result->fooled += w->fooled[b];
-        *sum += w->norm_sum[b];
-        if (w->norm_max[b] > result->norm_max) result->norm_max = w->norm_max[b];
+        result->fooled += w->found[b].fooled;
+        result->tied += w->found[b].tied;
+        result->norm_mean += w->found[b].norm_mean;
+        if (w->found[b].norm_max > result->norm_max) result->norm_max = w->found[b].norm_max;
     }
     size_t end = w->set->m - w->first < blocks * SURETY_BLOCK ? w->set->m - w->first : blocks * SURETY_BLOCK;
     for (size_t i = 0; sink && i < end; i++)
@@ -190,24 +188,21 @@ static surety_status allocate(set_attack *w, surety_error *err) {
     for (size_t t = 0; t < w->threads; t++)
         SURETY_TRY(surety_attacker_new(&w->attackers[t], w->s, w->vote->voters, err));
     SURETY_TRY(surety_alloc(&w->points, points * SURETY_BLOCK, w->set->stride * sizeof(float), err));
-    SURETY_TRY(surety_alloc(&w->fooled, w->wave, sizeof *w->fooled, err));
-    SURETY_TRY(surety_alloc(&w->norm_max, w->wave, sizeof *w->norm_max, err));
-    return surety_alloc(&w->norm_sum, w->wave, sizeof *w->norm_sum, err);
+    return surety_alloc(&w->found, w->wave, sizeof *w->found, err);
 }
 
 static surety_status attack_all(set_attack *w, surety_perturbed_fn sink, void *arg,
                                 surety_attack_result *result, const surety_run *run, surety_error *err) {
     size_t blocks = (w->set->m + SURETY_BLOCK - 1) / SURETY_BLOCK;
-    double sum = 0;
     w->threads = (size_t)surety_threads(run) < blocks ? (size_t)surety_threads(run) : blocks;
     w->wave = 2 * w->threads < blocks ? 2 * w->threads : blocks;
     SURETY_TRY(allocate(w, err));
     for (size_t done = 0; done < blocks; done += w->wave) {
         w->first = done * SURETY_BLOCK;
         size_t count = blocks - done < w->wave ? blocks - done : w->wave;
-        SURETY_TRY(attack_wave(w, count, sink, arg, result, &sum, run, err));
+        SURETY_TRY(attack_wave(w, count, sink, arg, result, run, err));
     }
-    result->norm_mean = sum / ((double)result->m * (double)result->n);
+    result->norm_mean /= (double)result->m * (double)result->n;
     return SURETY_OK;
 }
 
@@ -223,15 +218,14 @@ surety_status surety_attack_set(const surety_attack_settings *s, const surety_vo
     for (size_t t = 0; w.attackers && t < w.threads; t++) surety_attacker_free(w.attackers[t]);
     surety_free(w.attackers);
     surety_free(w.points);
-    surety_free(w.fooled);
-    surety_free(w.norm_max);
-    surety_free(w.norm_sum);
+    surety_free(w.found);
     return status;
 }
 
 char *surety_attack_result_json(const surety_attack_result *result) {
-    return surety_json_text(
-        json_pack("{s:o,s:o,s:o,s:o,s:o}", "m", surety_json_count(result->m), "n",
-                  surety_json_count(result->n), "fooled", surety_json_count(result->fooled), "norm_max",
-                  surety_json_real(result->norm_max), "norm_mean", surety_json_real(result->norm_mean)));
+    return surety_json_text(SURETY_JSON_OBJECT(
+        {"m", surety_json_count(result->m)}, {"n", surety_json_count(result->n)},
+        {"fooled", surety_json_count(result->fooled)}, {"tied", surety_json_count(result->tied)},
+        {"norm_max", surety_json_real(result->norm_max)},
+        {"norm_mean", surety_json_real(result->norm_mean)}));
 }

@@ -239,6 +239,7 @@ static void climb(surety_attacker *a, const surety_vote *vote, size_t *live, siz
         int leaves[SURETY_BLOCK];
         size_t kept = 0;
         ask(a, vote, live, count, chosen, real);
+        a->result.asked += count;
         for (size_t i = 0; i < count; i++) {
             leaves[i] = judge(a, live[i], chosen[i], real[i], step == steps);
             kept += !leaves[i];
@@ -256,7 +257,7 @@ static void climb(surety_attacker *a, const surety_vote *vote, size_t *live, siz
 const surety_attacked *surety_attacker_run(surety_attacker *a, const surety_vote *vote,
                                            const surety_examples *examples) {
     a->examples = *examples;
-    a->result.moves = 0;
+    a->result.asked = a->result.moves = 0;
     for (size_t r = 0; r < examples->rows; r++) {
         set_ball(a, r);
         a->best[r] = a->current[r] = a->buffer[0][r];

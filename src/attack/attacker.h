@@ -22,6 +22,9 @@ surety_examples surety_examples_of(const surety_set *set, size_t first);
 surety_status surety_attack_check_set(const surety_attack_settings *settings, const surety_voters *voters,
                                       const surety_set *set, surety_error *err);
 
+/* ||x - x0||_p in double. */
+double surety_distance(surety_norm norm, const float *x, const float *x0, size_t d);
+
 typedef struct surety_attacker surety_attacker;
 
 /* Memory for attacks on blocks of voters like these; settings are copied and were validated. */
@@ -38,7 +41,7 @@ typedef struct surety_attacked {
     const float *x[SURETY_BLOCK];
     int fooled[SURETY_BLOCK];  /* the vote is wrong there (a tie is wrong) */
     double loss[SURETY_BLOCK]; /* linear loss there, real outputs */
-    size_t moves;              /* gradient steps taken by all rows together, for counting work */
+    size_t asked, moves; /* times a row was asked for its vote, and moved along its gradient: the work */
 } surety_attacked;
 
 /* Attacks the examples under the vote. */

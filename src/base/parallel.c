@@ -38,7 +38,7 @@ surety_status surety_parallel(const surety_run *run, const char *phase, size_t b
         surety_status status = surety_stopped(run, &mine);
         if (status == SURETY_OK) status = fn(arg, block, omp_get_thread_num(), &mine);
         if (status != SURETY_OK) {
-#pragma omp critical(surety_parallel_error)
+#pragma omp critical
             if (block < first_block) {
                 __atomic_store_n(&first_block, block, __ATOMIC_RELAXED);
                 first = mine;

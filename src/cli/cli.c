@@ -126,8 +126,7 @@ surety_status cli_wrong(cli *c, const char *format, ...) {
     return SURETY_E_USAGE;
 }
 
-/* Prints text wrapped to 80 columns behind an indent; the first line starts at column `at`. */
-static void print_wrapped(const char *text, int indent, int at) {
+void cli_print_wrapped(const char *text, int indent, int at) {
     while (*text) {
         size_t length = strcspn(text, " \n");
         if (at > indent && at + (int)length > 79) {
@@ -156,7 +155,7 @@ static void print_wrapped(const char *text, int indent, int at) {
 
 static void print_help(const cli *c) {
     printf("surety %s %s\n\n", c->command->name, c->command->usage);
-    print_wrapped(c->command->text ? c->command->text : c->command->summary, 0, 0);
+    cli_print_wrapped(c->command->text ? c->command->text : c->command->summary, 0, 0);
     printf("\nOptions:\n");
     for (size_t i = 0; i < c->count; i++) {
         const cli_option *o = &c->options[i];
@@ -166,10 +165,10 @@ static void print_help(const cli *c) {
         snprintf(help, sizeof help, shown && shown[0] ? "%s [%s]" : "%s", o->help, shown);
         printf("%s", left);
         if (strlen(left) > 26) printf("\n");
-        print_wrapped(help, 26, strlen(left) > 26 ? 0 : (int)strlen(left));
+        cli_print_wrapped(help, 26, strlen(left) > 26 ? 0 : (int)strlen(left));
     }
     printf("\nExample:\n");
-    print_wrapped(c->command->example, 2, 0);
+    cli_print_wrapped(c->command->example, 2, 0);
 }
 
 /* The option of that name; an unambiguous beginning is enough, as with getopt_long. */

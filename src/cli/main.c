@@ -6,7 +6,19 @@
 
 #include "cli/cli.h"
 
-const cli_command *const cli_commands[] = {NULL};
+extern const cli_command cli_data, cli_train, cli_evaluate, cli_curve, cli_bound, cli_certify, cli_verify;
+
+/* In the order in which a user meets them. One per line: adding a command is adding a line. */
+const cli_command *const cli_commands[] = {
+    &cli_data,      //
+    &cli_train,     //
+    &cli_evaluate,  //
+    &cli_curve,     //
+    &cli_certify,   //
+    &cli_verify,    //
+    &cli_bound,     //
+    NULL,
+};
 
 static volatile sig_atomic_t stop_asked;
 

@@ -88,8 +88,7 @@ static const char *show_box(const void *target, char *buffer, size_t size) {
     return buffer;
 }
 
-void cli_data_options(cli *c, surety_data_settings *data) {
-    cli_text(c, "task", "NAME", &data->task, "a task of the paper: 'surety data list' names them");
+void cli_data_file_options(cli *c, surety_data_settings *data) {
     cli_text(c, "data-dir", "DIR", &data->data_dir,
              "where the task's dataset is; else $SURETY_DATA, the cache folder, /usr/share/datasets");
     cli_text(c, "train", "FILE", &data->train, "own training data instead: IDX, NPY or CSV");
@@ -99,6 +98,11 @@ void cli_data_options(cli *c, surety_data_settings *data) {
     cli_text(c, "label-column", "NAME", &data->label_column, "CSV: the labels' column, by name or number");
     cli_other(c, "header", "auto|yes|no", &data->header, read_header, NULL,
               "CSV: whether the first line holds names");
+}
+
+void cli_data_options(cli *c, surety_data_settings *data) {
+    cli_text(c, "task", "NAME", &data->task, "a task of the paper: 'surety data list' names them");
+    cli_data_file_options(c, data);
     cli_other(c, "classes", "A,B", data, read_classes, NULL,
               "the labels that become -1 and +1; all others are left out");
     cli_size(c, "learn-size", "N", &data->learn_size,
@@ -129,5 +133,34 @@ surety_status cli_settle(cli *c, surety_data_settings *data, surety_attack_setti
     attack->ball.lo = data->box_lo;
     attack->ball.hi = data->box_hi;
     data->seed = attack->seed;
+    return surety_attack_validate(attack, &c->error);
+}
+
+surety_status cli_settle_model(cli *c, const surety_model *model, surety_data_settings *data,
+                               surety_attack_settings *attack) {
+    const surety_model_facts *facts = surety_model_about(model);
+    surety_data_settings own = *data;
+    surety_status status = surety_model_data_settings(model, &own, &c->error);
+    if (status != SURETY_OK) return status;
+    if (!cli_given(c, "task") && !cli_given(c, "train")) data->task = own.task;
+    if (!data->task && !data->train)
+        return cli_wrong(c, "the model was trained on own files: give them again with --train (and --test)");
+    if (!cli_given(c, "classes") && !data->task) {
+        data->classes_given = own.classes_given;
+        memcpy(data->classes, own.classes, sizeof data->classes);
+    }
+    if (!cli_given(c, "learn-size")) data->learn_size = own.learn_size;
+    if (!cli_given(c, "test-size")) data->test_size = own.test_size;
+    if (!cli_given(c, "box")) data->boxed = own.boxed, data->box_lo = own.box_lo, data->box_hi = own.box_hi;
+    data->seed = own.seed; /* of the split: --seed is the attack's */
+    if (!cli_given(c, "seed")) attack->seed = facts->seed;
+    if (!cli_given(c, "profile")) attack->profile = facts->profile;
+    if (!cli_given(c, "norm")) attack->ball.norm = facts->ball.norm;
+    if (!cli_given(c, "eps"))
+        attack->ball.radius = attack->ball.norm == facts->ball.norm ? facts->ball.radius
+                                                                    : surety_norm_radius(attack->ball.norm);
+    attack->ball.has_box = data->boxed;
+    attack->ball.lo = data->box_lo;
+    attack->ball.hi = data->box_hi;
     return surety_attack_validate(attack, &c->error);
 }

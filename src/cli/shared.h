@@ -8,8 +8,13 @@
 #include "cli/cli.h"
 #include "surety/attack.h"
 #include "surety/data.h"
+#include "surety/model.h"
 
-/* --task, --train and --test with what belongs to them, --learn-size, --data-dir, --box. */
+/* Where data are: --data-dir, --train and --test with what belongs to them. For commands that take all else
+ * from a model. */
+void cli_data_file_options(cli *c, surety_data_settings *data);
+
+/* The same, and which data: --task, --classes, --learn-size, --test-size, --box. */
 void cli_data_options(cli *c, surety_data_settings *data);
 
 /* --norm --eps --steps --step-size --noise --samples --restarts --seed --profile. */
@@ -22,5 +27,10 @@ void cli_voter_set_option(cli *c, const char *name, surety_voter_set *set, const
 /* After cli_parse, for commands without a model: the radius follows the norm, the data's box is the ball's,
  * one seed serves both. */
 surety_status cli_settle(cli *c, surety_data_settings *data, surety_attack_settings *attack);
+
+/* The same for commands with a model: what was not given on the command line is taken from the model (its
+ * data, ball, seed and profile). The strings stay the model's. */
+surety_status cli_settle_model(cli *c, const surety_model *model, surety_data_settings *data,
+                               surety_attack_settings *attack);
 
 #endif

@@ -1,10 +1,14 @@
-/* Attack a set under one vote and measure another on what came out: what training, tables, curves and certificates
- * all need. */
+/* Attack a set under one vote and measure another on what came out: what training, tables, curves and
+ * certificates all need. */
 #ifndef SURETY_EVALUATE_PERTURBED_H
 #define SURETY_EVALUATE_PERTURBED_H
 
 #include "attack/attacker.h"
 #include "surety/risk.h"
+
+/* Passes that address random numbers: the perturbed sets of rows and certificates are pass 0, which no
+ * training uses; R_att, which nothing is concluded from, has the last one. */
+enum { SURETY_PASS_PERTURBED = 0, SURETY_PASS_ATTACKED = SURETY_EPOCH_LIMIT - 1 };
 
 typedef struct surety_measurement {
     const surety_attack_settings *attack; /* validated */
@@ -14,9 +18,15 @@ typedef struct surety_measurement {
     const char *phase;                    /* for progress, or NULL */
 } surety_measurement;
 
-/* Risks of Q's vote on the perturbed set. Nothing is stored: perturbations are drawn, asked, counted, dropped. Free
- * with surety_risks_free. */
-surety_status surety_measure(const surety_measurement *measurement, const surety_set *set, surety_risks *risks,
-                             const surety_run *run, surety_error *err);
+/* Risks of Q's vote on the perturbed set. Nothing is stored: perturbations are drawn, asked, counted,
+ * dropped. Free with surety_risks_free. */
+surety_status surety_measure(const surety_measurement *measurement, const surety_set *set,
+                             surety_risks *risks, const surety_run *run, surety_error *err);
+
+/* The same for count posteriors at once (what->posterior is not looked at): one attack, one drawing and one
+ * asking of the voters serve all. On success all risks[count] are to be freed, else none. */
+surety_status surety_measure_each(const surety_measurement *what, const double *const *posteriors,
+                                  size_t count, const surety_set *set, surety_risks *risks,
+                                  const surety_run *run, surety_error *err);
 
 #endif

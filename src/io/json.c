@@ -90,3 +90,13 @@ json_t *surety_json_string(const char *text) {
     surety_free(ascii);
     return value;
 }
+
+json_t *surety_json_object(const surety_json_entry *entries, size_t count) {
+    json_t *object = json_object();
+    int failed = !object;
+    for (size_t i = 0; i < count; i++) /* all of them, so that every value is taken over */
+        failed |= json_object_set_new(object, entries[i].key, entries[i].value) != 0;
+    if (!failed) return object;
+    json_decref(object);
+    return NULL;
+}

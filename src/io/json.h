@@ -33,4 +33,16 @@ json_t *surety_json_real(double value);
 json_t *surety_json_string(const char *text);
 json_t *surety_json_count(uint64_t value);
 
+/* An object with these keys in this order. Takes over the values; NULL if one of them is NULL or there is no
+ * memory. */
+typedef struct surety_json_entry {
+    const char *key;
+    json_t *value;
+} surety_json_entry;
+
+json_t *surety_json_object(const surety_json_entry *entries, size_t count);
+#define SURETY_JSON_OBJECT(...)                                  \
+    surety_json_object((const surety_json_entry[]){__VA_ARGS__}, \
+                       sizeof((const surety_json_entry[]){__VA_ARGS__}) / sizeof(surety_json_entry))
+
 #endif

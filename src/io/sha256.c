@@ -31,7 +31,7 @@ surety_status surety_sha256_text(surety_sha256_sum *sum, char text[SURETY_SHA256
     unsigned count = 0;
     text[0] = 0;
     if (EVP_DigestFinal_ex(sum->context, bytes, &count) != 1 || count != 32) return failed(err);
-    for (unsigned i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++) {
         text[2 * i] = digits[bytes[i] >> 4];
         text[2 * i + 1] = digits[bytes[i] & 15];
     }

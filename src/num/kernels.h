@@ -13,8 +13,8 @@
  * SURETY_LANES columns. Row r of A and of C is a_rows[r] and c_rows[r], or a + r*a_stride and c + r*c_stride
  * where these are NULL.
  *
- *   A(r, k)       row r of A, at k*a_step
- *   B(k, panel)   b + panel*b_panel + k*SURETY_LANES, or b_rows[k] + panel*SURETY_LANES where b is NULL
+ *   A(r, k)       row r of A, at k if B is packed, else at k*a_step
+ *   B(k, panel)   packed: b + panel*b_panel + k*SURETY_LANES; where b is NULL: b_rows[k] + panel*SURETY_LANES
  *   start         C itself if add, else bias in every row, else (NULL) 0
  *
  * Where columns end inside a panel, the rest of C's panel is set to 0, or left alone if add. */

@@ -77,7 +77,7 @@ void surety_weights_pack(surety_weights *weights, const float *W, size_t ldw) {
 surety_product surety_forward_job(const surety_weights *weights, const float *const *x, size_t rows,
                                   const float *bias, float *z, size_t ldz) {
     surety_product job = {.rows = rows, .columns = weights->N, .depth = weights->d};
-    job.a_rows = x, job.a_step = 1;
+    job.a_rows = x;
     job.b = weights->forward, job.b_panel = SURETY_LANES * weights->d;
     job.bias = bias;
     job.c = z, job.c_stride = ldz;
@@ -87,7 +87,7 @@ surety_product surety_forward_job(const surety_weights *weights, const float *co
 surety_product surety_backward_job(const surety_weights *weights, const float *g, size_t ldg, size_t rows,
                                    float *const *dx) {
     surety_product job = {.rows = rows, .columns = weights->d, .depth = weights->N};
-    job.a = g, job.a_stride = ldg, job.a_step = 1;
+    job.a = g, job.a_stride = ldg;
     job.b = weights->backward, job.b_panel = SURETY_LANES * weights->N;
     job.c_rows = dx;
     return job;

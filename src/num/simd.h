@@ -24,6 +24,9 @@
 
 #include "num/level.h"
 
+/* Before loops with constant bounds over arrays of vectors: unrolled whole, the array lives in registers. */
+#define UNROLL _Pragma("GCC unroll 16")
+
 #if defined(SURETY_LEVEL_avx512)
 
 typedef __m512 v16;

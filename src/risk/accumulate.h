@@ -26,15 +26,20 @@ typedef enum surety_risk_array {
     SURETY_RISK_LOSS,
     SURETY_RISK_MAX_LOSS,
     SURETY_RISK_WORST_LOSS,
-    SURETY_RISK_ERRORS,
     SURETY_RISK_ANCHORED_LOSS,
     SURETY_RISK_ANCHORED_MAX,
+    SURETY_RISK_LOSSES, /* how many of them are losses; the others count examples */
+    SURETY_RISK_ERRORS = SURETY_RISK_LOSSES,
     SURETY_RISK_ANCHORED_ERRORS,
     SURETY_RISK_ARRAYS /* how many */
 } surety_risk_array;
 
-/* Gives the sums their names in out, which then owns them; then computes the doubles for the weights q. */
-void surety_risks_fill(surety_risks *out, int64_t *sums, size_t H, size_t n);
-void surety_risks_finish(surety_risks *out, const double *q);
+/* Fills out from sums (SURETY_RISK_HEAD + SURETY_RISK_ARRAYS H) and the weights q that they were made with.
+ */
+surety_status surety_risks_from_sums(surety_risks *out, const int64_t *sums, size_t H, size_t n,
+                                     const double *q, surety_error *err);
+
+/* The index of the first of votes[0..count) that is NaN or outside [-1,1], or count. */
+size_t surety_votes_first_bad(const double *votes, size_t count);
 
 #endif

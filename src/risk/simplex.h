@@ -1,13 +1,8 @@
-/* Probability vectors over the voters: checks, exact-as-possible scaling, softmax. */
+/* Probability vectors over the voters: scaling, softmax, and safe sums under one. */
 #ifndef SURETY_RISK_SIMPLEX_H
 #define SURETY_RISK_SIMPLEX_H
 
-#include "base/error.h"
-
-/* Fails unless weights[0..H) are finite, not negative, and sum to 1 within slack. name ("prior") goes into
- * the message, the offending index into its place. */
-surety_status surety_simplex_check(const double *weights, size_t H, double slack, const char *name,
-                                   surety_error *err);
+#include "surety/base.h"
 
 /* Divides by the sum. */
 void surety_simplex_scale(double *weights, size_t H);

@@ -18,7 +18,8 @@ void surety_adam_move(surety_adam_step step, const float *g, float *m, float *v,
     (*table[surety_cpu()])((float)step.rate, (float)step.root, g, m, v, x, count);
 }
 
-void surety_adam_move_double(surety_adam_step step, const double *g, double *m, double *v, double *x, size_t count) {
+void surety_adam_move_double(surety_adam_step step, const double *g, double *m, double *v, double *x,
+                             size_t count) {
     for (size_t i = 0; i < count; i++) {
         m[i] = SURETY_ADAM_BETA1 * m[i] + (1 - SURETY_ADAM_BETA1) * g[i];
         v[i] = SURETY_ADAM_BETA2 * v[i] + (1 - SURETY_ADAM_BETA2) * g[i] * g[i];

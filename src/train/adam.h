@@ -19,8 +19,10 @@ surety_adam_step surety_adam_at(double lr, size_t t);
 
 /* One step on count values (any count; whole vectors of 16 are fastest). */
 void surety_adam_move(surety_adam_step step, const float *g, float *m, float *v, float *x, size_t count);
-void surety_adam_move_double(surety_adam_step step, const double *g, double *m, double *v, double *x, size_t count);
+void surety_adam_move_double(surety_adam_step step, const double *g, double *m, double *v, double *x,
+                             size_t count);
 
-typedef void (*surety_adam_kernel)(float rate, float root, const float *g, float *m, float *v, float *x, size_t count);
+typedef void (*surety_adam_kernel)(float rate, float root, const float *g, float *m, float *v, float *x,
+                                   size_t count);
 
 #endif

@@ -1,6 +1,8 @@
 /* io: plain and gzipped files, their damage, SHA-256. */
 #include "io/files.h"
 
+#include <sys/wait.h>
+
 #include "io/read.h"
 #include "io/sha256.h"
 
@@ -54,10 +56,27 @@ static void refuses_what_cannot_be_read(void **state) {
     const char *pipe = files_path("pipe");
     assert_int_equal(mkfifo(pipe, 0600), 0);
     check_bad(surety_file_open(&file, pipe, &err), SURETY_E_INPUT); /* does not wait for a writer */
+    assert_null(file.data);
+}
+
+/* Root may read everything, so another user tries. */
+static void refuses_what_may_not_be_read(void **state) {
+    (void)state;
     const char *locked = files_text("unreadable", "x");
     assert_int_equal(chmod(locked, 0), 0);
-    if (geteuid() != 0) check_bad(surety_file_open(&file, locked, &err), SURETY_E_INPUT);
-    assert_null(file.data);
+    fflush(NULL);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        surety_error err = SURETY_ERROR_NONE;
+        surety_file file;
+        if (geteuid() == 0 && setuid(65534) != 0) _exit(1);
+        surety_status status = surety_file_open(&file, locked, &err);
+        _exit(status == SURETY_E_INPUT && strstr(err.what, "Permission denied") ? 0 : 2);
+    }
+    int result = -1;
+    waitpid(child, &result, 0);
+    assert_int_equal(result, 0);
 }
 
 /* ---- gzip ---- */
@@ -221,6 +240,7 @@ int main(void) {
         cmocka_unit_test(reads_plain),
         cmocka_unit_test(reads_large),
         cmocka_unit_test(refuses_what_cannot_be_read),
+        cmocka_unit_test(refuses_what_may_not_be_read),
         cmocka_unit_test_setup_teardown(gzip_whole, pack, unpack),
         cmocka_unit_test_setup_teardown(gzip_truncated_at_every_byte, pack, unpack),
         cmocka_unit_test_setup_teardown(gzip_flipped_at_every_bit, pack, unpack),

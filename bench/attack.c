@@ -1,0 +1,138 @@
+/* Whole attacks on the default vote (25 trees of depth 2, 784 features): PGD with 20 steps and no early stop,
+ * and the votes on 100 noisy copies of an example, beside the peak of the multiply-add units and OpenBLAS on
+ * the same two products. Useful operations only: a step is counted as 4 x 75 x 784 per example, a vote on a
+ * copy as 2 x 75 x 784.
+ *
+ *   bench_attack [--json]
+ */
+#include <cblas.h>
+
+#include "attack/attacker.h"
+#include "peak.h"
+
+enum { H = 25, N = 75, D = 784, STEPS = 20, COPIES = 100, THREADS = 2 };
+
+/* One thread's data. */
+typedef struct data {
+    surety_attacker *attacker;
+    surety_examples examples;
+    float *x, *dx, *z, *points;
+} data;
+
+typedef struct bench {
+    surety_voters *voters;
+    double weights[H];
+    data of[THREADS];
+} bench;
+
+static void attack(void *arg, int thread, long times) {
+    bench *b = arg;
+    surety_vote vote = {b->voters, b->weights, SURETY_SIGNED};
+    while (times--) surety_attacker_run(b->of[thread].attacker, &vote, &b->of[thread].examples);
+}
+
+/* The part of evaluate that asks voters about noisy copies. */
+static void noise_votes(void *arg, int thread, long times) {
+    bench *b = arg;
+    data *t = &b->of[thread];
+    float *h = surety_attacker_outputs(t->attacker);
+    while (times--)
+        for (size_t first = 0; first < SURETY_BLOCK * COPIES; first += SURETY_BLOCK) {
+            const float *x[SURETY_BLOCK];
+            for (size_t k = 0; k < SURETY_BLOCK; k++) {
+                float *point = t->points + k * D;
+                surety_attacker_sample(t->attacker, (first + k) / COPIES, (first + k) % COPIES, point);
+                x[k] = point;
+            }
+            b->voters->kind->forward(b->voters, x, SURETY_BLOCK, h, surety_attacker_scratch(t->attacker));
+        }
+}
+
+static void openblas(void *arg, int thread, long times) {
+    bench *b = arg;
+    data *t = &b->of[thread];
+    const float *W = b->voters->tensors[0].values;
+    while (times--) {
+        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, SURETY_BLOCK, N, D, 1, t->x, D, W, D, 0, t->z,
+                    N);
+        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, SURETY_BLOCK, D, N, 1, t->z, N, W, D, 0, t->dx,
+                    D);
+    }
+}
+
+static surety_status prepare(bench *b, const surety_attack_settings *settings, surety_error *err) {
+    for (int i = 0; i < THREADS; i++) {
+        data *t = &b->of[i];
+        surety_attacker_free(t->attacker);
+        SURETY_TRY(surety_attacker_new(&t->attacker, settings, b->voters, err));
+    }
+    return SURETY_OK;
+}
+
+static surety_status make(bench *b, surety_error *err) {
+    surety_forest_settings forest;
+    surety_forest_defaults(&forest);
+    SURETY_TRY(surety_forest_new(&b->voters, &forest, D, 1, err));
+    for (int h = 0; h < H; h++) b->weights[h] = 1. / H;
+    for (int i = 0; i < THREADS; i++) {
+        data *t = &b->of[i];
+        float **parts[] = {&t->x, &t->dx, &t->points};
+        for (int k = 0; k < 3; k++) SURETY_TRY(surety_alloc(parts[k], SURETY_BLOCK * D, sizeof(float), err));
+        SURETY_TRY(surety_alloc(&t->z, SURETY_BLOCK * N, sizeof(float), err));
+        t->examples = (surety_examples){.rows = SURETY_BLOCK, .which = SURETY_SET_TEST};
+        for (uint32_t r = 0; r < SURETY_BLOCK; r++) {
+            surety_address a = {.row = r, .purpose = SURETY_FOR_NOISE};
+            surety_vector_uniform(7, &a, t->x + r * D, D);
+            t->examples.x[r] = t->x + r * D;
+            t->examples.y[r] = r % 2 ? 1 : -1;
+            t->examples.row[r] = r;
+        }
+    }
+    return SURETY_OK;
+}
+
+static int fail(const surety_error *err) {
+    fprintf(stderr, "bench_attack: %s\n", err->what);
+    return 4;
+}
+
+int main(int argc, char **argv) {
+    bool json = argc > 1 && !strcmp(argv[1], "--json"), first = true;
+    bench b = {0};
+    surety_error err = SURETY_ERROR_NONE;
+    if (make(&b, &err)) return fail(&err);
+    openblas_set_num_threads(1);
+    if (json) printf("{\"level\":\"%s\",\"cases\":[", surety_cpu_level());
+    const double step = 4. * N * D * SURETY_BLOCK;
+    for (int threads = 1; threads <= THREADS; threads++) {
+        static const surety_norm norms[] = {SURETY_L2, SURETY_LINF};
+        static const char *const names[] = {"attack-pgd-l2", "attack-pgd-linf"};
+        bench_case c;
+        surety_attack_settings s;
+        for (int i = 0; i < 2; i++) {
+            surety_attack_defaults(&s);
+            s.kind = SURETY_ATTACK_PGDU;
+            s.ball.norm = norms[i];
+            s.ball.radius = i ? 0.1 : 1;
+            s.steps = STEPS;
+            s.early_stop = 0;
+            if (prepare(&b, &s, &err)) return fail(&err);
+            c = bench_run(names[i], threads, attack, &b, step * STEPS, "flop/s", true);
+            bench_print(&c, json, first);
+            first = false;
+            c = bench_run(i ? "noise-votes-linf" : "noise-votes", threads, noise_votes, &b, step / 2 * COPIES,
+                          "flop/s", true);
+            bench_print(&c, json, first);
+        }
+        c = bench_run("openblas, two products", threads, openblas, &b, step, "flop/s", true);
+        bench_print(&c, json, first);
+    }
+    if (json) printf("\n]}\n");
+    for (int i = 0; i < THREADS; i++) {
+        data *t = &b.of[i];
+        surety_attacker_free(t->attacker);
+        surety_free(t->x), surety_free(t->dx), surety_free(t->z), surety_free(t->points);
+    }
+    surety_voters_free(b.voters);
+    return 0;
+}

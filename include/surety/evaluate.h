@@ -1,0 +1,94 @@
+/* surety/evaluate.h - how a model fares under attacks: rows of the paper's tables, examples one by one,
+ * curves.
+ *
+ * A row (docs/theory.md 4.1): the perturbed sets S and T are drawn by attacking the vote of the *prior*, n
+ * perturbations per example, so that their distribution is fixed before S is used; risks of the posterior's
+ * vote on T, risks and all bounds on S; and R_att, the posterior's own vote attacked on T without noise. */
+#ifndef SURETY_EVALUATE_H
+#define SURETY_EVALUATE_H
+
+#include "surety/attack.h"
+#include "surety/bound.h"
+#include "surety/model.h"
+#include "surety/risk.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct surety_row_settings {
+    surety_attack_settings attack; /* its epoch is set here */
+    double delta;                  /* of each event on its own */
+    uint64_t priors_compared;      /* T_p */
+    uint64_t looks;                /* at least 1 */
+} surety_row_settings;
+
+/* The model's own: its ball, box, seed and profile in an otherwise default attack; its delta and T_p; one
+ * look. */
+SURETY_API void surety_row_defaults(surety_row_settings *settings, const surety_model *model);
+
+typedef struct surety_row {
+    surety_attack_kind attack;
+    surety_profile profile;
+    double adversarial_risk;            /* R_att on T (profile published: a tie is half an error) */
+    double averaged_risk, averaged_max; /* R and A on the perturbed T, likewise */
+    surety_risks test, learn;           /* on the perturbed T and S */
+    surety_bound_input input; /* all that went into the bounds; arrays are borrowed from learn and model */
+    surety_bound_value bounds[SURETY_BOUNDS];
+    double norm_max; /* largest distance of R_att's points */
+} surety_row;
+
+SURETY_API surety_status surety_evaluate_row(surety_row *row, const surety_model *model,
+                                             const surety_data *data, const surety_row_settings *settings,
+                                             const surety_run *run, surety_error *err);
+SURETY_API void surety_row_free(surety_row *row);
+
+/* The same for count models, at most SURETY_ROWS_MOST, that differ in nothing but their posterior: the attack
+ * on the prior, which takes most of the time, serves them all. Other models are SURETY_E_USAGE. */
+enum { SURETY_ROWS_MOST = 8 };
+SURETY_API surety_status surety_evaluate_rows(surety_row *rows, const surety_model *const *models,
+                                              size_t count, const surety_data *data,
+                                              const surety_row_settings *settings, const surety_run *run,
+                                              surety_error *err);
+
+/* R_att alone: the posterior's vote on a set, attacked itself without noise; and the largest distance. */
+SURETY_API surety_status surety_evaluate_attacked(double *risk, double *norm_max, const surety_model *model,
+                                                  const surety_set *set, const surety_attack_settings *attack,
+                                                  const surety_run *run, surety_error *err);
+
+/* {"attacks": [row, ..]} for count rows: attack, adversarial_risk, averaged_risk, averaged_max_risk, kl,
+ * risks{} on S, bounds{NAME: {surrogate, vote, vote_clipped}}. */
+SURETY_API char *surety_rows_json(const surety_row *rows, size_t count);
+
+/* Risks of Q's vote on a set that is attacked under the vote of P: the perturbed set of a row, n
+ * perturbations each, drawn, asked, counted and dropped. epoch 0 of the attack's addresses belongs to this.
+ */
+SURETY_API surety_status surety_evaluate_perturbed(surety_risks *risks, const surety_model *model,
+                                                   const surety_set *set,
+                                                   const surety_attack_settings *attack,
+                                                   const surety_run *run, surety_error *err);
+
+/* One line per example of a set: index, row, label, clean vote, vote at the attacked point (the posterior's
+ * own vote attacked), norm of that perturbation, share of the n perturbations (drawn under the prior) on
+ * which the vote is wrong. Written safely. */
+SURETY_API surety_status surety_evaluate_examples(const char *path, const surety_model *model,
+                                                  const surety_set *set, const surety_attack_settings *attack,
+                                                  const surety_run *run, surety_error *err);
+
+/* Risk against radius: R_att on T for every radius first, first + step, .. up to last, one column per attack;
+ * written safely as CSV. */
+typedef struct surety_curve_settings {
+    surety_attack_settings attack; /* all but kind and radius */
+    const surety_attack_kind *kinds;
+    size_t kind_count;
+    double first, last, step; /* 0 <= first <= last, step > 0, at most 10000 radii */
+} surety_curve_settings;
+
+SURETY_API surety_status surety_evaluate_curve(const char *path, const surety_model *model,
+                                               const surety_set *set, const surety_curve_settings *settings,
+                                               const surety_run *run, surety_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,235 @@
+/* surety bound: votes of any model in, risks and every guarantee out. */
+#include <math.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/shared.h"
+#include "surety/risk.h"
+
+extern const cli_command cli_bound;
+
+/* ---- options with names ---- */
+
+static surety_status read_bound(const char *text, void *target, surety_error *err) {
+    const surety_bound_info *info;
+    surety_status status = surety_bound_find(text, &info, err);
+    if (status == SURETY_OK) *(surety_bound_id *)target = info->id;
+    if (status != SURETY_OK && err->expected[0]) { /* the caller passes on one sentence */
+        size_t used = strlen(err->what);
+        snprintf(err->what + used, sizeof err->what - used, ": %s", err->expected);
+    }
+    return status;
+}
+
+static const char *show_bound(const void *target, char *buffer, size_t size) {
+    snprintf(buffer, size, "%s", surety_bound_list()[*(const surety_bound_id *)target].name);
+    return buffer;
+}
+
+static surety_status read_profile(const char *text, void *target, surety_error *err) {
+    return surety_profile_parse(text, target, err);
+}
+
+static const char *show_profile(const void *target, char *buffer, size_t size) {
+    snprintf(buffer, size, "%s", surety_profile_name(*(const surety_profile *)target));
+    return buffer;
+}
+
+/* ---- the table ---- */
+
+/* How a bound gets there, in the words of its column. What it promises stands above the column, because all
+ * bounds on one risk promise the same thing. */
+static const char *way_of(surety_bound_id id) {
+    switch (id) {
+        case SURETY_BOUND_CHROMATIC_SEEGER:
+            return "the paper's, any posterior";
+        case SURETY_BOUND_CHROMATIC_MCALLESTER:
+            return "the paper's, looser form";
+        case SURETY_BOUND_AVERAGE_MAX:
+            return "the paper's, any posterior";
+        case SURETY_BOUND_AVERAGE_MAX_TV:
+            return "the paper's, with total variation";
+        case SURETY_BOUND_SEEGER:
+        case SURETY_BOUND_AVERAGE_MAX_SEEGER:
+            return "any posterior";
+        case SURETY_BOUND_VOTERS_UNION:
+        case SURETY_BOUND_AVERAGE_MAX_VOTERS_UNION:
+            return "a limit for each voter, no KL";
+        case SURETY_BOUND_TANDEM:
+            return "errors that two voters share";
+        case SURETY_BOUND_VOTE_FROZEN_AVERAGED:
+        case SURETY_BOUND_VOTE_FROZEN_MAX:
+            return "this one vote, fixed beforehand";
+        case SURETY_BOUND_VOTE_ANCHORED_AVERAGED:
+        case SURETY_BOUND_VOTE_ANCHORED_MAX:
+            return "the prior's vote, and losses beside it";
+        case SURETY_BOUND_VOTE_HOLDOUT:
+            return "counted on the held-out examples";
+        default:
+            return "";
+    }
+}
+
+/* A letter for each random event, in the order in which the table meets them. */
+typedef struct letters {
+    surety_bound_id events[SURETY_BOUNDS];
+    int count;
+} letters;
+
+static char letter_of(letters *l, surety_bound_id event) {
+    int k = 0;
+    while (k < l->count && l->events[k] != event) k++;
+    if (k == l->count) l->events[l->count++] = event;
+    return (char)('a' + k);
+}
+
+/* A limit as it may be quoted: rounded up to 5 digits behind the point. */
+static double quotable(double vote) {
+    return ceil(vote * 1e5) / 1e5;
+}
+
+static void print_bounds(const surety_votes_result *r, surety_risk_kind risk, letters *l) {
+    const surety_bound_info *list = surety_bound_list();
+    for (int event = 0; event < SURETY_BOUNDS; event++)
+        for (int id = 0; id < SURETY_BOUNDS; id++) {
+            const surety_bound_value *v = &r->bounds[id];
+            if ((int)list[id].event != event || list[id].risk != risk || !v->available) continue;
+            printf("  %c  %-25s %8.5f  %s\n", letter_of(l, list[id].event), list[id].name, quotable(v->vote),
+                   v->vote < 1 ? way_of((surety_bound_id)id) : "vacuous: 1 or more says nothing");
+        }
+}
+
+/* Bounds that could not be computed, gathered by what they miss. */
+static void print_missing(const surety_votes_result *r) {
+    const surety_bound_info *list = surety_bound_list();
+    for (int id = 0; id < SURETY_BOUNDS; id++) {
+        const char *missing = r->bounds[id].missing;
+        int first = missing && list[id].risk != SURETY_RISK_WORST_CASE;
+        for (int k = 0; k < id && first; k++) first = r->bounds[k].missing != missing;
+        if (!first) continue;
+        printf("Not available without %s:\n ", missing);
+        for (int k = id; k < SURETY_BOUNDS; k++)
+            if (r->bounds[k].missing == missing && list[k].risk != SURETY_RISK_WORST_CASE)
+                printf(" %s", list[k].name);
+        printf("\n");
+    }
+}
+
+/* The bound of the example sentence depends on what was asked, never on the values: to choose the smallest
+ * after looking would not be what was paid for. */
+static surety_bound_id example_of(const surety_votes_result *r) {
+    if (r->bounds[SURETY_BOUND_VOTE_HOLDOUT].available) return SURETY_BOUND_VOTE_HOLDOUT;
+    if (r->learned) return r->learning.objective;
+    if (r->bounds[SURETY_BOUND_VOTE_FROZEN_MAX].available) return SURETY_BOUND_VOTE_FROZEN_MAX;
+    return SURETY_BOUND_AVERAGE_MAX_SEEGER;
+}
+
+static void print_example(const surety_votes_result *r) {
+    surety_bound_id id = example_of(r);
+    double vote = r->bounds[id].vote;
+    if (!r->bounds[id].available) return;
+    if (vote >= 1) {
+        printf("\n%s is vacuous: there is nothing to quote from it.\n", surety_bound_list()[id].name);
+        return;
+    }
+    printf("\nFor instance (%s):\n  with confidence %g %%, the vote is wrong on ",
+           surety_bound_list()[id].name, 100 * (1 - r->input.delta));
+    if (surety_bound_list()[id].risk == SURETY_RISK_AVERAGED)
+        printf("a perturbation drawn\n  at random from a new example with probability at most %.3f %%.\n",
+               100 * quotable(vote));
+    else
+        printf("one or more of %zu\n  perturbations of at most %.3f %% of new examples.\n", r->risks.n,
+               100 * quotable(vote));
+}
+
+static void print_table(const surety_votes_result *r) {
+    const surety_risks *risks = &r->risks;
+    int published = r->input.profile == SURETY_PROFILE_PUBLISHED;
+    letters l = {.count = 0};
+    printf("%llu examples, %zu perturbation%s each, %zu voters (%s votes)\n", (unsigned long long)risks->m,
+           risks->n, risks->n == 1 ? "" : "s", risks->voters, risks->signed_votes ? "signed" : "real");
+    if (r->input.averaged_max.held_out_m != SURETY_ABSENT)
+        printf("%llu more examples held out, the vote is wrong on %llu of them\n",
+               (unsigned long long)r->input.averaged_max.held_out_m,
+               (unsigned long long)r->input.averaged_max.held_out_wrong);
+    if (r->learned)
+        printf("posterior learned: %s %.5f -> %.5f\n(%llu steps, largest derivative left %.1e)\n",
+               surety_bound_list()[r->learning.objective].name, r->learning.start, r->learning.value,
+               (unsigned long long)r->learning.iterations, r->learning.gradient_norm);
+    printf("KL(Q||P) = %.6g, delta = %g, priors compared: %llu, looks: %llu\n", r->input.kl, r->input.delta,
+           (unsigned long long)r->input.priors_compared, (unsigned long long)r->input.looks);
+    printf("\nLimits on the risk of the vote on new examples, with confidence %g %%:\n",
+           100 * (1 - r->input.delta));
+    printf("\nHow often is the vote wrong on a perturbation drawn at random?  Here: %.5f\n",
+           published ? risks->averaged_half_ties : risks->averaged);
+    print_bounds(r, SURETY_RISK_AVERAGED, &l);
+    printf("\nFor which share is it wrong on one or more of %zu perturbations?  Here: %.5f\n", risks->n,
+           published ? risks->averaged_max_half_ties : risks->averaged_max);
+    print_bounds(r, SURETY_RISK_AVERAGED_MAX, &l);
+    printf(
+        "\nLimits with the same letter hold together: quote the smallest. Limits with\n"
+        "different letters each hold alone: to quote k letters at once, choose them\n"
+        "before looking and run with --delta %g/k.\n",
+        r->input.delta);
+    print_example(r);
+    printf("\n");
+    print_missing(r);
+}
+
+/* ---- the command ---- */
+
+static surety_status answer(cli *c, const surety_votes_settings *settings, const char *out) {
+    surety_votes_result result;
+    surety_status status = surety_bound_votes(settings, &c->run, &result, &c->error);
+    cli_progress_end(c);
+    if (status == SURETY_OK && out)
+        status = surety_posterior_write(out, result.posterior, result.risks.voters, &c->error);
+    if (status == SURETY_OK && c->json)
+        status = cli_print_json(c, surety_votes_json(&result));
+    else if (status == SURETY_OK)
+        print_table(&result);
+    surety_votes_free(&result);
+    return status;
+}
+
+static surety_status run(cli *c) {
+    surety_votes_settings s = surety_votes_defaults();
+    surety_voter_set set = s.signed_votes ? SURETY_SIGNED : SURETY_REAL;
+    const char *out = NULL;
+    cli_text(c, "votes", "V.npy", &s.votes, "votes in [-1, 1], of shape (m, n, H) or (m, H)");
+    cli_text(c, "labels", "Y.npy", &s.labels, "labels of shape (m): -1 and +1, or 0 and 1");
+    cli_text(c, "prior", "P.npy", &s.prior,
+             "weights of the voters fixed before these examples were seen, of shape (H); else uniform");
+    cli_text(c, "posterior", "Q.npy|learn", &s.posterior,
+             "weights of the vote to be judged; learn: those that minimise --objective; else the prior");
+    cli_other(c, "objective", "NAME", &s.objective, read_bound, show_bound,
+              "the bound that learning minimises");
+    cli_voter_set_option(c, "voters", &set, "whether a voter's vote is its sign or its value");
+    cli_u64(c, "hold-out", "K", &s.hold_out,
+            "the last K examples chose nothing: they give vote_holdout, the others all else");
+    cli_real(c, "delta", "D", &s.delta, "chance that a guarantee fails, above 0 and below 1");
+    cli_u64(c, "priors-compared", "T", &s.priors_compared,
+            "candidate priors among which these examples chose");
+    cli_u64(c, "looks", "N", &s.looks, "runs that looked at these examples, this one included");
+    cli_other(c, "profile", "theory|published", &s.profile, read_profile, show_profile,
+              "published: as the paper's tables were computed");
+    cli_text(c, "out", "Q.npy", &out, "write the posterior there");
+    surety_status status = cli_parse(c, 0, 0);
+    if (status != SURETY_OK || c->helped) return status;
+    if (!s.votes || !s.labels) return cli_wrong(c, "--votes and --labels are needed");
+    s.signed_votes = set == SURETY_SIGNED;
+    s.learn = s.posterior && !strcmp(s.posterior, "learn");
+    if (s.learn) s.posterior = NULL;
+    if (!s.learn && cli_given(c, "objective")) return cli_wrong(c, "--objective goes with --posterior learn");
+    return answer(c, &s, out);
+}
+
+const cli_command cli_bound = {
+    "bound",
+    "--votes V.npy --labels Y.npy [options]",
+    "from the votes of any ensemble to guarantees",
+    "Risks of a weighted majority vote and every guarantee that follows from them, from the votes of its "
+    "voters alone, whatever made them. Votes are those of m examples that trained none of the voters, with n "
+    "perturbations each; docs/votes.md tells the whole way.",
+    "surety bound --votes votes.npy --labels labels.npy --posterior learn --delta 0.05",
+    run};

@@ -1,0 +1,116 @@
+/* surety data list | show | fetch. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/shared.h"
+#include "surety/data.h"
+
+static surety_status list(cli *c, const char *data_dir) {
+    surety_data_list all;
+    surety_status status = surety_data_list_make(&all, data_dir, &c->error);
+    if (status != SURETY_OK) return status;
+    if (c->json) {
+        status = cli_print_json(c, surety_data_list_json(&all));
+    } else {
+        printf("%-24s %7s %6s  %s\n", "task", "train", "test", "where");
+        for (size_t i = 0; i < all.count; i++) {
+            const surety_task_place *p = &all.places[i];
+            printf("%-24s %7zu %6zu  %s\n", p->task->name, p->task->train, p->task->test,
+                   p->found ? p->folder : "not here");
+        }
+        const char *said = NULL; /* the tasks of one dataset share their problem */
+        for (size_t i = 0; i < all.count; i++)
+            if (!all.places[i].found && (!said || strcmp(said, all.places[i].task->dataset))) {
+                said = all.places[i].task->dataset;
+                printf("\n%s: %s\n", said, all.places[i].problem);
+            }
+    }
+    surety_data_list_free(&all);
+    return status;
+}
+
+static void print_info(const surety_data_info *info) {
+    static const char *const letters[SURETY_SETS] = {"S'", "S", "T"};
+    static const char *const uses[SURETY_SETS] = {"trains the voters and the prior",
+                                                  "trains the posterior and gives the guarantee",
+                                                  "is for estimates only"};
+    printf("%s: %s (-1) against %s (+1)\n", info->task ? info->task : "own files",
+           info->class_names[0] ? info->class_names[0] : "the first class",
+           info->class_names[1] ? info->class_names[1] : "the second class");
+    printf("labels %" PRId64 " and %" PRId64 ", %zu features", info->classes[0], info->classes[1], info->d);
+    if (info->height) printf(" (%zu x %zu)", info->height, info->width);
+    if (info->scale != 1) printf(", divided by %g", info->scale);
+    if (info->boxed) printf(", in [%g, %g]", info->box_lo, info->box_hi);
+    printf("\n\n%-3s %7s %7s %7s  %s\n", "set", "rows", "-1", "+1", "it");
+    for (size_t i = 0; i < SURETY_SETS; i++)
+        printf("%-3s %7zu %7zu %7zu  %s\n", letters[i], info->m[i], info->m[i] - info->positive[i],
+               info->positive[i], uses[i]);
+    printf("\nsplit: %s\n", info->split);
+    for (size_t i = 0; i < info->files; i++)
+        printf("%s: %s\n  sha256 %s\n", info->file[i].role, info->file[i].path, info->file[i].sha256);
+    if (info->learn_in_prior || info->test_in_prior || info->test_in_learn)
+        printf(
+            "note: equal contents in two rows (never removed, that would bias S):\n"
+            "  %zu rows of S occur in S' too, %zu of T in S', %zu of T in S\n",
+            info->learn_in_prior, info->test_in_prior, info->test_in_learn);
+}
+
+static surety_status show(cli *c, const surety_data_settings *settings) {
+    if (!settings->task && !settings->train)
+        return cli_wrong(c, "which data? Give --task NAME, or --train FILE");
+    surety_data *data;
+    surety_status status = surety_data_open(&data, settings, &c->error);
+    if (status != SURETY_OK) return status;
+    if (c->json)
+        status = cli_print_json(c, surety_data_info_json(surety_data_describe(data)));
+    else
+        print_info(surety_data_describe(data));
+    surety_data_free(data);
+    return status;
+}
+
+static surety_status fetch(cli *c, const char *data_dir, const char *mirror) {
+    if (c->word_count < 2) return cli_wrong(c, "fetch what? mnist or fashion-mnist");
+    surety_fetch_settings settings = surety_fetch_defaults();
+    settings.dataset = c->words[1];
+    settings.data_dir = data_dir;
+    settings.mirror = mirror;
+    surety_fetch_info info;
+    surety_status status = surety_data_fetch(&info, &settings, &c->run, &c->error);
+    if (status != SURETY_OK) return status;
+    if (c->json) return cli_print_json(c, surety_fetch_info_json(&info));
+    cli_progress_end(c);
+    printf("%s is in %s, checksums right%s\n", info.dataset, info.folder,
+           info.downloaded ? "" : " (nothing to download)");
+    return SURETY_OK;
+}
+
+static surety_status run(cli *c) {
+    surety_data_settings settings = surety_data_defaults();
+    const char *mirror = NULL;
+    cli_data_options(c, &settings);
+    cli_u64(c, "seed", "N", &settings.seed, "own data: of the shuffle that splits it");
+    cli_text(c, "mirror", "URL", &mirror, "fetch: the folder on a web server that has the four files");
+    surety_status status = cli_parse(c, 1, 2);
+    if (status != SURETY_OK || c->helped) return status;
+    if (strcmp(c->words[0], "fetch") && c->word_count > 1)
+        return cli_wrong(c, "'%s' is one word too many", c->words[1]);
+    if (!strcmp(c->words[0], "list")) return list(c, settings.data_dir);
+    if (!strcmp(c->words[0], "show")) return show(c, &settings);
+    if (!strcmp(c->words[0], "fetch")) return fetch(c, settings.data_dir, mirror);
+    return cli_wrong(c, "unknown word '%s': list, show or fetch", c->words[0]);
+}
+
+const cli_command cli_data = {
+    .name = "data",
+    .usage = "list | show | fetch NAME [options]",
+    .summary = "datasets and tasks: where they are, what is in them",
+    .text =
+        "list: the six tasks and where their data is. show: sizes, split and checksums of one task or of own "
+        "files. fetch mnist or fetch fashion-mnist: looks for the dataset, and downloads it if it is not "
+        "there. "
+        "Every file is checked against its SHA-256 before it is used.",
+    .example = "surety data show --task fashion-sandal-v-boot",
+    .run = run,
+};

@@ -1,0 +1,212 @@
+/* surety evaluate: a row of the paper's table for each attack. surety curve: risk against radius. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/shared.h"
+#include "surety/evaluate.h"
+
+enum { MOST_ATTACKS = 16 };
+
+typedef struct attack_list {
+    surety_attack_kind kinds[MOST_ATTACKS];
+    size_t count;
+} attack_list;
+
+static surety_status read_list(const char *text, void *target, surety_error *err) {
+    attack_list *list = target;
+    list->count = 0;
+    while (*text) {
+        char name[32];
+        size_t length = strcspn(text, ",");
+        snprintf(name, sizeof name, "%.*s", (int)(length < 31 ? length : 31), text);
+        if (list->count == MOST_ATTACKS) {
+            err->code = SURETY_E_USAGE;
+            snprintf(err->what, sizeof err->what, "at most %d attacks", MOST_ATTACKS);
+            return SURETY_E_USAGE;
+        }
+        surety_status status = surety_attack_kind_parse(name, &list->kinds[list->count++], err);
+        if (status != SURETY_OK) return status;
+        text += length + (text[length] == ',');
+    }
+    return SURETY_OK;
+}
+
+static const char *show_list(const void *target, char *buffer, size_t size) {
+    const attack_list *list = target;
+    buffer[0] = 0;
+    for (size_t i = 0; i < list->count; i++) {
+        size_t used = strlen(buffer);
+        snprintf(buffer + used, size - used, "%s%s", i ? "," : "", surety_attack_kind_name(list->kinds[i]));
+    }
+    return buffer;
+}
+
+typedef struct opened {
+    surety_model *model;
+    surety_data *data;
+    surety_data_settings data_settings;
+    surety_row_settings row;
+} opened;
+
+static void close_all(opened *o) {
+    surety_model_free(o->model);
+    surety_data_free(o->data);
+}
+
+/* Loads the model, then the data it was trained on unless options say otherwise, then checks the attack. */
+static surety_status open_all(cli *c, opened *o) {
+    surety_status status = surety_model_load(&o->model, c->words[0], &c->error);
+    if (status != SURETY_OK) return status;
+    const surety_model_facts *facts = surety_model_about(o->model);
+    o->row.priors_compared = facts->priors_compared;
+    if (!cli_given(c, "delta")) o->row.delta = facts->delta;
+    status = cli_settle_model(c, o->model, &o->data_settings, &o->row.attack);
+    if (status == SURETY_OK) status = surety_data_open(&o->data, &o->data_settings, &c->error);
+    return status;
+}
+
+/* ---- evaluate ---- */
+
+/* The bounds that a row shows; each is the vote's value, not clipped. */
+static const surety_bound_id shown[] = {SURETY_BOUND_SEEGER, SURETY_BOUND_AVERAGE_MAX_SEEGER,
+                                        SURETY_BOUND_AVERAGE_MAX, SURETY_BOUND_AVERAGE_MAX_TV};
+
+static void print_rows(const surety_row *rows, size_t count) {
+    printf("          risks of the vote on T        vote bounds from S\n");
+    printf("%-8s %8s %9s %8s %10s %10s %10s %10s\n", "attack", "R_att", "averaged", "max", "averaged", "max",
+           "max, print", "tv, print");
+    for (size_t i = 0; i < count; i++) {
+        printf("%-8s %8.4f %9.4f %8.4f", surety_attack_kind_name(rows[i].attack), rows[i].adversarial_risk,
+               rows[i].averaged_risk, rows[i].averaged_max);
+        for (size_t k = 0; k < 4; k++) printf(" %10.4f", rows[i].bounds[shown[k]].vote);
+        printf("\n");
+    }
+    printf(
+        "\nBounds: seeger, average_max_seeger, average_max, average_max_tv. Each holds with\n"
+        "confidence %g; the last three hold together. --json has all bounds.\n",
+        1 - rows[0].input.delta);
+}
+
+static surety_status evaluate(cli *c, opened *o, const attack_list *attacks, const char *per_example) {
+    surety_row rows[MOST_ATTACKS];
+    size_t done = 0;
+    surety_status status = SURETY_OK;
+    for (; status == SURETY_OK && done < attacks->count; done++) {
+        o->row.attack.kind = attacks->kinds[done];
+        status = surety_evaluate_row(&rows[done], o->model, o->data, &o->row, &c->run, &c->error);
+        if (status != SURETY_OK) break;
+    }
+    if (status == SURETY_OK && per_example) {
+        const surety_set *test = surety_data_set(o->data, SURETY_SET_TEST);
+        status = surety_evaluate_examples(per_example, o->model, test, &o->row.attack, &c->run, &c->error);
+    }
+    cli_progress_end(c);
+    if (status == SURETY_OK && c->json)
+        status = cli_print_json(c, surety_rows_json(rows, done));
+    else if (status == SURETY_OK)
+        print_rows(rows, done);
+    for (size_t i = 0; i < done; i++) surety_row_free(&rows[i]);
+    return status;
+}
+
+static surety_status run_evaluate(cli *c) {
+    opened o = {.data_settings = surety_data_defaults(), .row = {.delta = 0.05, .looks = 1}};
+    attack_list attacks = {{SURETY_ATTACK_NONE, SURETY_ATTACK_PGDU, SURETY_ATTACK_IFGSMU}, 3};
+    const char *per_example = NULL;
+    surety_attack_defaults(&o.row.attack);
+    cli_data_options(c, &o.data_settings);
+    cli_ball_options(c, &o.row.attack);
+    cli_other(c, "attacks", "A,B,..", &attacks, read_list, show_list, "attacks, one row each");
+    cli_text(c, "per-example", "FILE", &per_example,
+             "also a CSV line for each example of T, for the last attack");
+    cli_real(c, "delta", "D", &o.row.delta, "1 - confidence of each bound");
+    cli_u64(c, "looks", "N", &o.row.looks, "runs that looked at the same S, this one included");
+    surety_status status = cli_parse(c, 1, 1);
+    if (status == SURETY_OK && !c->helped) {
+        status = attacks.count ? open_all(c, &o) : cli_wrong(c, "no attack given");
+        if (status == SURETY_OK) status = evaluate(c, &o, &attacks, per_example);
+    }
+    close_all(&o);
+    return status;
+}
+
+const cli_command cli_evaluate = {
+    .name = "evaluate",
+    .usage = "MODEL --attacks A,B,.. [options]",
+    .summary = "risks and bounds of a model under attacks",
+    .text =
+        "For each attack: R_att, the posterior's vote attacked on T; the risks of the posterior's vote on T "
+        "perturbed by attacking the prior's vote (n perturbations each); and every bound, from S perturbed "
+        "in the "
+        "same way. Data, ball and seed are the model's unless given.",
+    .example = "surety evaluate model.safetensors --attacks none,pgdu",
+    .run = run_evaluate,
+};
+
+/* ---- curve ---- */
+
+typedef struct grid {
+    double first, last, step;
+} grid;
+
+static surety_status read_grid(const char *text, void *target, surety_error *err) {
+    grid *g = target;
+    char *end = NULL;
+    g->first = strtod(text, &end);
+    if (*end == ':') g->last = strtod(end + 1, &end);
+    if (*end == ':') {
+        g->step = strtod(end + 1, &end);
+        if (!*end) return SURETY_OK;
+    }
+    err->code = SURETY_E_USAGE;
+    snprintf(err->what, sizeof err->what, "'%s' is not FIRST:LAST:STEP", text);
+    return SURETY_E_USAGE;
+}
+
+static const char *show_grid(const void *target, char *buffer, size_t size) {
+    const grid *g = target;
+    snprintf(buffer, size, "%g:%g:%g", g->first, g->last, g->step);
+    return buffer;
+}
+
+static surety_status run_curve(cli *c) {
+    opened o = {.data_settings = surety_data_defaults()};
+    attack_list attacks = {{SURETY_ATTACK_IFGSM, SURETY_ATTACK_PGD}, 2};
+    grid g = {0, 1, 0.25};
+    const char *out = NULL;
+    surety_attack_defaults(&o.row.attack);
+    cli_data_options(c, &o.data_settings);
+    cli_ball_options(c, &o.row.attack);
+    cli_other(c, "attacks", "A,B,..", &attacks, read_list, show_list, "attacks, one column each");
+    cli_other(c, "eps-grid", "A:B:STEP", &g, read_grid, show_grid, "radii");
+    cli_text(c, "out", "FILE", &out, "CSV file");
+    surety_status status = cli_parse(c, 1, 1);
+    if (status == SURETY_OK && !c->helped) {
+        status = out ? open_all(c, &o) : cli_wrong(c, "where should the curve go? Give --out FILE.csv");
+        surety_curve_settings s = {.attack = o.row.attack,
+                                   .kinds = attacks.kinds,
+                                   .kind_count = attacks.count,
+                                   .first = g.first,
+                                   .last = g.last,
+                                   .step = g.step};
+        if (status == SURETY_OK)
+            status = surety_evaluate_curve(out, o.model, surety_data_set(o.data, SURETY_SET_TEST), &s,
+                                           &c->run, &c->error);
+        cli_progress_end(c);
+        if (status == SURETY_OK && !c->json) printf("curve: %s\n", out);
+        if (status == SURETY_OK && c->json) printf("{\"done\": true}\n");
+    }
+    close_all(&o);
+    return status;
+}
+
+const cli_command cli_curve = {
+    .name = "curve",
+    .usage = "MODEL --attacks A,B,.. --eps-grid A:B:STEP --out FILE [options]",
+    .summary = "risk of a model against the radius, as CSV",
+    .text = "R_att on T, the posterior's vote attacked, for each radius of a grid and each attack.",
+    .example = "surety curve model.safetensors --attacks pgd --eps-grid 0:1:0.5 --out curve.csv",
+    .run = run_curve,
+};

@@ -1,0 +1,128 @@
+/* surety train: Algorithm 1. */
+#include <math.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/shared.h"
+#include "surety/train.h"
+
+typedef struct options {
+    surety_data_settings data;
+    surety_train_settings train;
+    size_t epochs;
+    const char *out;
+    surety_checkpointing checkpointing;
+    bool resume, timing;
+} options;
+
+static surety_status read_objective(const char *text, void *target, surety_error *err) {
+    return surety_objective_parse(text, target, err);
+}
+
+static const char *show_objective(const void *target, char *buffer, size_t size) {
+    (void)buffer, (void)size;
+    return surety_objective_name(*(const surety_objective *)target);
+}
+
+static void add_options(cli *c, options *o) {
+    surety_train_settings *t = &o->train;
+    cli_data_options(c, &o->data);
+    cli_attack_option(c, "defense", &t->defense.kind, "attack that every batch suffers while training");
+    cli_other(c, "objective", "NAME", &t->objective, read_objective, show_objective,
+              "what step 2 lowers: chromatic, average-max, seeger, average-max-seeger; baseline: no step 2");
+    cli_voter_set_option(c, "voters", &t->set, "signed: sign(h) votes; real: h votes");
+    cli_ball_options(c, &t->defense);
+    cli_size(c, "trees", "H", &t->forest.trees, "trees of the forest");
+    cli_size(c, "depth", "L", &t->forest.depth, "their depth, 1 to 8");
+    cli_real(c, "mask", "P", &t->forest.mask,
+             "a split does not see a feature with this probability; profile "
+             "published: 0");
+    cli_size(c, "linear", "H", &t->linear, "so many linear voters instead of a forest");
+    cli_size(c, "epochs", "T", &o->epochs, "epochs of each step");
+    cli_size(c, "batch", "B", &t->batch, "examples per batch");
+    cli_real(c, "lr", "R", &t->lr, "learning rate of Adam");
+    cli_real(c, "delta", "D", &t->delta, "1 - confidence");
+    cli_real(c, "holdout", "SHARE", &t->holdout,
+             "this share of S' chooses the epoch of step 1, instead of S: then T_p is 1");
+    cli_text(c, "out", "MODEL", &o->out, "file of the model (safetensors)");
+    cli_text(c, "checkpoint", "FILE", &o->checkpointing.file, "keep the state here after every epoch");
+    cli_flag(c, "resume", &o->resume, "go on from the checkpoint, if it is there");
+    cli_flag(c, "timing", &o->timing, "say where the time went");
+}
+
+static surety_status settle(cli *c, options *o) {
+    surety_train_settings *t = &o->train;
+    if (!o->out) return cli_wrong(c, "where should the model go? Give --out MODEL");
+    if (!o->data.task && !o->data.train) return cli_wrong(c, "which data? Give --task NAME, or --train FILE");
+    if (o->resume && !o->checkpointing.file) return cli_wrong(c, "--resume needs --checkpoint FILE");
+    o->checkpointing.resume = o->resume;
+    surety_status status = cli_settle(c, &o->data, &t->defense);
+    if (status != SURETY_OK) return status;
+    t->seed = t->defense.seed;
+    t->profile = t->defense.profile;
+    t->step1_epochs = t->step2_epochs = o->epochs;
+    if (t->profile == SURETY_PROFILE_PUBLISHED && !cli_given(c, "mask")) t->forest.mask = 0;
+    return surety_train_validate(t, &c->error);
+}
+
+static void print_result(const options *o, const surety_train_result *r, const surety_run *run) {
+    printf("step 1: epoch %zu of %zu is the best, risk %.4f\n", r->step1_best, r->step1_epochs,
+           r->step1_risk[r->step1_best - 1]);
+    if (r->step2_best)
+        printf("step 2: epoch %zu of %zu is the best, objective %.4f\n", r->step2_best, r->step2_epochs,
+               r->step2_objective[r->step2_best - 1]);
+    printf("KL(Q||P) %.4f, T_p %llu, %.1f s\n", r->kl, (unsigned long long)r->priors_compared, r->seconds);
+    if (o->timing) {
+        const surety_timing *t = &r->timing;
+        printf(
+            "time: attack %.1f s (of it products %.0f %% of all %s), update %.1f s, choosing epochs %.1f s\n",
+            t->attack, 100 * t->product_share, run->threads == 1 ? "it" : "threads", t->update, t->choose);
+    }
+    printf("model: %s\n", o->out);
+}
+
+static surety_status train(cli *c, const options *o) {
+    surety_data *data = NULL;
+    surety_model *model = NULL;
+    surety_train_result result = {0};
+    surety_status status = surety_data_open(&data, &o->data, &c->error);
+    if (status == SURETY_OK)
+        status = surety_train(&model, &o->train, data, &o->checkpointing, &result, &c->run, &c->error);
+    if (status == SURETY_E_STOPPED && o->checkpointing.file)
+        snprintf(c->error.expected, sizeof c->error.expected, "to go on, the same command with --resume");
+    if (status == SURETY_OK) status = surety_model_save(model, o->out, &c->error);
+    cli_progress_end(c);
+    if (status == SURETY_OK && c->json)
+        status = cli_print_json(c, surety_train_result_json(&result));
+    else if (status == SURETY_OK)
+        print_result(o, &result, &c->run);
+    surety_train_result_free(&result);
+    surety_model_free(model);
+    surety_data_free(data);
+    return status;
+}
+
+static surety_status run(cli *c) {
+    options o = {.data = surety_data_defaults()};
+    surety_train_defaults(&o.train, SURETY_PROFILE_THEORY);
+    o.epochs = o.train.step1_epochs;
+    add_options(c, &o);
+    surety_status status = cli_parse(c, 0, 0);
+    if (status != SURETY_OK || c->helped) return status;
+    status = settle(c, &o);
+    return status == SURETY_OK ? train(c, &o) : status;
+}
+
+const cli_command cli_train = {
+    .name = "train",
+    .usage = "--task NAME --out MODEL [options]",
+    .summary = "train a vote that resists attacks (Algorithm 1)",
+    .text =
+        "Step 1 learns voters and prior from S', every batch attacked by the defense under the current vote; "
+        "S "
+        "chooses the best epoch. Step 2 learns the posterior from S by lowering a bound. Defaults are the "
+        "paper's. "
+        "The same seed gives the same file, for any number of threads and after any interruption.",
+    .example = "surety train --task fashion-sandal-v-boot --epochs 2 --out model.safetensors",
+    .run = run,
+};

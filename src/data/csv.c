@@ -1,0 +1,258 @@
+/* CSV: one row per line, fields separated by commas, every field a finite number. The first line may hold
+ * names. A field may stand in double quotes (without quotes or line ends inside), blanks around it do not
+ * count; lines end with \n or \r\n; a byte order mark is skipped.
+ *
+ * Two passes: the first looks at the structure (as many fields in every line), so that the size of the table
+ * is known and true before memory is asked for; the second reads the numbers. */
+#include <float.h>
+#include <locale.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "data/table.h"
+#include "io/sha256.h"
+
+enum { LONGEST = 127 }; /* characters of a number */
+
+typedef struct field {
+    const char *text;
+    size_t length;
+} field;
+
+typedef struct reader {
+    const char *at, *end;
+    size_t line, column; /* of the field read last, from 1 */
+    int more;            /* 1: the line goes on behind the field read last */
+    surety_error *err;
+} reader;
+
+static surety_status bad(const reader *r, const char *expected) {
+    surety_fail_place(r->err, "line %zu, column %zu", r->line, r->column);
+    return surety_fail_expected(r->err, "%s", expected);
+}
+
+static int is_blank(char c) {
+    return c == ' ' || c == '\t';
+}
+
+/* The text between the commas, without blanks around it and without its quotes. */
+static surety_status trim(const reader *r, field *f) {
+    while (f->length && is_blank(f->text[0])) f->text++, f->length--;
+    while (f->length && is_blank(f->text[f->length - 1])) f->length--;
+    if (!f->length || f->text[0] != '"') return SURETY_OK;
+    if (f->length < 2 || f->text[f->length - 1] != '"' || memchr(f->text + 1, '"', f->length - 2)) {
+        surety_fail(r->err, SURETY_E_INPUT, "a CSV field with a stray quote");
+        return bad(r, "a number, or one in double quotes");
+    }
+    f->text++;
+    f->length -= 2;
+    return SURETY_OK;
+}
+
+/* Where the field at r->at ends: at a comma outside quotes or at the end of the line. */
+static const char *field_end(const reader *r) {
+    const char *p = r->at;
+    int quoted = 0;
+    for (; p < r->end && *p != '\n' && (quoted || *p != ','); p++)
+        if (*p == '"') quoted = !quoted;
+    return p;
+}
+
+static surety_status next_field(reader *r, field *f) {
+    const char *stop = field_end(r);
+    r->column = r->more ? r->column + 1 : 1;
+    r->line += !r->more;
+    r->more = stop < r->end && *stop == ',';
+    size_t length = (size_t)(stop - r->at);
+    if (!r->more && length && r->at[length - 1] == '\r') length--;
+    *f = (field){r->at, length};
+    r->at = stop < r->end ? stop + 1 : stop;
+    return trim(r, f);
+}
+
+static reader begin(const surety_file *file, surety_error *err) {
+    reader r = {(const char *)file->data, (const char *)file->data + file->size, 0, 0, 0, err};
+    if (file->size >= 3 && !memcmp(r.at, "\xef\xbb\xbf", 3)) r.at += 3;
+    return r;
+}
+
+/* ---- numbers ---- */
+
+/* Short whole numbers, most of an image's pixels, without strtod. */
+static int whole_number(const field *f, double *value) {
+    if (f->length == 0 || f->length > 9) return 0;
+    uint32_t n = 0;
+    for (size_t i = 0; i < f->length; i++) {
+        if (f->text[i] < '0' || f->text[i] > '9') return 0;
+        n = 10 * n + (uint32_t)(f->text[i] - '0');
+    }
+    *value = n;
+    return 1;
+}
+
+/* 1 if the field is a decimal number, also an infinite one; hexadecimal and such are not. The locale is C
+ * here. */
+static int parse_number(const field *f, double *value) {
+    char text[LONGEST + 1], *end = NULL;
+    if (whole_number(f, value)) return 1;
+    if (f->length == 0 || f->length > LONGEST) return 0;
+    memcpy(text, f->text, f->length);
+    text[f->length] = 0;
+    if (strpbrk(text, "xXpP()") || strlen(text) != f->length || text[0] == '\r' || text[0] == '\v' ||
+        text[0] == '\f')
+        return 0;
+    *value = strtod(text, &end);
+    return *end == 0;
+}
+
+static surety_status read_number(const reader *r, const field *f, double *value) {
+    if (!parse_number(f, value)) {
+        surety_fail(r->err, SURETY_E_INPUT, "'%.*s' is not a number", f->length > 40 ? 40 : (int)f->length,
+                    f->text);
+        return bad(r, "a decimal number in every field");
+    }
+    if (isfinite(*value) && fabs(*value) <= (double)FLT_MAX) return SURETY_OK;
+    surety_fail(r->err, SURETY_E_INPUT, "'%.*s' is not finite", f->length > 40 ? 40 : (int)f->length,
+                f->text);
+    return bad(r, "finite numbers that a float can hold");
+}
+
+/* ---- first pass: structure ---- */
+
+typedef struct shape {
+    size_t lines, fields, numbers; /* lines; fields per line; those of line 1 that are numbers */
+    size_t named;                  /* from 1: the column whose name was asked for; 0: none */
+} shape;
+
+static int is_text(const field *f, const char *text) {
+    return f->length == strlen(text) && !memcmp(f->text, text, f->length);
+}
+
+static surety_status first_line(reader *r, shape *s, const char *name) {
+    field f;
+    do {
+        double ignored;
+        SURETY_TRY(next_field(r, &f));
+        s->numbers += (size_t)parse_number(&f, &ignored);
+        if (name && !s->named && is_text(&f, name)) s->named = r->column;
+    } while (r->more);
+    s->fields = r->column;
+    s->lines = 1;
+    return SURETY_OK;
+}
+
+static surety_status look(reader *r, shape *s, const char *name) {
+    if (r->at == r->end) return surety_fail(r->err, SURETY_E_INPUT, "an empty CSV file");
+    SURETY_TRY(first_line(r, s, name));
+    while (r->at < r->end) {
+        field f;
+        do SURETY_TRY(next_field(r, &f));
+        while (r->more);
+        s->lines++;
+        if (r->column == s->fields) continue;
+        surety_fail(r->err, SURETY_E_INPUT, "fields in this CSV line: %zu", r->column);
+        surety_fail_place(r->err, "line %zu", r->line);
+        return surety_fail_expected(r->err, "%zu fields, as in line 1", s->fields);
+    }
+    return SURETY_OK;
+}
+
+/* Whether line 1 holds names: see surety_header. */
+static surety_status decide_header(const shape *s, surety_header header, size_t *skip, surety_error *err) {
+    *skip = header == SURETY_HEADER_YES || (header == SURETY_HEADER_AUTO && s->numbers == 0);
+    if (header != SURETY_HEADER_AUTO || s->numbers == 0 || s->numbers == s->fields) return SURETY_OK;
+    surety_fail(err, SURETY_E_INPUT, "the first CSV line mixes names and numbers");
+    surety_fail_place(err, "line 1");
+    return surety_fail_expected(err, "names only or numbers only; or say whether it is a header");
+}
+
+/* The label's column, from 0: named, or numbered from 1, or from the end if negative. */
+static surety_status decide_label(const shape *s, const char *wanted, int header, size_t *column,
+                                  surety_error *err) {
+    char *end = NULL;
+    *column = s->fields - 1;
+    if (!wanted) return SURETY_OK;
+    if (header && s->named) return *column = s->named - 1, SURETY_OK;
+    long number = strtol(wanted, &end, 10);
+    size_t size = number < 0 ? 0 - (size_t)number : (size_t)number;
+    if (end != wanted && *end == 0 && size >= 1 && size <= s->fields)
+        return *column = number < 0 ? s->fields - size : size - 1, SURETY_OK;
+    surety_fail(err, SURETY_E_INPUT, "there is no label column '%.64s'", wanted);
+    surety_fail_place(err, "line 1");
+    return surety_fail_expected(err, "%sa number from 1 to %zu", header ? "a name of the header, or " : "",
+                                s->fields);
+}
+
+/* ---- second pass: names and numbers ---- */
+
+/* Skips the names, keeping a sum of them: the test file must have the same. */
+static surety_status read_names(surety_table *t, reader *r) {
+    surety_sha256_sum *sum = NULL;
+    SURETY_TRY(surety_sha256_new(&sum, r->err));
+    surety_status status = SURETY_OK;
+    do {
+        field f = {0};
+        status = next_field(r, &f);
+        if (status == SURETY_OK) status = surety_sha256_add(sum, f.text, f.length, r->err);
+        if (status == SURETY_OK) status = surety_sha256_add(sum, "\n", 1, r->err);
+    } while (status == SURETY_OK && r->more);
+    if (status == SURETY_OK) status = surety_sha256_text(sum, t->names, r->err);
+    surety_sha256_free(sum);
+    return status;
+}
+
+static surety_status read_rows(surety_table *t, reader *r) {
+    for (size_t i = 0; i < t->rows; i++) {
+        float *x = t->values + i * t->d;
+        for (size_t j = 0; j <= t->d; j++) {
+            field f;
+            double value = 0;
+            SURETY_TRY(next_field(r, &f));
+            SURETY_TRY(read_number(r, &f, &value));
+            if (j != t->label_column)
+                *x++ = (float)value;
+            else if (surety_label_from(value, &t->labels[i], r->err) != SURETY_OK)
+                return bad(r, "a whole number as label");
+        }
+    }
+    return SURETY_OK;
+}
+
+static surety_status read_table(surety_table *t, const surety_file *file, const char *label_column,
+                                surety_header header, surety_error *err) {
+    shape s = {0};
+    size_t skip = 0;
+    reader r = begin(file, err);
+    SURETY_TRY(look(&r, &s, label_column));
+    SURETY_TRY(decide_header(&s, header, &skip, err));
+    SURETY_TRY(decide_label(&s, label_column, (int)skip, &t->label_column, err));
+    t->rows = s.lines - skip;
+    t->d = s.fields - 1;
+    t->first_line = 1 + skip;
+    t->scale = 1;
+    if (t->rows == 0) return surety_fail(err, SURETY_E_INPUT, "a CSV file with a header and no rows");
+    if (t->d == 0) {
+        surety_fail(err, SURETY_E_INPUT, "a CSV file of one column");
+        surety_fail_place(err, "line 1");
+        return surety_fail_expected(err, "features and a label, separated by commas");
+    }
+    SURETY_TRY(surety_alloc(&t->labels, t->rows, sizeof *t->labels, err));
+    SURETY_TRY(surety_alloc(&t->values, t->rows * t->d, sizeof *t->values, err)); /* fields that exist */
+    r = begin(file, err);
+    if (skip) SURETY_TRY(read_names(t, &r));
+    return read_rows(t, &r);
+}
+
+surety_status surety_csv_read(surety_table *table, const surety_file *file, const char *label_column,
+                              surety_header header, surety_error *err) {
+    /* strtod follows the locale of the thread; a decimal comma would read the file differently */
+    locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    if (c == (locale_t)0) return surety_fail(err, SURETY_E_MEMORY, "no memory for the C locale");
+    locale_t before = uselocale(c);
+    surety_status status = read_table(table, file, label_column, header, err);
+    uselocale(before);
+    freelocale(c);
+    return status;
+}

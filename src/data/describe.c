@@ -1,0 +1,161 @@
+/* What was opened, and what could be: the JSON of the data room, and the list of tasks. */
+#include <stdio.h>
+#include <string.h>
+
+#include "data/dataset.h"
+#include "io/json.h"
+
+/* ---- a data set ---- */
+
+static json_t *files_json(const surety_data_info *info) {
+    json_t *list = json_array();
+    int failed = !list;
+    for (size_t i = 0; i < info->files; i++) {
+        const surety_data_file *f = &info->file[i];
+        failed |= json_array_append_new(list, SURETY_JSON_OBJECT({"role", surety_json_string(f->role)},
+                                                                 {"path", surety_json_string(f->path)},
+                                                                 {"bytes", surety_json_count(f->bytes)},
+                                                                 {"sha256", surety_json_string(f->sha256)}));
+    }
+    if (!failed) return list;
+    json_decref(list);
+    return NULL;
+}
+
+static json_t *split_json(const surety_data_info *info) {
+    return SURETY_JSON_OBJECT(
+        {"order", surety_json_string(info->shuffled ? "shuffled" : "file")},
+        {"seed", info->shuffled ? surety_json_count(info->seed) : json_null()},
+        {"learn_size", surety_json_count(info->learn_size)},
+        {"test_size", info->test_size ? surety_json_count(info->test_size) : json_null()},
+        {"text", surety_json_string(info->split)});
+}
+
+static json_t *box_json(const surety_data_info *info) {
+    if (!info->boxed) return json_null();
+    return json_pack("[f, f]", info->box_lo, info->box_hi);
+}
+
+static json_t *classes_json(const int64_t classes[2]) {
+    return json_pack("[I, I]", (json_int_t)classes[0], (json_int_t)classes[1]);
+}
+
+static json_t *names_json(const char *const names[2]) {
+    return names[0] ? json_pack("[s, s]", names[0], names[1]) : json_null();
+}
+
+static json_t *positive_json(const surety_data_info *info) {
+    return SURETY_JSON_OBJECT({"prior", surety_json_count(info->positive[SURETY_SET_PRIOR])},
+                              {"learn", surety_json_count(info->positive[SURETY_SET_LEARN])},
+                              {"test", surety_json_count(info->positive[SURETY_SET_TEST])});
+}
+
+static json_t *equal_json(const surety_data_info *info) {
+    return SURETY_JSON_OBJECT({"learn_in_prior", surety_json_count(info->learn_in_prior)},
+                              {"test_in_prior", surety_json_count(info->test_in_prior)},
+                              {"test_in_learn", surety_json_count(info->test_in_learn)});
+}
+
+char *surety_data_info_json(const surety_data_info *info) {
+    return surety_json_text(SURETY_JSON_OBJECT(
+        {"task", surety_json_string(info->task)}, {"train", surety_json_count(info->train)},
+        {"test", surety_json_count(info->test)}, {"learn", surety_json_count(info->m[SURETY_SET_LEARN])},
+        {"prior", surety_json_count(info->m[SURETY_SET_PRIOR])}, {"d", surety_json_count(info->d)},
+        {"height", surety_json_count(info->height)}, {"width", surety_json_count(info->width)},
+        {"classes", classes_json(info->classes)}, {"class_names", names_json(info->class_names)},
+        {"positive", positive_json(info)}, {"scale", surety_json_real(info->scale)}, {"box", box_json(info)},
+        {"split", split_json(info)}, {"equal_rows", equal_json(info)}, {"files", files_json(info)}));
+}
+
+/* ---- the tasks ---- */
+
+/* What is known about one dataset. */
+typedef struct finding {
+    const surety_dataset *dataset;
+    surety_place place;
+    int found;
+    char problem[1600];
+} finding;
+
+enum { FINDINGS = 6 }; /* at most one dataset per task */
+
+typedef struct findings {
+    surety_task_place places[FINDINGS];
+    finding of[FINDINGS];
+    size_t count;
+} findings;
+
+/* A dataset that is missing or damaged is a finding; no memory is an error. */
+static surety_status examine(finding *f, const char *data_dir, surety_error *err) {
+    surety_error problem = SURETY_ERROR_NONE;
+    surety_status status = surety_dataset_find(&f->place, f->dataset, data_dir, &problem);
+    if (status == SURETY_OK) status = surety_dataset_verify(f->dataset, &f->place, &problem);
+    f->found = status == SURETY_OK;
+    if (status == SURETY_OK) return SURETY_OK;
+    if (status != SURETY_E_INPUT) {
+        if (err && err->code == SURETY_OK) *err = problem;
+        return status;
+    }
+    snprintf(f->problem, sizeof f->problem, "%s%s%s%s%s", problem.file, problem.file[0] ? ": " : "",
+             problem.what, problem.expected[0] ? "; expected: " : "", problem.expected);
+    return SURETY_OK;
+}
+
+static surety_status find_or_examine(findings *all, const char *name, const char *data_dir, finding **out,
+                                     surety_error *err) {
+    const surety_dataset *dataset = surety_dataset_named(name, err);
+    if (!dataset) return SURETY_E_USAGE;
+    for (size_t i = 0; i < all->count; i++)
+        if (all->of[i].dataset == dataset) return *out = &all->of[i], SURETY_OK;
+    *out = &all->of[all->count++];
+    (*out)->dataset = dataset;
+    return examine(*out, data_dir, err);
+}
+
+surety_status surety_data_list_make(surety_data_list *out, const char *data_dir, surety_error *err) {
+    findings *all = NULL;
+    size_t count = 0;
+    const surety_task *task = surety_tasks(&count);
+    *out = (surety_data_list){0};
+    SURETY_TRY(surety_alloc(&all, 1, sizeof *all, err));
+    *out = (surety_data_list){count, all->places, all};
+    surety_status status = SURETY_OK;
+    for (size_t i = 0; i < count && status == SURETY_OK; i++) {
+        finding *f = NULL;
+        status = find_or_examine(all, task[i].dataset, data_dir, &f, err);
+        if (status == SURETY_OK)
+            all->places[i] =
+                (surety_task_place){&task[i], f->found, f->place.folder, f->found ? NULL : f->problem};
+    }
+    if (status != SURETY_OK) surety_data_list_free(out);
+    return status;
+}
+
+void surety_data_list_free(surety_data_list *list) {
+    findings *all = list->owned;
+    for (size_t i = 0; all && i < all->count; i++) surety_place_free(&all->of[i].place);
+    surety_free(all);
+    *list = (surety_data_list){0};
+}
+
+static json_t *place_json(const surety_task_place *p) {
+    const surety_task *t = p->task;
+    return SURETY_JSON_OBJECT(
+        {"name", surety_json_string(t->name)}, {"dataset", surety_json_string(t->dataset)},
+        {"classes", classes_json(t->classes)}, {"class_names", names_json(t->class_names)},
+        {"train", surety_json_count(t->train)}, {"test", surety_json_count(t->test)},
+        {"found", json_boolean(p->found)}, {"folder", surety_json_string(p->folder)},
+        {"problem", surety_json_string(p->problem)});
+}
+
+char *surety_data_list_json(const surety_data_list *list) {
+    json_t *tasks = json_array();
+    int failed = !tasks;
+    for (size_t i = 0; i < list->count; i++)
+        failed |= json_array_append_new(tasks, place_json(&list->places[i]));
+    if (failed) {
+        json_decref(tasks);
+        tasks = NULL;
+    }
+    return surety_json_text(SURETY_JSON_OBJECT({"tasks", tasks}));
+}

@@ -1,0 +1,60 @@
+/* A file of examples as it was read, before classes are picked: labels of all rows, and features on demand.
+ * Readers of IDX, NPY and CSV fill one; nothing behind it knows the format. */
+#ifndef SURETY_DATA_TABLE_H
+#define SURETY_DATA_TABLE_H
+
+#include "io/npy.h"
+#include "io/sha256.h"
+#include "surety/data.h"
+
+typedef struct surety_table {
+    size_t rows, d, height, width; /* height = width = 0: not images */
+    double scale;                  /* features are divided by it: 255 for bytes, else 1 */
+    int64_t *labels;               /* (rows) */
+    /* Features (rows, d) are one of: */
+    const uint8_t *bytes; /* in file or array */
+    surety_npy array;     /* NPY of other types */
+    float *values;        /* CSV, ours */
+    surety_file file;     /* what bytes points into, if not array */
+    /* For messages about CSV: line of row 0 (0: not CSV), label's column from 0. */
+    size_t first_line, label_column;
+    char names[SURETY_SHA256_TEXT]; /* CSV with a header: a sum of its names, else empty */
+    size_t files;                   /* 1 or 2: features, labels */
+    surety_data_file used[2];
+} surety_table;
+
+/* What to read. */
+typedef struct surety_source {
+    const char *path, *labels; /* labels NULL: beside it */
+    const char *role, *labels_role;
+    const char *label_column; /* CSV */
+    surety_header header;
+    /* A check of each file's SHA-256 before it is parsed (which: 0 features, 1 labels), or NULL. */
+    surety_status (*check)(void *arg, int which, const char *sum, surety_error *err);
+    void *check_arg;
+} surety_source;
+
+/* Reads features and labels; rows > 0, d > 0 and one label per row. used[].path are the table's own. */
+surety_status surety_table_open(surety_table *out, const surety_source *source, surety_error *err);
+void surety_table_close(surety_table *table); /* all zero is fine */
+
+/* The d features of a row, scaled, as float. */
+void surety_table_row(const surety_table *table, size_t row, float *out);
+
+/* Adds to a set error where a feature stands, in the words of its format, and its file. */
+void surety_table_place(const surety_table *table, size_t row, size_t column, surety_error *err);
+
+/* ---- the readers; each takes over *file when it succeeds ---- */
+
+/* Unsigned bytes of two or more dimensions, or labels of one. */
+surety_status surety_idx_features(surety_table *table, surety_file *file, surety_error *err);
+surety_status surety_idx_labels(surety_table *table, const surety_file *file, surety_error *err);
+
+/* Features and labels. */
+surety_status surety_csv_read(surety_table *table, const surety_file *file, const char *label_column,
+                              surety_header header, surety_error *err);
+
+/* A label that was read as a number: whole and below 2^53. place: "row 3". */
+surety_status surety_label_from(double value, int64_t *label, surety_error *err);
+
+#endif

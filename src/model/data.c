@@ -1,0 +1,95 @@
+/* What a model remembers of its data: the keys data.task, data.sha256 (role:sum, ..), data.classes,
+ * data.scale, data.box, data.split (file order, or the seed of the shuffle), data.learn_size, data.test_size.
+ * No paths. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/model.h"
+
+enum { KEYS = 8, TEXT = 512 };
+
+typedef struct remembered {
+    const char *key;
+    char text[TEXT];
+} remembered;
+
+static void describe(const surety_data_info *info, remembered *list) {
+    static const char *const keys[KEYS] = {"data.task",  "data.sha256",     "data.classes",   "data.scale",
+                                           "data.split", "data.learn_size", "data.test_size", "data.box"};
+    for (size_t i = 0; i < KEYS; i++) list[i].key = keys[i];
+    snprintf(list[0].text, TEXT, "%s", info->task ? info->task : "");
+    list[1].text[0] = 0;
+    for (size_t i = 0, at = 0; i < info->files; i++)
+        at += (size_t)snprintf(list[1].text + at, TEXT - at, "%s%s:%s", i ? "," : "", info->file[i].role,
+                               info->file[i].sha256);
+    snprintf(list[2].text, TEXT, "%" PRId64 ",%" PRId64, info->classes[0], info->classes[1]);
+    snprintf(list[3].text, TEXT, "%.17g", info->scale);
+    if (info->shuffled)
+        snprintf(list[4].text, TEXT, "%" PRIu64, info->seed);
+    else
+        snprintf(list[4].text, TEXT, "file order");
+    snprintf(list[5].text, TEXT, "%zu", info->learn_size);
+    snprintf(list[6].text, TEXT, "%zu", info->test_size);
+    if (info->boxed)
+        snprintf(list[7].text, TEXT, "%.17g,%.17g", info->box_lo, info->box_hi);
+    else
+        snprintf(list[7].text, TEXT, "none");
+}
+
+surety_status surety_model_set_data(surety_model *m, const surety_data_info *info, surety_error *err) {
+    remembered list[KEYS];
+    describe(info, list);
+    for (size_t i = 0; i < KEYS; i++) SURETY_TRY(surety_model_set_text(m, list[i].key, list[i].text, err));
+    return SURETY_OK;
+}
+
+surety_status surety_model_check_data(const surety_model *m, const surety_data_info *info,
+                                      surety_error *err) {
+    remembered list[KEYS];
+    describe(info, list);
+    for (size_t i = 0; i < KEYS; i++) {
+        const char *was = surety_model_text(m, list[i].key);
+        if (was && !strcmp(was, list[i].text)) continue;
+        surety_fail(err, SURETY_E_CHECK, "these are not the data the model was trained on: %s is '%s'",
+                    list[i].key, list[i].text);
+        return surety_fail_expected(err, "'%s'", was ? was : "nothing: the model was trained on no data");
+    }
+    return SURETY_OK;
+}
+
+static surety_status bad(const char *key, surety_error *err) {
+    surety_fail(err, SURETY_E_INPUT, "the model does not say which data it was trained on");
+    surety_fail_place(err, "key %s", key);
+    return SURETY_E_INPUT;
+}
+
+surety_status surety_model_data_settings(const surety_model *m, surety_data_settings *s, surety_error *err) {
+    const char *task = surety_model_text(m, "data.task"), *classes = surety_model_text(m, "data.classes");
+    const char *split = surety_model_text(m, "data.split"), *box = surety_model_text(m, "data.box");
+    uint64_t learn, test;
+    char *end = NULL;
+    if (!task) return bad("data.task", err);
+    if (!classes) return bad("data.classes", err);
+    if (!split) return bad("data.split", err);
+    if (!box) return bad("data.box", err);
+    SURETY_TRY(surety_model_count(m, "data.learn_size", &learn, err));
+    SURETY_TRY(surety_model_count(m, "data.test_size", &test, err));
+    s->task = task[0] ? task : NULL;
+    s->learn_size = (size_t)learn;
+    s->test_size = (size_t)test;
+    s->classes_given = 1;
+    s->classes[0] = strtoll(classes, &end, 10);
+    if (*end != ',') return bad("data.classes", err);
+    s->classes[1] = strtoll(end + 1, &end, 10);
+    if (*end) return bad("data.classes", err);
+    s->seed = strtoull(split, NULL, 10); /* 0 for file order */
+    s->boxed = strcmp(box, "none") != 0;
+    if (s->boxed) {
+        s->box_lo = strtod(box, &end);
+        if (*end != ',') return bad("data.box", err);
+        s->box_hi = strtod(end + 1, &end);
+        if (*end) return bad("data.box", err);
+    }
+    return SURETY_OK;
+}

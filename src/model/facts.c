@@ -1,0 +1,111 @@
+/* Facts of a model as texts by key: what the model file says of itself. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/random.h"
+#include "model/model.h"
+
+static const char *const keys[] = {"kind", "voters", "profile", "seed",    "priors_compared", "delta",
+                                   "norm", "eps",    "box",     "defense", "objective"};
+
+int surety_facts_key(const char *key) {
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (!strcmp(key, keys[i])) return 1;
+    return 0;
+}
+
+void surety_model_facts_defaults(surety_model_facts *f) {
+    *f = (surety_model_facts){.set = SURETY_SIGNED,
+                              .priors_compared = 1,
+                              .delta = 0.05,
+                              .defense = "none",
+                              .objective = "baseline"};
+    surety_ball_defaults(&f->ball);
+}
+
+surety_status surety_facts_write(const surety_model_facts *f, const surety_voters *voters, json_t *metadata,
+                                 surety_error *err) {
+    char seed[32], priors[32], delta[32], eps[32], box[64] = "none";
+    snprintf(seed, sizeof seed, "%llu", (unsigned long long)f->seed);
+    snprintf(priors, sizeof priors, "%llu", (unsigned long long)f->priors_compared);
+    snprintf(delta, sizeof delta, "%.17g", f->delta);
+    snprintf(eps, sizeof eps, "%.17g", f->ball.radius);
+    if (f->ball.has_box) snprintf(box, sizeof box, "%.17g,%.17g", f->ball.lo, f->ball.hi);
+    const char *values[] = {voters->kind->name,
+                            surety_voter_set_name(f->set),
+                            surety_profile_name(f->profile),
+                            seed,
+                            priors,
+                            delta,
+                            surety_norm_name(f->ball.norm),
+                            eps,
+                            box,
+                            f->defense,
+                            f->objective};
+    int failed = 0;
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        failed |= json_object_set_new(metadata, keys[i], surety_json_string(values[i]));
+    return failed ? surety_fail(err, SURETY_E_MEMORY, "no memory for the model's facts") : SURETY_OK;
+}
+
+static surety_status bad(const char *key, const char *expected, surety_error *err) {
+    surety_fail(err, SURETY_E_INPUT, "the model does not say what it is");
+    surety_fail_place(err, "key %s", key);
+    surety_fail_expected(err, "%s", expected);
+    return SURETY_E_INPUT;
+}
+
+static int read_u64(const char *text, uint64_t *out) {
+    char *end = NULL;
+    errno = 0;
+    *out = text ? strtoull(text, &end, 10) : 0;
+    return text && text[0] >= '0' && text[0] <= '9' && !*end && !errno;
+}
+
+static int read_real(const char *text, char **end, double *out) {
+    *out = text ? strtod(text, end) : 0;
+    return text && *end != text && isfinite(*out);
+}
+
+static int read_box(const char *text, surety_ball *ball) {
+    char *end;
+    ball->has_box = text && strcmp(text, "none");
+    if (!text || !ball->has_box) return text != NULL;
+    return read_real(text, &end, &ball->lo) && *end == ',' && read_real(end + 1, &end, &ball->hi) && !*end &&
+           ball->lo < ball->hi;
+}
+
+static int read_name(const char *text, char *out, size_t size) {
+    if (!text || !text[0] || strlen(text) >= size) return 0;
+    strcpy(out, text);
+    return 1;
+}
+
+surety_status surety_facts_read(surety_model_facts *f, json_t *metadata, surety_error *err) {
+    const char *text[sizeof keys / sizeof *keys];
+    surety_error inner = SURETY_ERROR_NONE;
+    char *end = NULL;
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        text[i] = json_string_value(json_object_get(metadata, keys[i]));
+        if (!text[i]) return bad(keys[i], "a text", err);
+    }
+    surety_model_facts_defaults(f);
+    if (surety_voter_set_parse(text[1], &f->set, &inner)) return bad("voters", "signed or real", err);
+    if (surety_profile_parse(text[2], &f->profile, &inner)) return bad("profile", "theory or published", err);
+    if (!read_u64(text[3], &f->seed) || f->seed >= SURETY_SEED_LIMIT)
+        return bad("seed", "a number below 2^63", err);
+    if (!read_u64(text[4], &f->priors_compared) || !f->priors_compared)
+        return bad("priors_compared", "a whole number, at least 1", err);
+    if (!read_real(text[5], &end, &f->delta) || *end || !(f->delta > 0 && f->delta < 1))
+        return bad("delta", "a number above 0 and below 1", err);
+    if (surety_norm_parse(text[6], &f->ball.norm, &inner)) return bad("norm", "l2, linf or l1", err);
+    if (!read_real(text[7], &end, &f->ball.radius) || *end || f->ball.radius < 0)
+        return bad("eps", "a number of at least 0", err);
+    if (!read_box(text[8], &f->ball)) return bad("box", "LO,HI or none", err);
+    if (!read_name(text[9], f->defense, sizeof f->defense)) return bad("defense", "a name", err);
+    if (!read_name(text[10], f->objective, sizeof f->objective)) return bad("objective", "a name", err);
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) json_object_del(metadata, keys[i]);
+    return SURETY_OK;
+}

@@ -1,0 +1,231 @@
+/* Model files. Tensors in this order: prior, posterior, the voters' own, mask: so that all are aligned. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "io/read.h"
+#include "io/sha256.h"
+#include "io/write.h"
+#include "model/model.h"
+#include "model/safetensors.h"
+
+enum { MASK_OF = 0 }; /* the tensor that has a mask, if any */
+
+/* ---- writing ---- */
+
+static size_t list_tensors(const surety_model *m, surety_stored *list) {
+    const surety_voters *v = m->voters;
+    size_t n = 0;
+    list[n++] = (surety_stored){.name = "prior", .dtype = SURETY_STORED_F64, .rank = 1, .shape = {v->H}};
+    list[n++] = (surety_stored){.name = "posterior", .dtype = SURETY_STORED_F64, .rank = 1, .shape = {v->H}};
+    for (size_t k = 0; k < v->tensor_count; k++) {
+        const surety_tensor *t = &v->tensors[k];
+        surety_stored *s = &list[n++];
+        *s = (surety_stored){.dtype = SURETY_STORED_F32, .rank = t->rank};
+        strcpy(s->name, t->name);
+        memcpy(s->shape, t->shape, sizeof s->shape);
+    }
+    if (v->tensors[MASK_OF].mask) {
+        list[n] = list[2];
+        strcpy(list[n].name, "mask");
+        list[n++].dtype = SURETY_STORED_U8;
+    }
+    return n;
+}
+
+/* The whole file in memory: *out (surety_free), *size bytes. */
+static surety_status encode(const surety_model *m, uint8_t **out, size_t *size, surety_error *err) {
+    const surety_voters *v = m->voters;
+    surety_stored list[SURETY_TENSORS_MOST];
+    size_t count = list_tensors(m, list), header_size = 0;
+    uint8_t *header = NULL;
+    json_t *all = json_copy(m->texts);
+    surety_status status = surety_facts_write(&m->facts, v, all, err);
+    json_t *metadata = surety_texts_sorted(all);
+    json_decref(all);
+    if (status == SURETY_OK)
+        status = surety_safetensors_header(metadata, list, count, &header, &header_size, err);
+    json_decref(metadata);
+    if (status != SURETY_OK) return status;
+    *size = header_size + list[count - 1].begin + list[count - 1].bytes;
+    status = surety_alloc(out, *size, 1, err);
+    if (status == SURETY_OK) {
+        uint8_t *body = *out + header_size;
+        memcpy(*out, header, header_size);
+        memcpy(body + list[0].begin, m->prior, list[0].bytes);
+        memcpy(body + list[1].begin, m->posterior, list[1].bytes);
+        for (size_t k = 0; k < v->tensor_count; k++) {
+            const surety_tensor *t = &v->tensors[k];
+            for (size_t i = 0; i < t->rows; i++)
+                memcpy(body + list[2 + k].begin + i * t->length * sizeof(float), t->values + i * t->stride,
+                       t->length * sizeof(float));
+        }
+        const surety_tensor *w = &v->tensors[MASK_OF];
+        for (size_t i = 0; w->mask && i < w->rows; i++)
+            memcpy(body + list[count - 1].begin + i * w->length, w->mask + i * w->stride, w->length);
+    }
+    surety_free(header);
+    return status;
+}
+
+surety_status surety_model_save(const surety_model *m, const char *path, surety_error *err) {
+    uint8_t *bytes;
+    size_t size;
+    SURETY_TRY(encode(m, &bytes, &size, err));
+    surety_status status = surety_write_file(path, bytes, size, err);
+    surety_free(bytes);
+    return status;
+}
+
+surety_status surety_model_sha256(const surety_model *m, char text[65], surety_error *err) {
+    uint8_t *bytes;
+    size_t size;
+    SURETY_TRY(encode(m, &bytes, &size, err));
+    surety_status status = surety_sha256(bytes, size, text, err);
+    surety_free(bytes);
+    return status;
+}
+
+/* ---- reading ---- */
+
+typedef struct parsed {
+    json_t *metadata;
+    surety_stored list[SURETY_TENSORS_MOST];
+    size_t count;
+} parsed;
+
+static surety_status wrong(const char *tensor, const char *what, const char *expected, surety_error *err) {
+    surety_fail(err, SURETY_E_INPUT, "%s", what);
+    surety_fail_place(err, "tensor '%s'", tensor);
+    surety_fail_expected(err, "%s", expected);
+    return SURETY_E_INPUT;
+}
+
+static surety_status find(const parsed *p, const char *name, surety_stored_type dtype, size_t rank,
+                          const surety_stored **out, surety_error *err) {
+    static const char *const types[] = {"F64", "F32", "U8"};
+    *out = NULL;
+    for (size_t i = 0; i < p->count; i++)
+        if (!strcmp(p->list[i].name, name)) *out = &p->list[i];
+    if (!*out) return wrong(name, "it is missing", "a model of this kind to have it", err);
+    if ((*out)->dtype != dtype) return wrong(name, "it has another dtype", types[dtype], err);
+    if ((*out)->rank != rank)
+        return wrong(name, "its shape has another number of axes", "as many as its kind has", err);
+    return SURETY_OK;
+}
+
+/* Voters of the kind and shape that the file says, parameters still 0. */
+static surety_status make_voters(const parsed *p, surety_voters **out, size_t *tensors, surety_error *err) {
+    const char *kind = json_string_value(json_object_get(p->metadata, "kind"));
+    const surety_stored *w, *u;
+    if (kind && !strcmp(kind, "linear")) {
+        SURETY_TRY(find(p, "linear.weight", SURETY_STORED_F32, 2, &w, err));
+        *tensors = 4;
+        return surety_linear_empty(out, w->shape[0], w->shape[1], err);
+    }
+    if (!kind || strcmp(kind, "forest")) {
+        surety_fail(err, SURETY_E_INPUT, "the model does not say which voters it has");
+        surety_fail_place(err, "key kind");
+        return surety_fail_expected(err, "forest or linear");
+    }
+    size_t depth = 0;
+    SURETY_TRY(find(p, "splits.weight", SURETY_STORED_F32, 3, &w, err));
+    SURETY_TRY(find(p, "leaves", SURETY_STORED_F32, 2, &u, err));
+    while (depth < 8 && (size_t)1 << depth < u->shape[1]) depth++;
+    if ((size_t)1 << depth != u->shape[1])
+        return wrong("leaves", "its shape is not that of trees", "2^depth leaves", err);
+    *tensors = 6;
+    return surety_forest_empty(out, w->shape[0], depth, w->shape[2], err);
+}
+
+static surety_status same_shape(const surety_stored *s, const surety_tensor *t, surety_error *err) {
+    for (size_t i = 0; i < t->rank; i++)
+        if (s->shape[i] != t->shape[i])
+            return wrong(s->name, "its shape does not fit the other tensors", "shapes of one set of voters",
+                         err);
+    return SURETY_OK;
+}
+
+static surety_status take_mask(const parsed *p, surety_voters *v, surety_error *err) {
+    const surety_tensor *w = &v->tensors[MASK_OF];
+    if (!w->mask) return SURETY_OK;
+    const surety_stored *s;
+    uint8_t *mask = (uint8_t *)(uintptr_t)w->mask; /* the voters' own, const only towards their users */
+    SURETY_TRY(find(p, "mask", SURETY_STORED_U8, w->rank, &s, err));
+    SURETY_TRY(same_shape(s, w, err));
+    for (size_t i = 0; i < s->count; i++)
+        if (s->data[i] > 1) return wrong("mask", "it holds something else than 0 and 1", "0 or 1", err);
+    for (size_t i = 0; i < w->rows; i++) memcpy(mask + i * w->stride, s->data + i * w->length, w->length);
+    return SURETY_OK;
+}
+
+static surety_status take_tensors(const parsed *p, surety_voters *v, surety_error *err) {
+    for (size_t k = 0; k < v->tensor_count; k++) {
+        const surety_tensor *t = &v->tensors[k];
+        const surety_stored *s;
+        SURETY_TRY(find(p, t->name, SURETY_STORED_F32, t->rank, &s, err));
+        SURETY_TRY(same_shape(s, t, err));
+        for (size_t i = 0; i < t->rows; i++)
+            memcpy(t->values + i * t->stride, s->data + i * t->length * sizeof(float),
+                   t->length * sizeof(float));
+    }
+    return take_mask(p, v, err);
+}
+
+/* Prior or posterior, copied into aligned memory. */
+static surety_status take_weights(const parsed *p, const char *name, size_t H, double *out,
+                                  surety_error *err) {
+    const surety_stored *s;
+    SURETY_TRY(find(p, name, SURETY_STORED_F64, 1, &s, err));
+    if (s->shape[0] != H)
+        return wrong(name, "its shape does not fit the voters", "one weight per voter", err);
+    memcpy(out, s->data, s->bytes);
+    return SURETY_OK;
+}
+
+static surety_status build(const parsed *p, surety_model **out, surety_voters **voters, double **weights,
+                           surety_error *err) {
+    size_t tensors = 0;
+    surety_model_facts facts;
+    SURETY_TRY(make_voters(p, voters, &tensors, err));
+    size_t H = (*voters)->H;
+    if (p->count != tensors)
+        return surety_fail(err, SURETY_E_INPUT, "the file has %zu tensors, a model of this kind %zu",
+                           p->count, tensors);
+    SURETY_TRY(take_tensors(p, *voters, err));
+    SURETY_TRY(surety_alloc(weights, 2 * H, sizeof(double), err));
+    SURETY_TRY(take_weights(p, "prior", H, *weights, err));
+    SURETY_TRY(take_weights(p, "posterior", H, *weights + H, err));
+    SURETY_TRY(surety_facts_read(&facts, p->metadata, err));
+    SURETY_TRY(surety_model_new(out, *voters, *weights, *weights + H, &facts, err));
+    *voters = NULL;
+    surety_voters_changed((*out)->voters);
+    const char *key;
+    json_t *value;
+    json_object_foreach(p->metadata, key, value) {
+        SURETY_TRY(surety_model_set_text(*out, key, json_string_value(value), err));
+    }
+    return SURETY_OK;
+}
+
+surety_status surety_model_load(surety_model **out, const char *path, surety_error *err) {
+    surety_file file = {0};
+    parsed p = {0};
+    surety_voters *voters = NULL;
+    double *weights = NULL;
+    *out = NULL;
+    SURETY_TRY(surety_file_open(&file, path, err));
+    surety_status status =
+        surety_safetensors_parse(file.data, file.size, path, &p.metadata, p.list, &p.count, err);
+    if (status == SURETY_OK) status = build(&p, out, &voters, &weights, err);
+    if (status != SURETY_OK) {
+        surety_model_free(*out);
+        *out = NULL;
+        surety_fail_file(err, path);
+    }
+    surety_voters_free(voters);
+    surety_free(weights);
+    json_decref(p.metadata);
+    surety_file_close(&file);
+    return status;
+}

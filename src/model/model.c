@@ -1,0 +1,195 @@
+/* Models in memory: what they own, what they check, texts by key. */
+#include "model/model.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static surety_status bad(surety_error *err, const char *tensor, size_t index, const char *what) {
+    surety_fail(err, SURETY_E_INPUT, "%s", what);
+    surety_fail_place(err, "tensor '%s', element %zu", tensor, index);
+    return SURETY_E_INPUT;
+}
+
+/* Every weight finite and not negative (a prior: above 0), the sum 1 within 1e-9. */
+static surety_status check_weights(const double *weights, size_t H, const char *name, int positive,
+                                   surety_error *err) {
+    double sum = 0;
+    for (size_t t = 0; t < H; t++) {
+        if (!(weights[t] >= 0) || !isfinite(weights[t])) return bad(err, name, t, "it is not a probability");
+        if (positive && weights[t] == 0) return bad(err, name, t, "a prior gives no voter the weight 0");
+        sum += weights[t];
+    }
+    if (fabs(sum - 1) <= 1e-9) return SURETY_OK;
+    surety_fail(err, SURETY_E_INPUT, "its weights sum to %.12g", sum);
+    surety_fail_place(err, "tensor '%s'", name);
+    return surety_fail_expected(err, "1 within 1e-9");
+}
+
+static surety_status check_tensor(const surety_tensor *t, surety_error *err) {
+    for (size_t i = 0; i < t->rows; i++)
+        for (size_t j = 0; j < t->length; j++) {
+            size_t at = i * t->stride + j;
+            if (!isfinite(t->values[at]))
+                return bad(err, t->name, i * t->length + j, "it is not a finite number");
+            if (t->mask && !t->mask[at] && t->values[at] != 0)
+                return bad(err, t->name, i * t->length + j, "it is masked, but not 0");
+        }
+    return SURETY_OK;
+}
+
+surety_status surety_model_new(surety_model **out, surety_voters *voters, const double *prior,
+                               const double *posterior, const surety_model_facts *facts, surety_error *err) {
+    size_t H = voters->H;
+    *out = NULL;
+    SURETY_TRY(check_weights(prior, H, "prior", 1, err));
+    SURETY_TRY(check_weights(posterior, H, "posterior", 0, err));
+    for (size_t k = 0; k < voters->tensor_count; k++) SURETY_TRY(check_tensor(&voters->tensors[k], err));
+    SURETY_TRY(surety_ball_validate(&facts->ball, err));
+    surety_model *m;
+    SURETY_TRY(surety_alloc(&m, 1, sizeof *m, err));
+    m->facts = *facts;
+    m->texts = json_object();
+    surety_status status = m->texts ? SURETY_OK : surety_fail(err, SURETY_E_MEMORY, "no memory for a model");
+    if (status == SURETY_OK) status = surety_alloc(&m->prior, H, sizeof *prior, err);
+    if (status == SURETY_OK) status = surety_alloc(&m->posterior, H, sizeof *posterior, err);
+    if (status != SURETY_OK) {
+        surety_model_free(m);
+        return status;
+    }
+    memcpy(m->prior, prior, H * sizeof *prior);
+    memcpy(m->posterior, posterior, H * sizeof *posterior);
+    m->voters = voters;
+    *out = m;
+    return SURETY_OK;
+}
+
+void surety_model_free(surety_model *m) {
+    if (!m) return;
+    surety_voters_free(m->voters);
+    surety_free(m->prior);
+    surety_free(m->posterior);
+    json_decref(m->texts);
+    surety_free(m);
+}
+
+const surety_voters *surety_model_voters(const surety_model *m) {
+    return m->voters;
+}
+const double *surety_model_prior(const surety_model *m) {
+    return m->prior;
+}
+const double *surety_model_posterior(const surety_model *m) {
+    return m->posterior;
+}
+const surety_model_facts *surety_model_about(const surety_model *m) {
+    return &m->facts;
+}
+
+surety_vote surety_model_vote(const surety_model *m, surety_weighting weighting) {
+    return (surety_vote){m->voters, weighting == SURETY_PRIOR ? m->prior : m->posterior, m->facts.set};
+}
+
+/* ---- texts ---- */
+
+surety_status surety_model_set_text(surety_model *m, const char *key, const char *value, surety_error *err) {
+    size_t length = strlen(key);
+    if (length < 1 || length > 63 || strspn(key, "abcdefghijklmnopqrstuvwxyz0123456789_.") != length ||
+        surety_facts_key(key))
+        return surety_fail(err, SURETY_E_USAGE, "'%.80s' cannot be the key of a text", key);
+    json_t *text = json_string(value);
+    if (!text)
+        return surety_fail(err, SURETY_E_INPUT, "the text of '%s' is not UTF-8, or there is no memory", key);
+    if (json_object_set_new(m->texts, key, text))
+        return surety_fail(err, SURETY_E_MEMORY, "no memory for a text");
+    return SURETY_OK;
+}
+
+surety_status surety_model_set_count(surety_model *m, const char *key, uint64_t value, surety_error *err) {
+    char text[32];
+    snprintf(text, sizeof text, "%llu", (unsigned long long)value);
+    return surety_model_set_text(m, key, text, err);
+}
+
+surety_status surety_model_set_real(surety_model *m, const char *key, double value, surety_error *err) {
+    return surety_model_set_reals(m, key, &value, 1, err);
+}
+
+surety_status surety_model_set_reals(surety_model *m, const char *key, const double *values, size_t count,
+                                     surety_error *err) {
+    enum { WIDTH = 26 };
+    char *text;
+    size_t at = 0;
+    SURETY_TRY(surety_alloc(&text, count + 1, WIDTH, err));
+    for (size_t i = 0; i < count; i++)
+        at += (size_t)snprintf(text + at, WIDTH, "%s%.17g", i ? "," : "", values[i]);
+    surety_status status = surety_model_set_text(m, key, text, err);
+    surety_free(text);
+    return status;
+}
+
+const char *surety_model_text(const surety_model *m, const char *key) {
+    return json_string_value(json_object_get(m->texts, key));
+}
+
+static surety_status not_there(const char *key, const char *expected, surety_error *err) {
+    surety_fail(err, SURETY_E_INPUT, "the model does not say it");
+    surety_fail_place(err, "key %s", key);
+    surety_fail_expected(err, "%s", expected);
+    return SURETY_E_INPUT;
+}
+
+surety_status surety_model_count(const surety_model *m, const char *key, uint64_t *value, surety_error *err) {
+    const char *text = surety_model_text(m, key);
+    char *end = NULL;
+    errno = 0;
+    if (!text || text[0] < '0' || text[0] > '9') return not_there(key, "a whole number", err);
+    *value = strtoull(text, &end, 10);
+    return *end || errno ? not_there(key, "a whole number", err) : SURETY_OK;
+}
+
+surety_status surety_model_real(const surety_model *m, const char *key, double *value, surety_error *err) {
+    size_t count;
+    SURETY_TRY(surety_model_reals(m, key, value, 1, &count, err));
+    return count == 1 ? SURETY_OK : not_there(key, "one number", err);
+}
+
+surety_status surety_model_reals(const surety_model *m, const char *key, double *values, size_t room,
+                                 size_t *count, surety_error *err) {
+    const char *text = surety_model_text(m, key);
+    *count = 0;
+    if (!text) return not_there(key, "a list of numbers", err);
+    while (*text) {
+        char *end;
+        double value = strtod(text, &end);
+        if (end == text || (*end && *end != ',')) return not_there(key, "a list of numbers", err);
+        if (*count < room) values[*count] = value;
+        ++*count;
+        text = end + (*end == ',');
+    }
+    return SURETY_OK;
+}
+
+json_t *surety_texts_sorted(const json_t *texts) {
+    char *text = json_dumps(texts, JSON_SORT_KEYS | JSON_COMPACT);
+    json_t *sorted = text ? json_loads(text, 0, NULL) : NULL;
+    free(text);
+    return sorted;
+}
+
+char *surety_model_json(const surety_model *m) {
+    json_t *texts = surety_texts_sorted(m->texts);
+    json_t *about = json_object();
+    if (surety_facts_write(&m->facts, m->voters, about, NULL)) json_decref(about), about = NULL;
+    json_t *prior = json_array(), *posterior = json_array();
+    for (size_t t = 0; t < m->voters->H; t++) {
+        json_array_append_new(prior, surety_json_real(m->prior[t]));
+        json_array_append_new(posterior, surety_json_real(m->posterior[t]));
+    }
+    return surety_json_text(SURETY_JSON_OBJECT(
+        {"kind", surety_json_string(m->voters->kind->name)}, {"voter_count", surety_json_count(m->voters->H)},
+        {"features", surety_json_count(m->voters->d)}, {"depth", surety_json_count(m->voters->depth)},
+        {"about", about}, {"texts", texts}, {"prior", prior}, {"posterior", posterior}));
+}

@@ -1,0 +1,27 @@
+/* What the files of this room share. */
+#ifndef SURETY_MODEL_MODEL_H
+#define SURETY_MODEL_MODEL_H
+
+#include "io/json.h"
+#include "surety/model.h"
+#include "voters/kind.h"
+
+struct surety_model {
+    surety_voters *voters;
+    double *prior, *posterior; /* (H) */
+    surety_model_facts facts;
+    json_t *texts; /* an object of texts by key, without the facts' own */
+};
+
+/* The facts as texts, and back; metadata is an object of texts. Reading takes the facts' keys out of it. */
+surety_status surety_facts_write(const surety_model_facts *facts, const surety_voters *voters,
+                                 json_t *metadata, surety_error *err);
+surety_status surety_facts_read(surety_model_facts *facts, json_t *metadata, surety_error *err);
+
+/* A new object with the entries of another, keys sorted. */
+json_t *surety_texts_sorted(const json_t *texts);
+
+/* Is the key one of the facts' own? */
+int surety_facts_key(const char *key);
+
+#endif

@@ -1,0 +1,88 @@
+/* From risks to bounds: what surety/bound.h asks for, filled from the sums (docs/theory.md 4.5). */
+#include <string.h>
+
+#include "base/error.h"
+#include "risk/json.h"
+#include "risk/vote.h"
+
+void surety_risks_evidence(const surety_risks *r, surety_risk_kind kind, surety_evidence *out) {
+    int averaged = kind == SURETY_RISK_AVERAGED;
+    int binary = !averaged || r->n == 1; /* an example of the vote is right or wrong; of a signed voter too */
+    *out = surety_bound_input_defaults().averaged;
+    out->gibbs = averaged ? r->rbar : r->gmax;
+    out->loss = averaged ? r->mean_loss : r->mean_max_loss;
+    if (r->signed_votes && binary) out->loss_sum = r->errors;
+    if (!r->has_prior) return;
+    out->prior_risk =
+        averaged ? surety_ratio_up(r->prior_wrong, r->m * r->n) : surety_ratio_up(r->prior_max_wrong, r->m);
+    if (binary) out->prior_wrong = r->prior_max_wrong;
+    out->kept = averaged ? r->mean_anchored_loss : r->mean_anchored_max;
+    if (r->signed_votes && binary) out->kept_sum = r->anchored_errors;
+}
+
+surety_status surety_risks_input(const surety_risks *r, const double *q, const double *p,
+                                 surety_bound_input *input, surety_error *err) {
+    input->m = r->m;
+    input->H = r->voters;
+    input->posterior = q;
+    input->frozen = memcmp(q, p, r->voters * sizeof *q) == 0;
+    SURETY_TRY(surety_kl_divergence(q, p, r->voters, &input->kl, err));
+    surety_risks_evidence(r, SURETY_RISK_AVERAGED, &input->averaged);
+    surety_risks_evidence(r, SURETY_RISK_AVERAGED_MAX, &input->averaged_max);
+    input->abar = r->abar;
+    input->tv = input->profile == SURETY_PROFILE_PUBLISHED ? r->tv_published : r->tv;
+    input->tandem = r->tandem;
+    return SURETY_OK;
+}
+
+/* Whether the bound goes from the voters to their vote through "R <= 2 Rbar" or its kin. */
+static int rests_on_voters(surety_bound_id id) {
+    return surety_bound_list()[id].has_surrogate || id == SURETY_BOUND_TANDEM ||
+           id == SURETY_BOUND_VOTE_ANCHORED_AVERAGED || id == SURETY_BOUND_VOTE_ANCHORED_MAX ||
+           id == SURETY_BOUND_WORST_CASE_ANCHORED;
+}
+
+surety_status surety_risks_bounds(const surety_bound_input *input, surety_bound_value values[SURETY_BOUNDS],
+                                  surety_error *err) {
+    double margin = surety_vote_margin(input->H);
+    for (int id = 0; id < SURETY_BOUNDS; id++) {
+        surety_bound_value *value = &values[id];
+        SURETY_TRY(surety_bound_compute((surety_bound_id)id, input, value, err));
+        if (!value->available || !rests_on_voters((surety_bound_id)id)) continue;
+        value->vote += margin;
+        value->vote_clipped = value->vote < 1 ? value->vote : 1;
+    }
+    return SURETY_OK;
+}
+
+/* object[name] = value; on failure the object is released and NULL comes back. */
+static json_t *put(json_t *object, const char *name, json_t *value) {
+    if (json_object_set_new(object, name, value) == 0) return object;
+    json_decref(object);
+    return NULL;
+}
+
+json_t *surety_bounds_object(const surety_bound_value values[SURETY_BOUNDS]) {
+    static const char *const risks[] = {"averaged", "averaged_max", "worst_case"};
+    const surety_bound_info *list = surety_bound_list();
+    json_t *bounds = json_object();
+    for (int id = 0; id < SURETY_BOUNDS && bounds; id++) {
+        const surety_bound_value *v = &values[id];
+        if (!v->available) continue;
+        bounds = put(bounds, list[id].name,
+                     SURETY_JSON_OBJECT({"surrogate", surety_json_real(v->surrogate)},
+                                        {"vote", surety_json_real(v->vote)},
+                                        {"vote_clipped", surety_json_real(v->vote_clipped)},
+                                        {"risk", surety_json_string(risks[list[id].risk])},
+                                        {"event", surety_json_string(list[list[id].event].name)}));
+    }
+    return bounds;
+}
+
+json_t *surety_bounds_missing(const surety_bound_value values[SURETY_BOUNDS]) {
+    json_t *missing = json_object();
+    for (int id = 0; id < SURETY_BOUNDS && missing; id++)
+        if (!values[id].available)
+            missing = put(missing, surety_bound_list()[id].name, surety_json_string(values[id].missing));
+    return missing;
+}

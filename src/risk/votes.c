@@ -1,0 +1,367 @@
+/* From votes to guarantees (docs/votes.md): reads and checks arrays or NPY files of votes, streams them
+ * through one accumulator per thread, learns Q if asked to, and computes every bound.
+ *
+ * A learned Q needs two passes: the losses of the voters do not depend on Q and come from the first, the
+ * risks of the vote of Q from the second. Examples at the end that are held out take part in neither; they
+ * only see the final Q.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/parallel.h"
+#include "io/npy.h"
+#include "risk/accumulate.h"
+#include "risk/json.h"
+#include "risk/simplex.h"
+
+/* Where the votes are. */
+typedef struct source {
+    surety_npy file;    /* votes in a file .. */
+    const float *array; /* .. or here */
+    const char *path;   /* NULL: an array */
+    size_t m, n, H;
+    int flat;       /* the file is (m, H) */
+    int8_t *labels; /* (m) -1 or +1 */
+} source;
+
+/* One pass over examples first .. first+count-1. */
+typedef struct pass {
+    const source *votes;
+    size_t first, count;
+    int threads;
+    surety_risk **parts; /* one accumulator per thread */
+    double **rows;       /* (n, H) of scratch per thread */
+} pass;
+
+surety_votes_settings surety_votes_defaults(void) {
+    return (surety_votes_settings){.objective = SURETY_BOUND_AVERAGE_MAX_SEEGER,
+                                   .delta = 0.05,
+                                   .priors_compared = 1,
+                                   .looks = 1,
+                                   .profile = SURETY_PROFILE_THEORY};
+}
+
+/* ---- reading and checking ---- */
+
+static surety_status shape_error(const surety_npy *a, const char *path, const char *expected,
+                                 surety_error *err) {
+    char shape[SURETY_NPY_DIMS * 24] = "";
+    size_t used = 0;
+    for (int k = 0; k < a->ndim; k++)
+        used += (size_t)snprintf(shape + used, sizeof shape - used, "%s%zu", k ? ", " : "", a->shape[k]);
+    surety_fail(err, SURETY_E_INPUT, "the array has the shape (%s)", shape);
+    surety_fail_file(err, path);
+    return surety_fail_expected(err, "%s", expected);
+}
+
+static surety_status open_votes(source *s, const char *path, surety_error *err) {
+    const char *expected = "votes of shape (m, n, H) or (m, H), none of them 0";
+    SURETY_TRY(surety_npy_open(&s->file, path, err));
+    const surety_npy *a = &s->file;
+    if (a->ndim != 2 && a->ndim != 3) return shape_error(a, path, expected, err);
+    s->flat = a->ndim == 2;
+    s->m = a->shape[0];
+    s->n = s->flat ? 1 : a->shape[1];
+    s->H = a->shape[a->ndim - 1];
+    if (a->count == 0) return shape_error(a, path, expected, err);
+    if (a->dtype < SURETY_U1) return SURETY_OK;
+    surety_fail(err, SURETY_E_INPUT, "the votes are of type %s, which has no negative numbers",
+                surety_dtype_name(a->dtype));
+    surety_fail_file(err, path);
+    return surety_fail_expected(err, "votes in [-1, 1]: a 0/1 prediction p becomes the vote 2 p - 1");
+}
+
+/* values (m) are all -1/+1 or all 0/1. */
+static surety_status take_labels(const double *values, size_t m, int8_t *labels, const char *path,
+                                 surety_error *err) {
+    double low = 0; /* the label that is not +1, once it is known */
+    int known = 0;
+    for (size_t i = 0; i < m; i++) {
+        double v = values[i];
+        int two_valued = v == 1 || ((v == -1 || v == 0) && (!known || v == low));
+        if (!two_valued) {
+            surety_fail(err, SURETY_E_INPUT, "the label is %g", v);
+            surety_fail_file(err, path ? path : "");
+            surety_fail_place(err, "index [%zu]", i);
+            return surety_fail_expected(err, known ? (low < 0 ? "-1 or +1 as before" : "0 or 1 as before")
+                                                   : "labels -1 and +1, or 0 and 1");
+        }
+        if (v != 1) known = 1, low = v;
+        labels[i] = v == 1 ? 1 : -1;
+    }
+    return SURETY_OK;
+}
+
+static surety_status read_labels(source *s, const char *path, surety_error *err) {
+    surety_npy a = {0};
+    double *values = NULL;
+    SURETY_TRY(surety_npy_open(&a, path, err));
+    char expected[64];
+    snprintf(expected, sizeof expected, "one label per example: (%zu)", s->m);
+    surety_status status = SURETY_OK;
+    if (a.ndim != 1 || a.shape[0] != s->m) status = shape_error(&a, path, expected, err);
+    if (status == SURETY_OK) status = surety_alloc(&values, s->m, sizeof *values, err);
+    if (status == SURETY_OK) {
+        surety_npy_doubles(&a, 0, s->m, values);
+        status = take_labels(values, s->m, s->labels, path, err);
+    }
+    surety_free(values);
+    surety_npy_close(&a);
+    return status;
+}
+
+static surety_status read_weights(const char *path, double *weights, size_t H, surety_error *err) {
+    surety_npy a = {0};
+    SURETY_TRY(surety_npy_open(&a, path, err));
+    char expected[64];
+    snprintf(expected, sizeof expected, "one weight per voter: (%zu)", H);
+    surety_status status = SURETY_OK;
+    if (a.ndim != 1 || a.shape[0] != H)
+        status = shape_error(&a, path, expected, err);
+    else
+        surety_npy_doubles(&a, 0, H, weights);
+    surety_npy_close(&a);
+    return status;
+}
+
+static surety_status open_source(source *s, const surety_votes_settings *set, surety_error *err) {
+    s->path = set->votes;
+    if (s->path) {
+        SURETY_TRY(open_votes(s, s->path, err));
+    } else {
+        s->array = set->vote_array, s->m = set->m, s->n = set->n, s->H = set->H;
+        if (!s->m || !s->n || !s->H)
+            return surety_fail(err, SURETY_E_INPUT, "the array of votes is empty: (%zu, %zu, %zu)", s->m,
+                               s->n, s->H);
+    }
+    SURETY_TRY(surety_alloc(&s->labels, s->m, sizeof *s->labels, err));
+    if (s->path) return read_labels(s, set->labels, err);
+    for (size_t i = 0; i < s->m; i++) {
+        s->labels[i] = set->label_array[i];
+        if (s->labels[i] == 1 || s->labels[i] == -1) continue;
+        surety_fail(err, SURETY_E_INPUT, "the label is %d, not -1 or +1", s->labels[i]);
+        return surety_fail_place(err, "index [%zu]", i);
+    }
+    return SURETY_OK;
+}
+
+static void close_source(source *s) {
+    surety_npy_close(&s->file);
+    surety_free(s->labels);
+}
+
+static surety_status settings_fit(const surety_votes_settings *set, surety_error *err) {
+    int files = set->votes || set->labels || set->prior || set->posterior;
+    int arrays = set->vote_array || set->label_array || set->prior_array || set->posterior_array;
+    if (files == arrays || (files && (!set->votes || !set->labels)) ||
+        (arrays && (!set->vote_array || !set->label_array)))
+        return surety_fail(err, SURETY_E_USAGE,
+                           "votes and labels are needed, both as files or both as arrays");
+    if (set->learn && (set->posterior || set->posterior_array))
+        return surety_fail(err, SURETY_E_USAGE, "a posterior is either given or learned, not both");
+    if (set->delta > 0 && set->delta < 1) return SURETY_OK;
+    surety_fail(err, SURETY_E_INPUT, "delta is %g", set->delta);
+    return surety_fail_expected(err, "a number above 0 and below 1");
+}
+
+static surety_status take_prior(const surety_votes_settings *set, double *p, size_t H, surety_error *err) {
+    if (set->prior) SURETY_TRY(read_weights(set->prior, p, H, err));
+    if (set->prior_array) memcpy(p, set->prior_array, H * sizeof *p);
+    for (size_t h = 0; h < H && !set->prior && !set->prior_array; h++) p[h] = 1 / (double)H;
+    surety_status status = surety_distribution_validate(p, H, "prior", err);
+    for (size_t h = 0; h < H && status == SURETY_OK; h++) {
+        if (p[h] > 0) continue;
+        status = surety_fail(err, SURETY_E_INPUT, "the prior gives voter %zu no weight", h);
+        surety_fail_place(err, "index [%zu]", h);
+        surety_fail_expected(err, "a prior above 0 everywhere: KL(Q||P) is infinite elsewhere");
+    }
+    if (status != SURETY_OK && set->prior) surety_fail_file(err, set->prior);
+    return status;
+}
+
+static surety_status take_posterior(const surety_votes_settings *set, const double *p, double *q, size_t H,
+                                    surety_error *err) {
+    memcpy(q, p, H * sizeof *q);
+    if (set->posterior) SURETY_TRY(read_weights(set->posterior, q, H, err));
+    if (set->posterior_array) memcpy(q, set->posterior_array, H * sizeof *q);
+    surety_status status = surety_distribution_validate(q, H, "posterior", err);
+    if (status != SURETY_OK && set->posterior) surety_fail_file(err, set->posterior);
+    return status;
+}
+
+/* ---- passes over the votes ---- */
+
+static void fetch(const source *s, size_t i, double *row) {
+    size_t count = s->n * s->H;
+    if (s->path) {
+        surety_npy_doubles(&s->file, i * count, count, row);
+        return;
+    }
+    for (size_t k = 0; k < count; k++) row[k] = (double)s->array[i * count + k];
+}
+
+static surety_status bad_vote(const source *s, size_t i, size_t k, double vote, surety_error *err) {
+    surety_fail(err, SURETY_E_INPUT, "the vote is %g", vote);
+    if (s->path) surety_fail_file(err, s->path);
+    if (s->flat)
+        surety_fail_place(err, "index [%zu, %zu]", i, k % s->H);
+    else
+        surety_fail_place(err, "index [%zu, %zu, %zu]", i, k / s->H, k % s->H);
+    return surety_fail_expected(err, "votes in [-1, 1]");
+}
+
+static surety_status add_block(void *arg, size_t block, int thread, surety_error *err) {
+    const pass *work = arg;
+    const source *s = work->votes;
+    size_t begin = work->first + block * SURETY_BLOCK, end = work->first + work->count;
+    double *row = work->rows[thread];
+    for (size_t i = begin; i < end && i < begin + SURETY_BLOCK; i++) {
+        fetch(s, i, row);
+        size_t bad = surety_votes_first_bad(row, s->n * s->H);
+        if (bad < s->n * s->H) return bad_vote(s, i, bad, row[bad], err);
+        SURETY_TRY(surety_risk_add_double(work->parts[thread], row, s->H, s->labels[i], err));
+    }
+    return SURETY_OK;
+}
+
+static void close_pass(pass *work) {
+    for (int t = 0; t < work->threads; t++) {
+        if (work->parts) surety_risk_free(work->parts[t]);
+        if (work->rows) surety_free(work->rows[t]);
+    }
+    surety_free(work->parts);
+    surety_free(work->rows);
+}
+
+static surety_status open_pass(pass *work, const surety_risk_settings *settings, surety_error *err) {
+    SURETY_TRY(surety_alloc(&work->parts, (size_t)work->threads, sizeof *work->parts, err));
+    SURETY_TRY(surety_alloc(&work->rows, (size_t)work->threads, sizeof *work->rows, err));
+    for (int t = 0; t < work->threads; t++) {
+        SURETY_TRY(surety_risk_new(&work->parts[t], settings, err));
+        SURETY_TRY(surety_alloc(&work->rows[t], settings->samples * settings->voters, sizeof(double), err));
+    }
+    return SURETY_OK;
+}
+
+/* The risks of the vote of q on count examples from first on. */
+static surety_status measure(const source *s, size_t first, size_t count,
+                             const surety_risk_settings *settings, const surety_run *run, const char *phase,
+                             surety_risks *out, surety_error *err) {
+    size_t blocks = (count + SURETY_BLOCK - 1) / SURETY_BLOCK;
+    pass work = {.votes = s, .first = first, .count = count, .threads = surety_threads(run)};
+    if ((size_t)work.threads > blocks) work.threads = (int)blocks;
+    surety_status status = open_pass(&work, settings, err);
+    if (status == SURETY_OK) status = surety_parallel(run, phase, blocks, add_block, &work, err);
+    for (int t = 1; t < work.threads && status == SURETY_OK; t++)
+        status = surety_risk_merge(work.parts[0], work.parts[t], err);
+    if (status == SURETY_OK) status = surety_risk_result(work.parts[0], out, err);
+    close_pass(&work);
+    return status;
+}
+
+/* ---- the whole ---- */
+
+static surety_status hold_out(const source *s, size_t m, const surety_risk_settings *settings,
+                              const surety_run *run, surety_bound_input *input, surety_error *err) {
+    surety_risks risks;
+    SURETY_TRY(measure(s, m, s->m - m, settings, run, "held-out votes", &risks, err));
+    input->averaged_max.held_out_m = risks.m;
+    input->averaged_max.held_out_wrong = risks.max_wrong + risks.max_tied;
+    surety_risks_free(&risks);
+    return SURETY_OK;
+}
+
+static surety_status bound_source(const source *s, const surety_votes_settings *set, const surety_run *run,
+                                  surety_votes_result *out, surety_error *err) {
+    if (set->hold_out >= s->m)
+        return surety_fail(err, SURETY_E_INPUT, "%llu of %zu examples held out leave none",
+                           (unsigned long long)set->hold_out, s->m);
+    size_t m = s->m - (size_t)set->hold_out;
+    surety_bound_input *in = &out->input;
+    *in = surety_bound_input_defaults();
+    in->delta = set->delta, in->priors_compared = set->priors_compared, in->looks = set->looks;
+    in->profile = set->profile;
+    SURETY_TRY(surety_alloc(&out->prior, s->H, sizeof *out->prior, err));
+    SURETY_TRY(surety_alloc(&out->posterior, s->H, sizeof *out->posterior, err));
+    SURETY_TRY(take_prior(set, out->prior, s->H, err));
+    SURETY_TRY(take_posterior(set, out->prior, out->posterior, s->H, err));
+    surety_risk_settings settings = {s->H, s->n, set->signed_votes, out->posterior, out->prior};
+    SURETY_TRY(measure(s, 0, m, &settings, run, "votes", &out->risks, err));
+    if (set->learn) {
+        SURETY_TRY(surety_posterior_learn(&out->risks, out->prior, set->objective, in, out->posterior,
+                                          &out->learning, err));
+        out->learned = 1;
+        surety_risks_free(&out->risks);
+        SURETY_TRY(measure(s, 0, m, &settings, run, "votes of the learned posterior", &out->risks, err));
+    }
+    SURETY_TRY(surety_risks_input(&out->risks, out->posterior, out->prior, in, err));
+    if (set->hold_out) SURETY_TRY(hold_out(s, m, &settings, run, in, err));
+    return surety_risks_bounds(in, out->bounds, err);
+}
+
+surety_status surety_bound_votes(const surety_votes_settings *settings, const surety_run *run,
+                                 surety_votes_result *out, surety_error *err) {
+    *out = (surety_votes_result){0};
+    SURETY_TRY(settings_fit(settings, err));
+    source s = {0};
+    surety_status status = open_source(&s, settings, err);
+    if (status == SURETY_OK) status = bound_source(&s, settings, run, out, err);
+    close_source(&s);
+    if (status != SURETY_OK) surety_votes_free(out);
+    return status;
+}
+
+void surety_votes_free(surety_votes_result *result) {
+    if (!result) return;
+    surety_risks_free(&result->risks);
+    surety_free(result->prior);
+    surety_free(result->posterior);
+    *result = (surety_votes_result){0};
+}
+
+/* ---- JSON ---- */
+
+static json_t *weights_array(const double *weights, size_t H) {
+    json_t *array = json_array();
+    for (size_t h = 0; h < H && array; h++) {
+        if (json_array_append_new(array, surety_json_real(weights[h])) == 0) continue;
+        json_decref(array);
+        array = NULL;
+    }
+    return array;
+}
+
+static json_t *learning_object(const surety_votes_result *r) {
+    if (!r->learned) return json_null();
+    const surety_learned *l = &r->learning;
+    return SURETY_JSON_OBJECT({"objective", surety_json_string(surety_bound_list()[l->objective].name)},
+                              {"start", surety_json_real(l->start)}, {"value", surety_json_real(l->value)},
+                              {"gradient_norm", surety_json_real(l->gradient_norm)},
+                              {"iterations", surety_json_count(l->iterations)});
+}
+
+char *surety_votes_json(const surety_votes_result *r) {
+    const surety_bound_input *in = &r->input;
+    uint64_t held_out = in->averaged_max.held_out_m;
+    return surety_json_text(SURETY_JSON_OBJECT(
+        {"m", surety_json_count(r->risks.m)}, {"n", surety_json_count(r->risks.n)},
+        {"voter_count", surety_json_count(r->risks.voters)},
+        {"voters", surety_json_string(r->risks.signed_votes ? "signed" : "real")},
+        {"profile", surety_json_string(in->profile == SURETY_PROFILE_PUBLISHED ? "published" : "theory")},
+        {"delta", surety_json_real(in->delta)}, {"priors_compared", surety_json_count(in->priors_compared)},
+        {"looks", surety_json_count(in->looks)},
+        {"held_out", surety_json_count(held_out == SURETY_ABSENT ? 0 : held_out)},
+        {"kl", surety_json_real(in->kl)}, {"risks", surety_risks_object(&r->risks, in->profile)},
+        {"bounds", surety_bounds_object(r->bounds)}, {"unavailable", surety_bounds_missing(r->bounds)},
+        {"posterior", weights_array(r->posterior, r->risks.voters)}, {"learning", learning_object(r)}));
+}
+
+surety_status surety_posterior_write(const char *path, const double *q, size_t H, surety_error *err) {
+    surety_npy_writer *writer = NULL;
+    SURETY_TRY(surety_npy_writer_open(&writer, path, SURETY_F8, 1, &H, err));
+    surety_status status = surety_npy_writer_append(writer, q, H, err);
+    if (status == SURETY_OK) return surety_npy_writer_commit(writer, err);
+    surety_npy_writer_abort(writer);
+    return status;
+}

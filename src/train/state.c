@@ -1,0 +1,69 @@
+#include <math.h>
+#include <string.h>
+
+#include "train/phase.h"
+
+surety_status surety_train_state_new(surety_train_state *state, surety_voters *voters, size_t step1_epochs,
+                                     size_t step2_epochs, surety_error *err) {
+    *state = (surety_train_state){.voters = voters,
+                                  .H = voters->H,
+                                  .tensors = voters->tensor_count,
+                                  .epochs = {step1_epochs, step2_epochs}};
+    double **weights[] = {&state->theta, &state->theta_m, &state->theta_v, &state->best_theta,
+                          &state->prior_theta};
+    for (size_t i = 0; i < sizeof weights / sizeof *weights; i++)
+        SURETY_TRY(surety_alloc(weights[i], voters->H, sizeof(double), err));
+    for (size_t i = 0; i < SURETY_PHASES; i++)
+        SURETY_TRY(surety_alloc(&state->values[i], state->epochs[i], sizeof(double), err));
+    for (size_t k = 0; k < state->tensors; k++) {
+        size_t count = voters->tensors[k].rows * voters->tensors[k].stride;
+        SURETY_TRY(surety_alloc(&state->m[k], count, sizeof(float), err));
+        SURETY_TRY(surety_alloc(&state->v[k], count, sizeof(float), err));
+        SURETY_TRY(surety_alloc(&state->best_tensors[k], count, sizeof(float), err));
+    }
+    return SURETY_OK;
+}
+
+void surety_train_state_free(surety_train_state *state) {
+    double *weights[] = {state->theta,       state->theta_m,   state->theta_v,  state->best_theta,
+                         state->prior_theta, state->values[0], state->values[1]};
+    for (size_t i = 0; i < sizeof weights / sizeof *weights; i++) surety_free(weights[i]);
+    for (size_t k = 0; k < state->tensors; k++) {
+        surety_free(state->m[k]);
+        surety_free(state->v[k]);
+        surety_free(state->best_tensors[k]);
+    }
+    surety_voters_free(state->voters);
+    *state = (surety_train_state){0};
+}
+
+void surety_train_state_next(surety_train_state *state) {
+    memcpy(state->prior_theta, state->theta, state->H * sizeof(double));
+    memset(state->theta_m, 0, state->H * sizeof(double));
+    memset(state->theta_v, 0, state->H * sizeof(double));
+    state->phase++;
+    state->epoch = state->steps = 0;
+}
+
+void surety_train_state_continue(surety_train_state *into, const surety_train_state *from) {
+    memcpy(into->theta, from->theta, from->H * sizeof(double));
+    memcpy(into->values[SURETY_STEP1], from->values[SURETY_STEP1],
+           from->epochs[SURETY_STEP1] * sizeof(double));
+    into->best[SURETY_STEP1] = from->best[SURETY_STEP1];
+    for (size_t k = 0; k < from->tensors; k++) {
+        const surety_tensor *t = &from->voters->tensors[k];
+        memcpy(into->voters->tensors[k].values, t->values, t->rows * t->stride * sizeof(float));
+    }
+    surety_voters_changed(into->voters);
+    into->phase = SURETY_STEP1;
+    surety_train_state_next(into);
+}
+
+/* exp(theta - max) / sum: nothing overflows. No weight is 0, because a prior must not have one: what would
+ * underflow is the smallest normal number, far below the rounding of the sum. */
+void surety_softmax(const double *theta, size_t H, double *weights) {
+    double most = theta[0], sum = 0;
+    for (size_t t = 1; t < H; t++) most = fmax(most, theta[t]);
+    for (size_t t = 0; t < H; t++) sum += weights[t] = exp(theta[t] - most);
+    for (size_t t = 0; t < H; t++) weights[t] = fmax(weights[t] / sum, 0x1p-1022);
+}

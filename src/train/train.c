@@ -1,0 +1,380 @@
+/* Algorithm 1 (docs/theory.md 5): settings, the two phases, the model that comes out. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/names.h"
+#include "base/parallel.h"
+#include "io/json.h"
+#include "train/checkpoint.h"
+#include "train/phase.h"
+
+static const char *const objectives[SURETY_OBJECTIVES] = {"chromatic", "average-max", "seeger",
+                                                          "average-max-seeger", "baseline"};
+
+surety_status surety_objective_parse(const char *name, surety_objective *objective, surety_error *err) {
+    size_t index = 0;
+    SURETY_TRY(surety_name_find("objective", name, objectives, SURETY_OBJECTIVES, &index, err));
+    *objective = (surety_objective)index;
+    return SURETY_OK;
+}
+
+const char *surety_objective_name(surety_objective objective) {
+    return objectives[objective];
+}
+
+void surety_train_defaults(surety_train_settings *s, surety_profile profile) {
+    *s = (surety_train_settings){.objective = SURETY_OBJECTIVE_CHROMATIC,
+                                 .set = SURETY_SIGNED,
+                                 .step1_epochs = 20,
+                                 .step2_epochs = 20,
+                                 .batch = 64,
+                                 .lr = 0.01,
+                                 .delta = 0.05,
+                                 .profile = profile};
+    surety_attack_defaults(&s->defense);
+    s->defense.kind = SURETY_ATTACK_PGDU;
+    s->defense.samples = 1;
+    surety_forest_defaults(&s->forest);
+    if (profile == SURETY_PROFILE_PUBLISHED) s->forest.mask = 0;
+}
+
+surety_status surety_train_validate(const surety_train_settings *s, surety_error *err) {
+    if ((unsigned)s->objective >= SURETY_OBJECTIVES)
+        return surety_fail(err, SURETY_E_USAGE, "unknown objective %d", (int)s->objective);
+    SURETY_TRY(surety_attack_validate(&s->defense, err));
+    if (s->step1_epochs < 1 || s->step1_epochs > 100000 || s->step2_epochs > 100000 ||
+        (s->objective != SURETY_OBJECTIVE_BASELINE && s->step2_epochs < 1))
+        return surety_fail(err, SURETY_E_USAGE, "a step has 1 to 100000 epochs, not %zu and %zu",
+                           s->step1_epochs, s->step2_epochs);
+    if (s->batch < 1 || s->batch > 65536)
+        return surety_fail(err, SURETY_E_USAGE, "a batch has 1 to 65536 examples, not %zu", s->batch);
+    if (!(s->lr > 0) || !isfinite(s->lr))
+        return surety_fail(err, SURETY_E_USAGE, "a learning rate is above 0, not %g", s->lr);
+    if (!(s->delta > 0 && s->delta < 1))
+        return surety_fail(err, SURETY_E_USAGE, "delta is above 0 and below 1, not %g", s->delta);
+    if (!(s->holdout >= 0 && s->holdout < 1))
+        return surety_fail(err, SURETY_E_USAGE,
+                           "the hold-out is a share of S', at least 0 and below 1, not %g", s->holdout);
+    if (s->seed >= SURETY_SEED_LIMIT) return surety_fail(err, SURETY_E_USAGE, "a seed is below 2^63");
+    return SURETY_OK;
+}
+
+/* ---- settings and results as JSON ---- */
+
+static json_t *attack_json(const surety_attack_settings *a) {
+    return SURETY_JSON_OBJECT(
+        {"name", surety_json_string(surety_attack_kind_name(a->kind))},
+        {"norm", surety_json_string(surety_norm_name(a->ball.norm))},
+        {"eps", surety_json_real(a->ball.radius)},
+        {"box", a->ball.has_box ? SURETY_JSON_OBJECT({"lo", surety_json_real(a->ball.lo)},
+                                                     {"hi", surety_json_real(a->ball.hi)})
+                                : json_null()},
+        {"steps", surety_json_count(a->steps)}, {"step_size", surety_json_real(surety_attack_step(a))},
+        {"noise", surety_json_real(a->noise)}, {"restarts", surety_json_count(a->restarts)});
+}
+
+/* Everything that decides the result, as canonical text: kept in the model and in checkpoints. */
+static char *settings_text(const surety_train_settings *s, const surety_data_info *info) {
+    json_t *files = json_array();
+    for (size_t i = 0; i < info->files; i++)
+        json_array_append_new(files, surety_json_string(info->file[i].sha256));
+    json_t *data = SURETY_JSON_OBJECT(
+        {"files", files}, {"class_first", json_integer(info->classes[0])},
+        {"class_second", json_integer(info->classes[1])}, {"learn_size", surety_json_count(info->learn_size)},
+        {"test_size", surety_json_count(info->test_size)}, {"split_seed", surety_json_count(info->seed)});
+    return surety_json_canonical(SURETY_JSON_OBJECT(
+        {"objective", surety_json_string(objectives[s->objective])}, {"defense", attack_json(&s->defense)},
+        {"voters", surety_json_string(surety_voter_set_name(s->set))},
+        {"trees", surety_json_count(s->forest.trees)}, {"depth", surety_json_count(s->forest.depth)},
+        {"mask", surety_json_real(s->forest.mask)}, {"linear", surety_json_count(s->linear)},
+        {"step1_epochs", surety_json_count(s->step1_epochs)},
+        {"step2_epochs", surety_json_count(s->step2_epochs)}, {"batch", surety_json_count(s->batch)},
+        {"lr", surety_json_real(s->lr)}, {"delta", surety_json_real(s->delta)},
+        {"holdout", surety_json_real(s->holdout)},
+        {"profile", surety_json_string(surety_profile_name(s->profile))},
+        {"seed", surety_json_count(s->seed)}, {"data", data}));
+}
+
+static json_t *reals(const double *values, size_t count) {
+    json_t *array = json_array();
+    for (size_t i = 0; i < count; i++) json_array_append_new(array, surety_json_real(values[i]));
+    return array;
+}
+
+char *surety_train_result_json(const surety_train_result *r) {
+    const surety_timing *t = &r->timing;
+    return surety_json_text(SURETY_JSON_OBJECT(
+        {"step1", SURETY_JSON_OBJECT({"best_epoch", surety_json_count(r->step1_best)},
+                                     {"risk", reals(r->step1_risk, r->step1_epochs)})},
+        {"step2", SURETY_JSON_OBJECT({"best_epoch", surety_json_count(r->step2_best)},
+                                     {"objective", reals(r->step2_objective, r->step2_epochs)})},
+        {"kl", surety_json_real(r->kl)}, {"priors_compared", surety_json_count(r->priors_compared)},
+        {"seconds", surety_json_real(r->seconds)},
+        {"timing",
+         SURETY_JSON_OBJECT({"attack", surety_json_real(t->attack)}, {"update", surety_json_real(t->update)},
+                            {"choose", surety_json_real(t->choose)},
+                            {"product_share", surety_json_real(t->product_share)},
+                            {"forward_rows", surety_json_count(t->forward_rows)},
+                            {"backward_rows", surety_json_count(t->backward_rows)})}));
+}
+
+void surety_train_result_free(surety_train_result *r) {
+    surety_free(r->step1_risk);
+    surety_free(r->step2_objective);
+    *r = (surety_train_result){0};
+}
+
+/* ---- the training ---- */
+
+typedef struct training {
+    surety_train_settings s;
+    const surety_data_info *info;
+    surety_set prior, choose, learn; /* S' (what of it trains), the set that chooses step 1's epoch, S */
+    const surety_checkpointing *checkpointing;
+    char *settings; /* settings_text */
+    surety_train_state state;
+    uint64_t priors_compared; /* T_p */
+} training;
+
+static surety_status keep(void *arg, const surety_train_state *state, surety_error *err) {
+    const training *t = arg;
+    if (!t->checkpointing || !t->checkpointing->file) return SURETY_OK;
+    return surety_checkpoint_save(t->checkpointing->file, t->settings, state, err);
+}
+
+/* S' alone chooses (T_p = 1): its last share is held out and trains nothing. Else S chooses among the epochs.
+ */
+static surety_status split_prior(training *t, const surety_data *data, surety_error *err) {
+    const surety_set *prior = surety_data_set(data, SURETY_SET_PRIOR);
+    size_t held = (size_t)floor(t->s.holdout * (double)prior->m);
+    t->learn = *surety_data_set(data, SURETY_SET_LEARN);
+    if (t->s.holdout > 0 && (held < 1 || held >= prior->m))
+        return surety_fail(err, SURETY_E_USAGE, "a hold-out of %g leaves nothing of the %zu examples of S'",
+                           t->s.holdout, prior->m);
+    t->prior = surety_set_slice(prior, 0, prior->m - held);
+    t->choose = held ? surety_set_slice(prior, prior->m - held, held) : t->learn;
+    t->priors_compared = held ? 1 : t->s.step1_epochs;
+    return SURETY_OK;
+}
+
+static surety_status begin(training *t, surety_error *err) {
+    surety_voters *voters;
+    size_t d = t->learn.d;
+    if (t->s.linear)
+        SURETY_TRY(surety_linear_new(&voters, t->s.linear, d, t->s.seed, err));
+    else
+        SURETY_TRY(surety_forest_new(&voters, &t->s.forest, d, t->s.seed, err));
+    size_t step2 = t->s.objective == SURETY_OBJECTIVE_BASELINE ? 0 : t->s.step2_epochs;
+    SURETY_TRY(surety_train_state_new(&t->state, voters, t->s.step1_epochs, step2, err));
+    SURETY_TRY(surety_attack_check_set(&t->s.defense, voters, &t->prior, err));
+    SURETY_TRY(surety_attack_check_set(&t->s.defense, voters, &t->learn, err));
+    if (!(t->settings = settings_text(&t->s, t->info)))
+        return surety_fail(err, SURETY_E_MEMORY, "no memory for the settings");
+    if (!t->checkpointing || !t->checkpointing->resume || access(t->checkpointing->file, F_OK))
+        return SURETY_OK;
+    return surety_checkpoint_load(t->checkpointing->file, t->settings, &t->state, err);
+}
+
+static surety_phase step1(const training *t) {
+    return (surety_phase){.name = "step 1",
+                          .train = &t->prior,
+                          .choose = &t->choose,
+                          .moves_voters = 1,
+                          .epochs = t->s.step1_epochs,
+                          .first_pass = 1};
+}
+
+static surety_phase step2(const training *t) {
+    static const surety_bound_id bounds[] = {SURETY_BOUND_CHROMATIC_SEEGER, SURETY_BOUND_AVERAGE_MAX,
+                                             SURETY_BOUND_SEEGER, SURETY_BOUND_AVERAGE_MAX_SEEGER};
+    surety_phase phase = {.name = "step 2",
+                          .train = &t->learn,
+                          .choose = &t->learn,
+                          .has_bound = 1,
+                          .objective = bounds[t->s.objective],
+                          .input = surety_bound_input_defaults(),
+                          .epochs = t->s.step2_epochs,
+                          .first_pass = 1 + 2 * (uint32_t)t->s.step1_epochs};
+    phase.input.m = t->learn.m;
+    phase.input.H = t->state.H;
+    phase.input.delta = t->s.delta;
+    phase.input.priors_compared = t->priors_compared;
+    phase.input.profile = t->s.profile;
+    return phase;
+}
+
+static surety_status run_phases(training *t, surety_timing *timing, const surety_run *run,
+                                surety_error *err) {
+    if (t->state.phase == SURETY_STEP1) {
+        surety_phase phase = step1(t);
+        SURETY_TRY(surety_phase_run(&phase, &t->s, &t->state, keep, t, timing, run, err));
+        surety_train_state_next(&t->state);
+    }
+    if (t->s.objective == SURETY_OBJECTIVE_BASELINE) return SURETY_OK;
+    surety_phase phase = step2(t);
+    return surety_phase_run(&phase, &t->s, &t->state, keep, t, timing, run, err);
+}
+
+/* Seconds that the two products take for the rows that were counted, at the speed they have now: a few
+ * milliseconds of each, after the training, on its own weights. */
+static double product_seconds(const training *t, const surety_timing *timing, float *scratch) {
+    const surety_voters *v = t->state.voters;
+    size_t N = v->tensors[0].rows, stride = surety_padded(v->d), ldz = surety_padded(N);
+    float *rows[SURETY_BLOCK], *z = scratch + SURETY_BLOCK * stride;
+    const float *x[SURETY_BLOCK];
+    for (size_t r = 0; r < SURETY_BLOCK; r++) rows[r] = scratch + r * stride, x[r] = t->learn.x;
+    double forward = 1e30, backward = 1e30; /* of one row, best of several */
+    for (int i = 0; i < 50; i++) {
+        double begin_ = surety_seconds();
+        surety_product_forward(v->packed, x, SURETY_BLOCK, NULL, z, ldz);
+        double middle = surety_seconds();
+        surety_product_backward(v->packed, z, ldz, SURETY_BLOCK, rows);
+        forward = fmin(forward, (middle - begin_) / SURETY_BLOCK);
+        backward = fmin(backward, (surety_seconds() - middle) / SURETY_BLOCK);
+    }
+    return forward * (double)timing->forward_rows + backward * (double)timing->backward_rows;
+}
+
+static surety_status fill_result(const training *t, surety_train_result *r, const surety_run *run,
+                                 surety_error *err) {
+    const surety_train_state *s = &t->state;
+    const surety_voters *v = s->voters;
+    r->step1_epochs = s->epochs[0], r->step1_best = s->best[0];
+    r->step2_epochs = s->epochs[1], r->step2_best = s->best[1];
+    r->priors_compared = t->priors_compared;
+    SURETY_TRY(surety_alloc(&r->step1_risk, s->epochs[0], sizeof(double), err));
+    SURETY_TRY(surety_alloc(&r->step2_objective, s->epochs[1], sizeof(double), err));
+    memcpy(r->step1_risk, s->values[0], s->epochs[0] * sizeof(double));
+    if (s->epochs[1]) memcpy(r->step2_objective, s->values[1], s->epochs[1] * sizeof(double));
+    float *scratch;
+    SURETY_TRY(surety_alloc(&scratch,
+                            SURETY_BLOCK * (surety_padded(v->d) + surety_padded(v->tensors[0].rows)),
+                            sizeof(float), err));
+    if (r->timing.attack > 0)
+        r->timing.product_share =
+            product_seconds(t, &r->timing, scratch) / (r->timing.attack * (double)surety_threads(run));
+    surety_free(scratch);
+    return SURETY_OK;
+}
+
+static surety_status make_model(training *t, surety_model **model, surety_train_result *r,
+                                surety_error *err) {
+    surety_train_state *s = &t->state;
+    surety_model_facts facts;
+    surety_model_facts_defaults(&facts);
+    facts.set = t->s.set;
+    facts.profile = t->s.profile;
+    facts.seed = t->s.seed;
+    facts.priors_compared = t->priors_compared;
+    facts.delta = t->s.delta;
+    facts.ball = t->s.defense.ball;
+    strcpy(facts.defense, surety_attack_kind_name(t->s.defense.kind));
+    strcpy(facts.objective, objectives[t->s.objective]);
+    double *P, *Q;
+    SURETY_TRY(surety_alloc(&P, 2 * s->H, sizeof *P, err));
+    Q = P + s->H;
+    surety_softmax(s->prior_theta, s->H, P);
+    surety_softmax(s->theta, s->H, Q);
+    surety_status status = surety_kl_divergence(Q, P, s->H, &r->kl, err);
+    if (status == SURETY_OK) status = surety_model_new(model, s->voters, P, Q, &facts, err);
+    surety_free(P);
+    if (status != SURETY_OK) return status;
+    s->voters = NULL; /* the model's now */
+    SURETY_TRY(surety_model_set_data(*model, t->info, err));
+    SURETY_TRY(surety_model_set_text(*model, "settings", t->settings, err));
+    SURETY_TRY(surety_model_set_reals(*model, "step1.risk", r->step1_risk, r->step1_epochs, err));
+    SURETY_TRY(surety_model_set_count(*model, "step1.best_epoch", r->step1_best, err));
+    SURETY_TRY(surety_model_set_reals(*model, "step2.objective", r->step2_objective, r->step2_epochs, err));
+    SURETY_TRY(surety_model_set_count(*model, "step2.best_epoch", r->step2_best, err));
+    return surety_model_set_real(*model, "kl", r->kl, err);
+}
+
+/* What is left behind step 1, or behind a checkpoint: the rest of it, step 2, the model. */
+static surety_status finish(training *t, surety_model **model, surety_train_result *result,
+                            const surety_run *run, surety_error *err) {
+    SURETY_TRY(run_phases(t, &result->timing, run, err));
+    SURETY_TRY(fill_result(t, result, run, err));
+    return make_model(t, model, result, err);
+}
+
+static training training_of(const surety_train_settings *settings, const surety_data *data,
+                            const surety_checkpointing *checkpointing) {
+    training t = {.s = *settings, .info = surety_data_describe(data), .checkpointing = checkpointing};
+    t.s.defense.seed = settings->seed;
+    t.s.defense.profile = settings->profile;
+    t.s.defense.samples = 1;
+    t.s.defense.epoch = 0;
+    return t;
+}
+
+static surety_status open_training(training *t, const surety_data *data, surety_error *err) {
+    SURETY_TRY(surety_train_validate(&t->s, err));
+    SURETY_TRY(split_prior(t, data, err));
+    return begin(t, err);
+}
+
+static void close_training(training *t) {
+    surety_train_state_free(&t->state);
+    free(t->settings);
+}
+
+static void drop(surety_model **model, surety_train_result *result) {
+    surety_model_free(*model);
+    *model = NULL;
+    surety_train_result_free(result);
+}
+
+surety_status surety_train(surety_model **model, const surety_train_settings *settings,
+                           const surety_data *data, const surety_checkpointing *checkpointing,
+                           surety_train_result *result, const surety_run *run, surety_error *err) {
+    double began = surety_seconds();
+    *model = NULL;
+    *result = (surety_train_result){0};
+    training t = training_of(settings, data, checkpointing);
+    surety_status status = open_training(&t, data, err);
+    if (status == SURETY_OK) status = finish(&t, model, result, run, err);
+    close_training(&t);
+    result->seconds = surety_seconds() - began;
+    if (status != SURETY_OK) drop(model, result);
+    return status;
+}
+
+/* One objective behind the step 1 of another training. */
+static surety_status train_behind(const training *first, surety_objective objective, const surety_data *data,
+                                  surety_model **model, surety_train_result *result, const surety_run *run,
+                                  surety_error *err) {
+    double began = surety_seconds();
+    training t = training_of(&first->s, data, NULL);
+    t.s.objective = objective;
+    surety_status status = open_training(&t, data, err);
+    if (status == SURETY_OK) {
+        surety_train_state_continue(&t.state, &first->state);
+        status = finish(&t, model, result, run, err);
+    }
+    close_training(&t);
+    result->seconds = surety_seconds() - began;
+    return status;
+}
+
+surety_status surety_train_objectives(surety_model **models, const surety_objective *objectives_wanted,
+                                      size_t count, const surety_train_settings *settings,
+                                      const surety_data *data, surety_train_result *results,
+                                      const surety_run *run, surety_error *err) {
+    double began = surety_seconds(), seconds = 0;
+    surety_timing timing = {0};
+    for (size_t i = 0; i < count; i++) models[i] = NULL, results[i] = (surety_train_result){0};
+    training first = training_of(settings, data, NULL);
+    first.s.objective = SURETY_OBJECTIVE_BASELINE;
+    surety_status status = open_training(&first, data, err);
+    if (status == SURETY_OK) status = run_phases(&first, &timing, run, err);
+    seconds = surety_seconds() - began;
+    for (size_t i = 0; i < count && status == SURETY_OK; i++)
+        status = train_behind(&first, objectives_wanted[i], data, &models[i], &results[i], run, err);
+    if (status == SURETY_OK && count) results[0].seconds += seconds; /* the step 1 of all of them */
+    close_training(&first);
+    for (size_t i = 0; i < count && status != SURETY_OK; i++) drop(&models[i], &results[i]);
+    return status;
+}

@@ -1,0 +1,593 @@
+/* Every bound: against values made outside the library (reference.csv), closed forms, a table computed by
+ * hand, and what the theory says of their order and direction. */
+#include "check.h"
+
+#include <inttypes.h>
+#include <mpfr.h>
+
+#include "bound/kl.h"
+#include "points.h"
+
+enum { H_MOST = 8, COLUMNS = 64 };
+
+static double vote_of(surety_bound_id id, const surety_bound_input *in) {
+    surety_error err = SURETY_ERROR_NONE;
+    surety_bound_value v;
+    check_ok(surety_bound_compute(id, in, &v, &err));
+    check(v.available, "%s: %s is missing", surety_bound_list()[id].name, v.missing);
+    assert_true(v.vote_clipped == fmin(1, v.vote));
+    if (surety_bound_list()[id].has_surrogate)
+        assert_true(v.vote == 2 * v.surrogate);
+    else
+        assert_true(isnan(v.surrogate));
+    return v.vote;
+}
+
+/* ---- reference.csv ---- */
+
+typedef struct arrays {
+    double posterior[H_MOST], loss[H_MOST], kept[H_MOST];
+    uint64_t loss_sum[H_MOST], kept_sum[H_MOST];
+} arrays;
+
+static char *names[COLUMNS];
+
+/* Splits a line at its commas, in place. */
+static int split(char *line, char **cells) {
+    int count = 0;
+    line[strcspn(line, "\n")] = 0;
+    for (char *next = line; next && count < COLUMNS; count++) {
+        cells[count] = next;
+        next = strchr(next, ',');
+        if (next) *next++ = 0;
+    }
+    return count;
+}
+
+static const char *cell(char **cells, const char *name) {
+    for (int i = 0; i < COLUMNS && names[i]; i++)
+        if (strcmp(names[i], name) == 0) return cells[i];
+    fail_msg("reference.csv has no column %s", name);
+    return "";
+}
+
+static double number(char **cells, const char *name) {
+    return strtod(cell(cells, name), NULL);
+}
+
+static uint64_t whole(char **cells, const char *name) {
+    const char *text = cell(cells, name);
+    return *text ? strtoull(text, NULL, 10) : SURETY_ABSENT;
+}
+
+static const double *reals(char **cells, const char *name, double *out) {
+    const char *text = cell(cells, name);
+    if (!*text) return NULL;
+    for (int h = 0; h < H_MOST && *text; h++) {
+        char *end;
+        out[h] = strtod(text, &end);
+        text = *end ? end + 1 : end;
+    }
+    return out;
+}
+
+static const uint64_t *wholes(char **cells, const char *name, uint64_t *out) {
+    const char *text = cell(cells, name);
+    if (!*text) return NULL;
+    for (int h = 0; h < H_MOST && *text; h++) {
+        char *end;
+        out[h] = strtoull(text, &end, 10);
+        text = *end ? end + 1 : end;
+    }
+    return out;
+}
+
+/* The row's numbers, the same evidence for all three kinds of loss. */
+static surety_bound_input read_input(char **cells, arrays *a) {
+    surety_bound_input in = surety_bound_input_defaults();
+    in.profile =
+        strcmp(cell(cells, "profile"), "published") ? SURETY_PROFILE_THEORY : SURETY_PROFILE_PUBLISHED;
+    in.m = whole(cells, "m"), in.H = (size_t)whole(cells, "H"), in.delta = number(cells, "delta");
+    in.priors_compared = whole(cells, "priors_compared"), in.looks = whole(cells, "looks");
+    in.kl = number(cells, "kl"), in.frozen = (int)whole(cells, "frozen");
+    in.posterior = reals(cells, "posterior", a->posterior);
+    in.abar = number(cells, "abar"), in.tv = number(cells, "tv"), in.tandem = number(cells, "tandem_loss");
+    in.averaged = (surety_evidence){.gibbs = number(cells, "gibbs"),
+                                    .loss = reals(cells, "loss", a->loss),
+                                    .loss_sum = wholes(cells, "loss_sum", a->loss_sum),
+                                    .prior_risk = number(cells, "prior_risk"),
+                                    .prior_wrong = whole(cells, "prior_wrong"),
+                                    .kept = reals(cells, "kept", a->kept),
+                                    .kept_sum = wholes(cells, "kept_sum", a->kept_sum),
+                                    .held_out_m = whole(cells, "held_out_m"),
+                                    .held_out_wrong = whole(cells, "held_out_wrong")};
+    in.averaged_max = in.worst_case = in.averaged;
+    return in;
+}
+
+/* Never below the reference, at most 2e-12 above it; not available exactly where the reference has none. */
+static void check_row(int row, char **cells) {
+    arrays a;
+    surety_error err = SURETY_ERROR_NONE;
+    surety_bound_input in = read_input(cells, &a);
+    mpfr_t low, high, slack;
+    mpfr_inits2(300, low, high, slack, (mpfr_ptr)0);
+    for (int i = 0; i < SURETY_BOUNDS; i++) {
+        surety_bound_value v;
+        const char *name = surety_bound_list()[i].name, *text = cell(cells, name);
+        check_ok(surety_bound_compute((surety_bound_id)i, &in, &v, &err));
+        check(v.available == (*text != 0), "row %d, %s: available %d", row, name, v.available);
+        if (!*text) continue;
+        mpfr_set_str(low, text, 10, MPFR_RNDN);
+        mpfr_mul_d(high, low, 1 + 2e-12, MPFR_RNDN);
+        mpfr_mul_2si(slack, low, -95, MPFR_RNDN); /* the reference has 30 digits */
+        mpfr_sub(low, low, slack, MPFR_RNDN);
+        check(mpfr_cmp_d(low, v.vote) <= 0, "row %d, %s: %.17g is below %s", row, name, v.vote, text);
+        check(mpfr_cmp_d(high, v.vote) >= 0, "row %d, %s: %.17g is above %s", row, name, v.vote, text);
+    }
+    mpfr_clears(low, high, slack, (mpfr_ptr)0);
+}
+
+static void reference_values(void **state) {
+    (void)state;
+    static char head[8192], line[8192];
+    FILE *file = fopen(SURETY_TEST_SOURCE "/tests/bound/reference.csv", "r");
+    assert_non_null(file);
+    assert_non_null(fgets(head, sizeof head, file));
+    memset(names, 0, sizeof names);
+    split(head, names);
+    int rows = 0;
+    while (fgets(line, sizeof line, file)) {
+        char *cells[COLUMNS] = {0};
+        split(line, cells);
+        check_row(++rows, cells);
+    }
+    fclose(file);
+    assert_int_equal(rows, 60);
+}
+
+/* ---- a setting like the paper's ---- */
+
+typedef struct setting {
+    surety_bound_input in;
+    double q[25], loss[25];
+    uint64_t sums[25];
+} setting;
+
+/* m = 5000, delta = 0.05, T_p = 20, KL = 0.1, 25 voters of the same risk; the prior's vote has that risk too.
+ */
+static void paper_setting(setting *s, uint64_t wrong) {
+    double risk = (double)wrong / 5000;
+    s->in = surety_bound_input_defaults();
+    s->in.m = 5000, s->in.H = 25, s->in.priors_compared = 20, s->in.kl = 0.1, s->in.posterior = s->q;
+    s->in.abar = risk, s->in.tv = 0, s->in.tandem = risk * risk;
+    for (int h = 0; h < 25; h++) s->q[h] = 1. / 25, s->loss[h] = risk, s->sums[h] = wrong;
+    s->in.averaged.gibbs = s->in.averaged.prior_risk = risk;
+    s->in.averaged.loss = s->in.averaged.kept = s->loss;
+    s->in.averaged.held_out_m = 2500, s->in.averaged.held_out_wrong = wrong / 2;
+    s->in.averaged_max = s->in.averaged;
+    s->in.averaged_max.loss_sum = s->in.averaged_max.kept_sum = s->sums;
+    s->in.averaged_max.prior_wrong = wrong;
+    s->in.worst_case = s->in.averaged_max;
+}
+
+/* The table of docs/theory.md 4.5, to the digits printed there. */
+static void table_of_the_docs(void **state) {
+    (void)state;
+    const uint64_t wrong[3] = {25, 100, 500};
+    const struct {
+        surety_bound_id id;
+        double vote[3], digit;
+    } rows[] = {{SURETY_BOUND_AVERAGE_MAX, {.0765, .1065, .2665}, 1e-4},
+                {SURETY_BOUND_AVERAGE_MAX_SEEGER, {.0225, .0615, .2422}, 1e-4},
+                {SURETY_BOUND_AVERAGE_MAX_VOTERS_UNION, {.0197, .0568, .2333}, 1e-4},
+                {SURETY_BOUND_VOTE_FROZEN_MAX, {.0085, .0262, .1125}, 1e-4},
+                {SURETY_BOUND_VOTE_HOLDOUT, {.0078, .0252, .1104}, 1e-4}};
+    for (int j = 0; j < 3; j++) {
+        setting s;
+        paper_setting(&s, wrong[j]);
+        for (int i = 0; i < 5; i++) {
+            s.in.frozen = rows[i].id == SURETY_BOUND_VOTE_FROZEN_MAX;
+            s.in.kl = s.in.frozen ? 0 : 0.1;
+            double vote = vote_of(rows[i].id, &s.in);
+            check(fabs(vote - rows[i].vote[j]) <= rows[i].digit / 2 * 1.001, "%s at %" PRIu64 " wrong: %.6f",
+                  surety_bound_list()[rows[i].id].name, wrong[j], vote);
+        }
+    }
+}
+
+/* ---- closed forms ---- */
+
+static void near(double got, double want, const char *what) {
+    check(got >= want * (1 - 1e-15) && got <= want * (1 + 1e-12), "%s: %.17g, by hand %.17g", what, got,
+          want);
+}
+
+/* Without an error kl_inv(0, c) is 1 - e^-c and the binomial limit 1 - delta^(1/m): every bound by hand. m =
+ * 100, H = 4, delta = 1/10, T_p = 5, looks 2, KL = 1/2. */
+static void closed_forms_without_errors(void **state) {
+    (void)state;
+    double q[4] = {.25, .25, .25, .25}, zero[4] = {0}, m = 100, T = 10;
+    uint64_t none[4] = {0};
+    surety_bound_input in = surety_bound_input_defaults();
+    in.m = 100, in.H = 4, in.delta = 0.1, in.priors_compared = 5, in.looks = 2, in.kl = 0.5, in.posterior = q;
+    in.abar = 0, in.tv = 0.25, in.tandem = 0;
+    in.averaged = (surety_evidence){0, zero, NULL, 0, SURETY_ABSENT, zero, NULL, 50, 0};
+    in.averaged_max = in.worst_case = (surety_evidence){0, zero, none, 0, 0, zero, none, 50, 0};
+    double usual = (0.5 + log(20 * T / 0.1)) / m,
+           chromatic = (0.5 + log(101 * T / 0.1)) / m; /* 2 sqrt(100) = 20 */
+    near(vote_of(SURETY_BOUND_CHROMATIC_SEEGER, &in), -2 * expm1(-chromatic), "chromatic_seeger");
+    near(vote_of(SURETY_BOUND_CHROMATIC_MCALLESTER, &in), 2 * sqrt(chromatic / 2), "chromatic_mcallester");
+    near(vote_of(SURETY_BOUND_AVERAGE_MAX, &in), 2 * sqrt(usual / 2), "average_max");
+    near(vote_of(SURETY_BOUND_AVERAGE_MAX_TV, &in), 2 * (0.25 + sqrt(usual / 2)), "average_max_tv");
+    near(vote_of(SURETY_BOUND_SEEGER, &in), -2 * expm1(-usual), "seeger");
+    near(vote_of(SURETY_BOUND_AVERAGE_MAX_SEEGER, &in), -2 * expm1(-usual), "average_max_seeger");
+    near(vote_of(SURETY_BOUND_WORST_CASE, &in), -2 * expm1(-usual), "worst_case");
+    double each = -expm1(-log(4 * T / 0.1) / m); /* kl and binomial agree at 0: 1 - (delta/(T H))^(1/m) */
+    near(vote_of(SURETY_BOUND_VOTERS_UNION, &in), 2 * each, "voters_union");
+    near(vote_of(SURETY_BOUND_AVERAGE_MAX_VOTERS_UNION, &in), 2 * each, "average_max_voters_union");
+    near(vote_of(SURETY_BOUND_WORST_CASE_UNION, &in), 2 * each, "worst_case_union");
+    near(vote_of(SURETY_BOUND_TANDEM, &in), -4 * expm1(-(1 + log(20 * T / 0.1)) / m), "tandem");
+    double anchored = -expm1(-log(2 * T / 0.1) / m) - 2 * expm1(-log(8 * T / 0.1) / m);
+    near(vote_of(SURETY_BOUND_VOTE_ANCHORED_AVERAGED, &in), anchored, "vote_anchored_averaged");
+    near(vote_of(SURETY_BOUND_VOTE_ANCHORED_MAX, &in), anchored, "vote_anchored_max");
+    near(vote_of(SURETY_BOUND_WORST_CASE_ANCHORED, &in), anchored, "worst_case_anchored");
+    near(vote_of(SURETY_BOUND_VOTE_HOLDOUT, &in), 1 - pow(0.05, 0.02),
+         "vote_holdout"); /* delta / looks, m' = 50 */
+    near(vote_of(SURETY_BOUND_WORST_CASE_HOLDOUT, &in), 1 - pow(0.05, 0.02), "worst_case_holdout");
+    in.frozen = 1, in.kl = 0;
+    near(vote_of(SURETY_BOUND_VOTE_FROZEN_AVERAGED, &in), 1 - pow(0.01, 0.01), "vote_frozen_averaged");
+    near(vote_of(SURETY_BOUND_VOTE_FROZEN_MAX, &in), 1 - pow(0.01, 0.01), "vote_frozen_max");
+    near(vote_of(SURETY_BOUND_WORST_CASE_FROZEN, &in), 1 - pow(0.01, 0.01), "worst_case_frozen");
+}
+
+/* All wrong: every limit is 1 (the vote value 2, 4 or 3 where a factor stands), nothing is NaN. */
+static void all_wrong(void **state) {
+    (void)state;
+    setting s;
+    paper_setting(&s, 5000);
+    for (int i = 0; i < SURETY_BOUNDS; i++) {
+        s.in.frozen = strstr(surety_bound_list()[i].name, "frozen") != NULL;
+        s.in.kl = s.in.frozen ? 0 : 0.1;
+        double vote = vote_of((surety_bound_id)i, &s.in);
+        if (s.in.frozen || surety_bound_list()[i].held_out) assert_true(vote == 1);
+        assert_true(vote >= 1);
+    }
+}
+
+/* ---- order and direction ---- */
+
+static void random_setting(setting *s, uint32_t i) {
+    double sum = 0, gibbs = 0, base = pow(point_uniform(31, i), 3) * 0.6;
+    s->in = surety_bound_input_defaults();
+    s->in.m = (uint64_t)point_log_uniform(32, i, 200, 20000), s->in.H = 25; /* 25 <= 2 sqrt(200) */
+    s->in.delta = point_log_uniform(33, i, 1e-9, 0.5), s->in.priors_compared = 1 + i % 30;
+    s->in.kl = i % 4 ? point_log_uniform(34, i, 1e-6, 30) : 0;
+    for (uint32_t h = 0; h < 25; h++) {
+        sum += s->q[h] = -log(point_uniform(35, 32 * i + h));
+        s->sums[h] = (uint64_t)((double)s->in.m * base * (0.5 + point_uniform(36, 32 * i + h)));
+        s->loss[h] = surety_ratio_up(s->sums[h], s->in.m);
+    }
+    for (int h = 0; h < 25; h++) s->q[h] /= sum, gibbs += s->q[h] * s->loss[h];
+    s->in.posterior = s->q;
+    s->in.abar = gibbs * point_uniform(37, i),
+    s->in.tv = fmin(1, gibbs - s->in.abar + 0.3 * point_uniform(38, i));
+    s->in.tandem = gibbs * gibbs;
+    s->in.averaged.gibbs = s->in.averaged.prior_risk = gibbs;
+    s->in.averaged.loss = s->in.averaged.kept = s->loss;
+    s->in.averaged_max = s->in.averaged;
+    s->in.averaged_max.loss_sum = s->in.averaged_max.kept_sum = s->sums;
+    s->in.averaged_max.prior_wrong = s->sums[0];
+    s->in.averaged_max.held_out_m = s->in.m / 2, s->in.averaged_max.held_out_wrong = s->sums[0] / 2;
+    s->in.worst_case = s->in.averaged_max;
+}
+
+/* What the theory promises, up to the rounding of the two sides (2e-12). Gmax <= Abar + TV holds in the
+ * settings. */
+static void known_order(void **state) {
+    (void)state;
+    for (uint32_t i = 0; i < (uint32_t)check_count(300, 20000); i++) {
+        setting s;
+        random_setting(&s, i);
+        const surety_bound_id order[][2] = {
+            {SURETY_BOUND_SEEGER, SURETY_BOUND_CHROMATIC_SEEGER},
+            {SURETY_BOUND_CHROMATIC_SEEGER, SURETY_BOUND_CHROMATIC_MCALLESTER},
+            {SURETY_BOUND_AVERAGE_MAX_SEEGER, SURETY_BOUND_AVERAGE_MAX},
+            {SURETY_BOUND_AVERAGE_MAX, SURETY_BOUND_AVERAGE_MAX_TV},
+            {SURETY_BOUND_VOTERS_UNION, SURETY_BOUND_SEEGER},
+            {SURETY_BOUND_AVERAGE_MAX_VOTERS_UNION, SURETY_BOUND_VOTERS_UNION},
+            {SURETY_BOUND_VOTE_ANCHORED_MAX, SURETY_BOUND_VOTE_ANCHORED_AVERAGED}};
+        for (size_t k = 0; k < sizeof order / sizeof *order; k++) {
+            /* the last pair compares binomial with kl on the same numbers: make them the same */
+            s.in.averaged.prior_risk = surety_ratio_up(s.sums[0], s.in.m);
+            double small = vote_of(order[k][0], &s.in), large = vote_of(order[k][1], &s.in);
+            check(small <= large * (1 + 2e-12), "setting %u: %s %.17g > %s %.17g", i,
+                  surety_bound_list()[order[k][0]].name, small, surety_bound_list()[order[k][1]].name, large);
+        }
+    }
+}
+
+/* Larger KL, delta smaller, more candidates, fewer examples (same shares; same counts for binomial limits):
+ * not smaller. */
+static void monotone(void **state) {
+    (void)state;
+    for (uint32_t i = 0; i < (uint32_t)check_count(100, 5000); i++) {
+        for (int id = 0; id < SURETY_BOUNDS; id++) {
+            setting s;
+            random_setting(&s, i);
+            const char *name = surety_bound_list()[id].name;
+            if (strstr(name, "frozen")) s.in.frozen = 1, s.in.kl = 0;
+            const double slack = 1 + 1e-12, before = vote_of((surety_bound_id)id, &s.in);
+            surety_bound_input in = s.in;
+            if (!in.frozen) {
+                in.kl = s.in.kl * 1.5 + 0.01;
+                check(vote_of((surety_bound_id)id, &in) * slack >= before, "%s falls with KL", name);
+                in.kl = s.in.kl;
+            }
+            in.delta /= 2;
+            check(vote_of((surety_bound_id)id, &in) * slack > before || before >= 1, "%s falls with 1/delta",
+                  name);
+            in.delta = s.in.delta, in.priors_compared *= 3;
+            double more = vote_of((surety_bound_id)id, &in);
+            check(more * slack >= before, "%s falls with T_p", name);
+            if (surety_bound_list()[id].held_out) check(more == before, "%s pays T_p", name);
+            in.priors_compared = s.in.priors_compared, in.looks = 3;
+            check(vote_of((surety_bound_id)id, &in) >= more / slack, "%s: looks cost less than T_p", name);
+            in.looks = 1, in.m += in.m / 3;
+            check(vote_of((surety_bound_id)id, &in) <= before * slack, "%s grows with m", name);
+        }
+    }
+}
+
+/* Profile published: (..)/m under the root of average_max*, nothing else of the PAC-Bayes bounds; limits by
+ * kl. */
+static void published_profile(void **state) {
+    (void)state;
+    setting s;
+    paper_setting(&s, 25);
+    double seeger = vote_of(SURETY_BOUND_SEEGER, &s.in),
+           mcallester = vote_of(SURETY_BOUND_CHROMATIC_MCALLESTER, &s.in);
+    double root = sqrt((0.1 + log(2 * 20 * sqrt(5000) / 0.05)) / 5000);
+    s.in.profile = SURETY_PROFILE_PUBLISHED;
+    near(vote_of(SURETY_BOUND_AVERAGE_MAX, &s.in), 2 * (0.005 + root), "average_max");
+    near(vote_of(SURETY_BOUND_AVERAGE_MAX_TV, &s.in), 2 * (0.005 + root), "average_max_tv");
+    assert_true(vote_of(SURETY_BOUND_SEEGER, &s.in) == seeger);
+    assert_true(vote_of(SURETY_BOUND_CHROMATIC_MCALLESTER, &s.in) == mcallester);
+    assert_true(vote_of(SURETY_BOUND_AVERAGE_MAX_VOTERS_UNION, &s.in) ==
+                vote_of(SURETY_BOUND_VOTERS_UNION, &s.in));
+    surety_error err = SURETY_ERROR_NONE;
+    surety_bound_value v;
+    const surety_bound_id never[] = {SURETY_BOUND_VOTE_ANCHORED_MAX, SURETY_BOUND_VOTE_HOLDOUT,
+                                     SURETY_BOUND_WORST_CASE_HOLDOUT};
+    for (int i = 0; i < 3; i++) {
+        check_ok(surety_bound_compute(never[i], &s.in, &v, &err));
+        assert_true(!v.available && strstr(v.missing, "theory"));
+    }
+}
+
+/* The derivatives in the risk and in KL against central differences. */
+static void gradients(void **state) {
+    (void)state;
+    for (uint32_t i = 1; i < 60; i++) {
+        setting s;
+        random_setting(&s, 4 * i + 1); /* KL > 0 */
+        for (int id = 0; id < SURETY_BOUNDS; id++) {
+            surety_error err = SURETY_ERROR_NONE;
+            surety_bound_value v;
+            s.in.frozen = 0;
+            check_ok(surety_bound_compute((surety_bound_id)id, &s.in, &v, &err));
+            if (isnan(v.d_risk) || v.vote > 1.9 || s.in.averaged.gibbs < 1e-6) continue;
+            double h = s.in.kl * 1e-5, side[2];
+            for (int k = 0; k < 2; k++) {
+                surety_bound_input in = s.in;
+                in.kl += k ? h : -h;
+                side[k] = vote_of((surety_bound_id)id, &in);
+            }
+            double slope = (side[1] - side[0]) / (2 * h), noise = 4e-15 * v.vote / h;
+            check(fabs(slope - v.d_kl) <= 1e-5 * slope + noise, "%s d_kl %g, %g",
+                  surety_bound_list()[id].name, v.d_kl, slope);
+            double risk[2];
+            for (int k = 0; k < 2; k++) {
+                surety_bound_input in = s.in;
+                double step = k ? 1 + 1e-5 : 1 - 1e-5;
+                in.averaged.gibbs *= step, in.averaged_max.gibbs *= step, in.worst_case.gibbs *= step;
+                in.abar *= step, in.tandem *= step;
+                risk[k] = id == SURETY_BOUND_TANDEM           ? in.tandem
+                          : id == SURETY_BOUND_AVERAGE_MAX_TV ? in.abar
+                                                              : in.averaged.gibbs;
+                side[k] = vote_of((surety_bound_id)id, &in);
+            }
+            slope = (side[1] - side[0]) / (risk[1] - risk[0]), noise = 4e-15 * v.vote / (risk[1] - risk[0]);
+            check(fabs(slope - v.d_risk) <= 1e-5 * slope + noise, "%s d_risk %g, %g",
+                  surety_bound_list()[id].name, v.d_risk, slope);
+        }
+    }
+}
+
+/* ---- the table, missing and bad inputs ---- */
+
+static void table_is_complete(void **state) {
+    (void)state;
+    const surety_bound_info *info = surety_bound_list(), *found;
+    surety_error err = SURETY_ERROR_NONE;
+    for (int i = 0; i < SURETY_BOUNDS; i++) {
+        assert_int_equal(info[i].id, i);
+        assert_true(info[i].name && info[i].promise && info[i].needs);
+        assert_int_equal(info[info[i].event].risk, info[i].risk);
+        assert_int_equal(info[info[i].event].event, info[i].event);
+        char hyphens[64];
+        snprintf(hyphens, sizeof hyphens, "%s", info[i].name);
+        for (char *c = hyphens; *c; c++) *c = *c == '_' ? '-' : *c;
+        check_ok(surety_bound_find(hyphens, &found, &err));
+        assert_ptr_equal(found, &info[i]);
+    }
+    assert_int_equal(info[SURETY_BOUND_CHROMATIC_MCALLESTER].event, SURETY_BOUND_SEEGER);
+    assert_int_equal(info[SURETY_BOUND_AVERAGE_MAX_TV].event, SURETY_BOUND_AVERAGE_MAX_SEEGER);
+    assert_int_equal(surety_bound_find("seegr", &found, &err), SURETY_E_USAGE);
+    assert_non_null(strstr(err.expected, "seeger"));
+    err = (surety_error)SURETY_ERROR_NONE;
+    assert_int_equal(surety_bound_find("seeger_", &found, &err), SURETY_E_USAGE);
+    assert_null(found);
+    err = (surety_error)SURETY_ERROR_NONE;
+    assert_int_equal(surety_bound_find("", &found, &err), SURETY_E_USAGE);
+}
+
+/* Nothing but m and H: every bound says what it lacks. Each input taken away in turn: never a number from
+ * nothing. */
+static void missing_inputs(void **state) {
+    (void)state;
+    surety_error err = SURETY_ERROR_NONE;
+    surety_bound_value v;
+    setting s;
+    surety_bound_input in = surety_bound_input_defaults();
+    in.m = 10, in.H = 2;
+    for (int i = 0; i < SURETY_BOUNDS; i++) {
+        check_ok(surety_bound_compute((surety_bound_id)i, &in, &v, &err));
+        assert_true(!v.available && v.missing && isnan(v.vote) && isnan(v.vote_clipped) &&
+                    isnan(v.surrogate));
+    }
+    for (int i = 0; i < SURETY_BOUNDS; i++) {
+        for (int take = 0; take < 7; take++) {
+            paper_setting(&s, 25);
+            surety_evidence *all[] = {&s.in.averaged, &s.in.averaged_max, &s.in.worst_case};
+            for (int k = 0; k < 3; k++) {
+                if (take == 0) all[k]->gibbs = (double)NAN;
+                if (take == 1) all[k]->loss = NULL, all[k]->loss_sum = NULL;
+                if (take == 2) all[k]->prior_risk = (double)NAN, all[k]->prior_wrong = SURETY_ABSENT;
+                if (take == 3) all[k]->kept = NULL, all[k]->kept_sum = NULL;
+                if (take == 4) all[k]->held_out_wrong = SURETY_ABSENT;
+            }
+            if (take == 5) s.in.kl = s.in.abar = s.in.tv = s.in.tandem = (double)NAN;
+            if (take == 6) s.in.posterior = NULL;
+            check_ok(surety_bound_compute((surety_bound_id)i, &s.in, &v, &err));
+            assert_true(v.available ? v.vote > 0 && !v.missing : isnan(v.vote) && v.missing);
+        }
+    }
+    paper_setting(&s, 25);
+    check_ok(surety_bound_compute(SURETY_BOUND_VOTE_FROZEN_MAX, &s.in, &v, &err));
+    assert_true(!v.available);     /* not frozen */
+    s.in.averaged_max.loss = NULL; /* counts alone are enough */
+    check_ok(surety_bound_compute(SURETY_BOUND_AVERAGE_MAX_VOTERS_UNION, &s.in, &v, &err));
+    assert_true(v.available);
+}
+
+static void refused(surety_bound_id id, const surety_bound_input *in, const char *place) {
+    surety_error err = SURETY_ERROR_NONE;
+    surety_bound_value v;
+    assert_int_equal(surety_bound_compute(id, in, &v, &err), SURETY_E_INPUT);
+    assert_string_equal(err.place, place);
+    assert_true(err.expected[0] && err.what[0] && !v.available && isnan(v.vote));
+}
+
+static void bad_inputs(void **state) {
+    (void)state;
+    setting s;
+    const double bad_delta[] = {0, 1, -0.1, 1.5, (double)NAN, (double)INFINITY};
+    for (int i = 0; i < 6; i++) {
+        paper_setting(&s, 25);
+        s.in.delta = bad_delta[i];
+        refused(SURETY_BOUND_SEEGER, &s.in, "delta");
+    }
+#define REFUSED(id, change, place)                \
+    do {                                          \
+        paper_setting(&s, 25);                    \
+        change;                                   \
+        refused(SURETY_BOUND_##id, &s.in, place); \
+    } while (0)
+    REFUSED(SEEGER, s.in.m = 0, "m");
+    REFUSED(SEEGER, s.in.m = SURETY_M_LIMIT + 1, "m");
+    REFUSED(SEEGER, s.in.H = 0, "H");
+    REFUSED(SEEGER, s.in.priors_compared = 0, "priors_compared");
+    REFUSED(SEEGER, s.in.looks = 0, "looks");
+    REFUSED(SEEGER, s.in.kl = -1e-300, "kl");
+    REFUSED(SEEGER, s.in.kl = (double)INFINITY, "kl");
+    REFUSED(SEEGER, s.in.frozen = 1, "kl");
+    REFUSED(SEEGER, s.in.averaged.gibbs = 1 + 1e-15, "gibbs");
+    REFUSED(SEEGER, s.in.averaged.gibbs = -1e-15, "gibbs");
+    REFUSED(AVERAGE_MAX_TV, s.in.abar = 2, "abar");
+    REFUSED(AVERAGE_MAX_TV, s.in.tv = -1, "tv");
+    REFUSED(TANDEM, s.in.tandem = 1.5, "tandem");
+    REFUSED(VOTERS_UNION, s.loss[3] = 1.1, "voter 3");
+    REFUSED(VOTERS_UNION, s.loss[24] = (double)NAN, "voter 24");
+    REFUSED(VOTERS_UNION, s.q[7] = -0.1, "voter 7");
+    REFUSED(VOTERS_UNION, s.q[7] = 0.5, "");
+    REFUSED(AVERAGE_MAX_VOTERS_UNION, s.sums[2] = 5001, "voter 2");
+    REFUSED(VOTE_ANCHORED_AVERAGED, s.in.averaged.prior_risk = 3, "prior_risk");
+    REFUSED(VOTE_ANCHORED_MAX, s.in.averaged_max.prior_wrong = 5001, "prior_wrong");
+    REFUSED(VOTE_HOLDOUT, s.in.averaged_max.held_out_m = 0, "held_out_m");
+    REFUSED(VOTE_HOLDOUT, s.in.averaged_max.held_out_wrong = 2501, "held_out_wrong");
+#undef REFUSED
+    surety_error err = SURETY_ERROR_NONE;
+    surety_bound_value v;
+    paper_setting(&s, 25);
+    assert_int_equal(surety_bound_compute(SURETY_BOUNDS, &s.in, &v, &err), SURETY_E_USAGE);
+}
+
+/* One example, one voter, and a confidence of 1 - 1e-300 with 2^64 - 1 candidates: numbers, never below the
+ * risk. */
+static void extremes(void **state) {
+    (void)state;
+    double q[1] = {1}, loss[1] = {1e-300};
+    uint64_t none[1] = {0};
+    surety_bound_input in = surety_bound_input_defaults();
+    in.m = 1, in.H = 1, in.delta = 1e-300, in.priors_compared = UINT64_MAX, in.looks = UINT64_MAX,
+    in.kl = 1e300;
+    in.posterior = q, in.abar = in.tv = in.tandem = 1e-300;
+    in.averaged = (surety_evidence){1e-300, loss, NULL, 0, SURETY_ABSENT, loss, NULL, 1, 0};
+    in.averaged_max = in.worst_case = (surety_evidence){1e-300, loss, none, 0, 0, loss, none, 1, 0};
+    for (int i = 0; i < SURETY_BOUNDS; i++) {
+        in.frozen = strstr(surety_bound_list()[i].name, "frozen") != NULL;
+        in.kl = in.frozen ? 0 : 1e300;
+        double vote = vote_of((surety_bound_id)i, &in);
+        assert_true(vote >= 0.99);
+    }
+    in.frozen = 0, in.kl = 0, in.delta = 1 - 0x1p-53,
+    in.priors_compared = in.looks = 1; /* no confidence at all */
+    for (int i = 0; i < SURETY_BOUNDS; i++) {
+        in.frozen = strstr(surety_bound_list()[i].name, "frozen") != NULL;
+        assert_true(vote_of((surety_bound_id)i, &in) > 0);
+    }
+}
+
+/* A risk of 1/3, rounded down by a division to nearest, is covered: the surrogate of average_max_tv less its
+ * root, which at m = 2^32 is too small to hide an ulp, is at least 1/3. */
+static void one_rounding_is_covered(void **state) {
+    (void)state;
+    surety_error err = SURETY_ERROR_NONE;
+    surety_bound_value v;
+    surety_bound_input in = surety_bound_input_defaults();
+    in.m = SURETY_M_LIMIT, in.H = 1, in.kl = 0, in.abar = 0, in.tv = 1. / 3;
+    check_ok(surety_bound_compute(SURETY_BOUND_AVERAGE_MAX_TV, &in, &v, &err));
+    mpfr_t root, third;
+    mpfr_inits2(300, root, third, (mpfr_ptr)0);
+    mpfr_set_d(root, 2 * 65536, MPFR_RNDN);
+    mpfr_div_d(root, root, 0.05, MPFR_RNDN);
+    mpfr_log(root, root, MPFR_RNDN);
+    mpfr_div_d(root, root, 0x1p33, MPFR_RNDN);
+    mpfr_sqrt(root, root, MPFR_RNDN);
+    mpfr_d_sub(root, v.surrogate, root, MPFR_RNDN);
+    mpfr_set_ui(third, 1, MPFR_RNDN);
+    mpfr_div_ui(third, third, 3, MPFR_RNDN);
+    assert_true(in.tv < 0x1.5555555555556p-2 && mpfr_cmp_d(third, in.tv) > 0); /* it was rounded down */
+    assert_true(mpfr_cmp(root, third) >= 0);
+    mpfr_clears(root, third, (mpfr_ptr)0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(reference_values),
+        cmocka_unit_test(table_of_the_docs),
+        cmocka_unit_test(closed_forms_without_errors),
+        cmocka_unit_test(all_wrong),
+        cmocka_unit_test(known_order),
+        cmocka_unit_test(monotone),
+        cmocka_unit_test(published_profile),
+        cmocka_unit_test(gradients),
+        cmocka_unit_test(table_is_complete),
+        cmocka_unit_test(missing_inputs),
+        cmocka_unit_test(bad_inputs),
+        cmocka_unit_test(extremes),
+        cmocka_unit_test(one_rounding_is_covered),
+    };
+    return cmocka_run_group_tests_name("bound/bounds", tests, NULL, NULL);
+}

@@ -1,0 +1,302 @@
+"""surety bound from outside: risks recomputed with fractions from the definitions of docs/theory.md 4.1, 4.2 and 4.5,
+bounds from those with mpmath, on random votes with zeros and ties; every bad input; the table."""
+import math
+import os
+import tempfile
+from fractions import Fraction
+
+import numpy as np
+from mpmath import mp, mpf
+
+from tap import FULL, answer, error, main, run
+
+mp.dps = 30
+FOLDER = tempfile.mkdtemp(prefix="surety-bound-")
+
+
+def path(name):
+    return os.path.join(FOLDER, name)
+
+
+def save(name, array):
+    np.save(path(name), array)
+    return path(name)
+
+
+# ---- the reference ----
+
+def vote(weights, row):
+    """The classifier: products and sums in double, in the order of the voters."""
+    total = 0.0
+    for a, b in zip(weights, row):
+        total += float(a) * float(b)
+    return total
+
+
+def risks_of(votes, labels, q, p):
+    """Everything exact: votes as fractions, Q divided by its sum; only the vote itself is in double, as defined."""
+    m, n, H = votes.shape
+    weights = [Fraction(float(x)) for x in q]
+    weights = [w / sum(weights) for w in weights]
+    total = dict.fromkeys(["wrong", "max_wrong", "prior", "prior_max", "abar", "tv", "tandem"], Fraction(0))
+    loss, max_loss = [Fraction(0)] * H, [Fraction(0)] * H
+    kept, max_kept = [Fraction(0)] * H, [Fraction(0)] * H
+    errors, kept_errors = [0] * H, [0] * H
+
+    for i in range(m):
+        y = int(labels[i])
+        ell = [[(1 - y * Fraction(float(v))) / 2 for v in row] for row in votes[i]]
+        wrong = [y * vote(q, row) <= 0 for row in votes[i]]
+        prior_wrong = [y * vote(p, row) <= 0 for row in votes[i]]
+        e = [sum(w * x for w, x in zip(weights, row)) for row in ell]
+        worst = [max(ell[j][h] for j in range(n)) for h in range(H)]
+        total["wrong"] += sum(wrong)
+        total["max_wrong"] += any(wrong)
+        total["prior"] += sum(prior_wrong)
+        total["prior_max"] += any(prior_wrong)
+        total["abar"] += max(e)
+        total["tandem"] += sum(x * x for x in e)
+        total["tv"] += 1 - max(sum(weights[h] for h in range(H) if ell[j][h] == worst[h]) for j in range(n))
+        for h in range(H):
+            loss[h] += sum(row[h] for row in ell)
+            max_loss[h] += worst[h]
+            kept[h] += sum(ell[j][h] for j in range(n) if not prior_wrong[j])
+            error_here = worst[h] >= Fraction(1, 2)
+            errors[h] += error_here
+            if not any(prior_wrong):
+                max_kept[h] += worst[h]
+                kept_errors[h] += error_here
+    mean = lambda x, c: [a / c for a in x]
+    dot = lambda x: sum(w * a for w, a in zip(weights, x))
+    return dict(averaged=total["wrong"] / (m * n), averaged_max=total["max_wrong"] / m, abar=total["abar"] / m,
+                tv=total["tv"] / m, tandem=total["tandem"] / (m * n), rbar=dot(mean(loss, m * n)),
+                gmax=dot(mean(max_loss, m)), loss=mean(loss, m * n), max_loss=mean(max_loss, m),
+                kept=mean(kept, m * n), max_kept=mean(max_kept, m), errors=errors, kept_errors=kept_errors,
+                prior=total["prior"] / (m * n), prior_max=int(total["prior_max"]), weights=weights)
+
+
+def real(x):
+    return mpf(x.numerator) / x.denominator if isinstance(x, Fraction) else mpf(x)
+
+
+def kl(a, b):
+    first = a * mp.log(a / b) if a else 0
+    return first + ((1 - a) * mp.log((1 - a) / (1 - b)) if a != 1 else 0)
+
+
+def bisect(good, lo):
+    """The largest p in [lo, 1] with good(p)."""
+    hi = mpf(1)
+    for _ in range(90):
+        mid = (lo + hi) / 2
+        lo, hi = (mid, hi) if good(mid) else (lo, mid)
+    return hi
+
+
+def kl_inv(q, c):
+    q = real(q)
+    return mpf(1) if q == 1 else bisect(lambda p: kl(q, p) <= c, q)
+
+
+def binomial_limit(k, m, delta):
+    if k == m:
+        return mpf(1)
+    ways = [math.comb(m, i) for i in range(k + 1)]
+    return bisect(lambda p: sum(w * p**i * (1 - p)**(m - i) for i, w in enumerate(ways)) > delta, mpf(0))
+
+
+def bounds_of(r, m, n, H, p, delta, T, signed):
+    """Vote values by the formulas of docs/theory.md 4.3 and 4.5."""
+    weights, prior = [real(w) for w in r["weights"]], [mpf(float(x)) for x in p]
+    prior = [x / sum(prior) for x in prior]
+    KL = sum(a * mp.log(a / b) for a, b in zip(weights, prior) if a)
+    delta = mpf(delta)
+    seeger = (KL + mp.log(2 * T * mp.sqrt(m) / delta)) / m
+    chromatic = (KL + mp.log(T * (m + 1) / delta)) / m
+    tandem = (2 * KL + mp.log(2 * T * mp.sqrt(m) / delta)) / m
+
+    def union(means, counts, d):
+        if counts:
+            limits = [binomial_limit(k, m, d / (T * H)) for k in counts]
+        else:
+            limits = [kl_inv(x, mp.log(T * H / d) / m) for x in means]
+        return sum(w * u for w, u in zip(weights, limits))
+
+    counted, flat = signed, signed and n == 1
+    frozen = lambda d: binomial_limit(r["prior_max"], m, d / T) if n == 1 else kl_inv(r["prior"], mp.log(T / d) / m)
+    return dict(
+        chromatic_seeger=2 * kl_inv(r["rbar"], chromatic),
+        chromatic_mcallester=2 * (real(r["rbar"]) + mp.sqrt(chromatic / 2)),
+        average_max=2 * (real(r["gmax"]) + mp.sqrt(seeger / 2)),
+        average_max_tv=2 * (real(r["abar"]) + real(r["tv"]) + mp.sqrt(seeger / 2)),
+        seeger=2 * kl_inv(r["rbar"], seeger),
+        average_max_seeger=2 * kl_inv(r["gmax"], seeger),
+        voters_union=2 * union(r["loss"], r["errors"] if flat else None, delta),
+        average_max_voters_union=2 * union(r["max_loss"], r["errors"] if counted else None, delta),
+        tandem=4 * kl_inv(r["tandem"], tandem),
+        vote_anchored_averaged=frozen(delta / 2) + 2 * union(r["kept"], r["kept_errors"] if flat else None, delta / 2),
+        vote_anchored_max=binomial_limit(r["prior_max"], m, delta / 2 / T)
+        + 2 * union(r["max_kept"], r["kept_errors"] if counted else None, delta / 2),
+        vote_frozen_averaged=frozen(delta), vote_frozen_max=binomial_limit(r["prior_max"], m, delta / T)), KL
+
+
+# ---- agreement ----
+
+def draw_votes(rng, m, n, H, labels):
+    """Mostly right, correlated within an example; many exact zeros and repeated values, so that ties happen."""
+    v = rng.normal(.5, .5, (m, 1, 1)) + rng.normal(0, .4, (m, n, H))
+    kind = rng.integers(3)
+    if kind == 0:
+        v = np.sign(np.round(v, 0))
+    elif kind == 1:
+        v = np.round(v * 4) / 4
+    v[rng.random((m, n, H)) < .1] = 0
+    return np.clip(v, -1, 1) * labels[:, None, None]
+
+
+def check_case(rng):
+    m, n, H = int(rng.integers(2, 25)), int(rng.integers(1, 4)), int(rng.integers(1, 6))
+    labels = rng.choice([-1, 1], m)
+    votes = draw_votes(rng, m, n, H, labels).astype(rng.choice([np.float32, np.float64]))
+    p = rng.dirichlet(np.ones(H)) + 1e-3
+    p /= p.sum()
+    q = p if rng.random() < .3 else rng.dirichlet(np.ones(H))
+    if H > 1 and rng.random() < .3:
+        q = np.eye(H)[0]
+    delta, T, signed = float(rng.choice([.05, .2])), int(rng.choice([1, 20])), bool(rng.integers(2))
+    flat = n == 1 and rng.random() < .5
+    got = answer("bound", "--votes", save("v.npy", votes[:, 0, :] if flat else votes),
+                 "--labels", save("y.npy", labels if rng.random() < .5 else (labels + 1) // 2),
+                 "--prior", save("p.npy", p), "--posterior", save("q.npy", q),
+                 "--voters", "signed" if signed else "real", "--delta", delta, "--priors-compared", T)
+    r = risks_of(np.sign(votes) if signed else votes, labels, q, p)
+    expected, KL = bounds_of(r, m, n, H, p, delta, T, signed)
+    assert (got["m"], got["n"], got["voter_count"]) == (m, n, H)
+    assert got["kl"] >= KL - mpf(10)**-16 and got["kl"] <= KL + mpf(10)**-12
+    for name, value in got["risks"].items():
+        low, high = real(r[name]) - mpf(10)**-16, real(r[name]) + mpf(10)**-9
+        assert low <= value <= high, (name, value, float(r[name]))
+    frozen = bool((q == p).all())
+    assert set(got["bounds"]) == {b for b in expected if frozen or not b.startswith("vote_frozen")}, got["bounds"].keys()
+    assert set(got["unavailable"]) & set(expected) == (set() if frozen else {"vote_frozen_averaged", "vote_frozen_max"})
+    for name, bound in got["bounds"].items():
+        e = expected[name]
+        # rounding losses up to 2^-32 may be magnified a little by kl_inv
+        assert e * (1 - mpf(10)**-15) <= bound["vote"] <= e + mpf(10)**-6, (name, bound, float(e))
+        assert bound["vote_clipped"] == min(1, bound["vote"])
+        if not name == "tandem":
+            assert (bound["surrogate"] is None) == name.startswith("vote_"), (name, bound)
+
+
+def test_agrees_with_fractions_and_mpmath():
+    rng = np.random.default_rng(3)
+    for _ in range(150 if FULL else 12):
+        check_case(rng)
+
+
+def votes_and_labels(m=60, n=3, H=4):
+    rng = np.random.default_rng(5)
+    labels = rng.choice([-1, 1], m)
+    return draw_votes(rng, m, n, H, labels).astype(np.float32), labels
+
+
+def test_threads_and_form_do_not_matter():
+    votes, labels = votes_and_labels()
+    words = ["bound", "--labels", save("y.npy", labels), "--posterior", "learn"]
+    first = answer(*words, "--votes", save("v.npy", votes), "--threads", 1)
+    assert first == answer(*words, "--votes", path("v.npy"), "--threads", 5)
+    assert first == answer(*words, "--votes", save("v8.npy", votes.astype(np.float64)))
+
+
+def test_learn_and_hold_out():
+    votes, labels = votes_and_labels(200)
+    words = ["bound", "--votes", save("v.npy", votes), "--labels", save("y.npy", labels)]
+    plain = answer(*words)["bounds"]
+    for name in ["average-max-seeger", "average_max", "seeger", "chromatic-seeger", "chromatic_mcallester",
+                 "voters_union", "average_max_voters_union"]:
+        got = answer(*words, "--posterior", "learn", "--objective", name, "--out", path("learned.npy"))
+        key = name.replace("-", "_")
+        assert got["learning"]["objective"] == key and got["learning"]["gradient_norm"] < 1e-8
+        assert got["bounds"][key]["vote"] <= plain[key]["vote"]
+        q = np.load(path("learned.npy"))
+        assert q.dtype == np.float64 and (q == np.array(got["posterior"])).all()
+        again = answer(*words, "--posterior", path("learned.npy"))
+        assert again["bounds"] == got["bounds"] and again["learning"] is None
+    got = answer(*words, "--posterior", "learn", "--hold-out", 80)
+    assert got["m"] == 120 and got["held_out"] == 80
+    q = np.array(got["posterior"])
+    wrong = sum(any(labels[i] * vote(q, row) <= 0 for row in votes[i]) for i in range(120, 200))
+    expected = binomial_limit(wrong, 80, mpf("0.05"))
+    assert abs(got["bounds"]["vote_holdout"]["vote"] - expected) < 1e-12
+    error(*words, "--hold-out", 200, code=3)
+    error(*words, "--posterior", "learn", "--objective", "tandem", code=2)
+    error(*words, "--objective", "seeger", code=2)
+    assert "did you mean" in str(error(*words, "--posterior", "learn", "--objective", "seegr", code=2))
+
+
+# ---- bad input ----
+
+def refused(words, place, code=3):
+    record = error(*words, code=code)
+    assert record["place"] == place, record
+    return record
+
+
+def test_bad_input_exits_3_with_the_index():
+    votes, labels = votes_and_labels()
+    good = {"--votes": save("v.npy", votes), "--labels": save("y.npy", labels)}
+
+    def words(**changed):
+        options = {**good, **{"--" + k.replace("_", "-"): v for k, v in changed.items()}}
+        return ["bound"] + [w for pair in options.items() for w in pair]
+
+    for value in [np.nan, 1.001, -np.inf]:
+        bad = votes.copy()
+        bad[41, 2, 1] = value
+        record = refused(words(votes=save("bad.npy", bad)), "index [41, 2, 1]")
+        assert record["file"] == path("bad.npy") and "[-1, 1]" in record["expected"]
+        refused(words(votes=save("bad.npy", bad[:, 2, :])), "index [41, 1]")
+    for value in [0, 2, .5]:
+        bad = labels.astype(float)
+        bad[17] = value
+        refused(words(labels=save("bad.npy", bad)), "index [17]")
+    for shape in [(60,), (60, 3, 4, 1), (0, 3, 4), (60, 0, 4), (60, 3, 0)]:
+        refused(words(votes=save("bad.npy", np.zeros(shape, np.float32))), "")
+    refused(words(votes=save("bad.npy", np.zeros((60, 3, 4), np.uint8))), "")
+    refused(words(labels=save("bad.npy", labels[:-1])), "")
+    refused(words(labels=save("bad.npy", labels[:, None])), "")
+    refused(words(prior=save("bad.npy", np.array([.25, .25, .25, .25001]))), "")
+    refused(words(prior=save("bad.npy", np.array([.5, .5, 0, 0]))), "index [2]")
+    refused(words(prior=save("bad.npy", np.array([.5, .5]))), "")
+    refused(words(posterior=save("bad.npy", np.array([.5, .75, -.25, 0]))), "voter 2")
+    for delta in ["0", "1", "-0.1", "1.5"]:
+        refused(words(delta=delta), "")
+    refused(words(priors_compared="0"), "priors_compared")
+    refused(words(votes=path("absent.npy")), "")
+    refused(words(delta="small"), "", code=2)
+    refused(["bound", "--votes", good["--votes"]], "", code=2)
+
+
+# ---- the table ----
+
+def test_table_fits_and_names_every_bound():
+    votes, labels = votes_and_labels(400)
+    words = ["bound", "--votes", save("v.npy", votes), "--labels", save("y.npy", labels)]
+    for more in [[], ["--posterior", "learn"], ["--hold-out", 100], ["--profile", "published"], ["--voters", "signed"]]:
+        text = run(*words, *more).stdout
+        document = answer(*words, *more)
+        for line in text.splitlines():
+            assert len(line) <= 80, line
+        rows = {line.split()[1]: line.split() for line in text.splitlines() if line.startswith("  ") and line[3:5] == "  "}
+        assert set(rows) == set(document["bounds"])
+        letters = {}
+        for name, bound in document["bounds"].items():
+            letter, _, shown = rows[name][:3]
+            assert bound["vote"] <= float(shown) <= bound["vote"] + 1.01e-5, (name, shown, bound)
+            assert letters.setdefault(letter, bound["event"]) == bound["event"]
+            assert ("vacuous" in rows[name][3]) == (bound["vote"] >= 1)
+        assert len(set(letters.values())) == len(letters)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,70 @@
+"""The frame of the command: help, exit codes, errors as JSON, closed pipes."""
+import subprocess
+
+from tap import SURETY, answer, error, main, run
+
+
+def test_version_and_help():
+    assert run("--version").stdout.startswith("surety ")
+    listed = run("help").stdout
+    for line in listed.splitlines():
+        assert len(line) <= 80, line
+    commands = [line.split()[0] for line in listed.splitlines() if line.startswith("  ")]
+    assert "data" in commands and "help" in commands
+    for command in commands:
+        if command == "help":
+            continue
+        text = run("help", command).stdout
+        assert text == run(command, "--help").stdout
+        assert "Example:" in text and "--json" in text
+        for line in text.splitlines():
+            assert len(line) <= 80, line
+
+
+def test_wrong_usage():
+    assert run(code=2).stderr.startswith("surety: no command")
+    assert "did you mean 'data'" in run("dtaa", code=2).stderr
+    assert "did you mean --data-dir" in run("data", "list", "--data-dri", "x", code=2).stderr
+    assert "whole number" in error("data", "show", "--learn-size", "many", code=2)["what"]
+    assert "needs a value" in run("data", "show", "--task", code=2).stderr
+    assert error("data", "lst", code=2)["code"] == "wrong_usage"
+    assert "did you mean" in error("data", "show", "--task", "mnist-1v8", code=2)["what"]
+    run("data", code=2)
+    run("data", "list", "list", code=2)
+    run("data", "list", "-x", code=2)
+    run("data", "list", "--threads", "-1", code=2)
+
+
+def test_closed_pipe_ends_quietly():
+    done = subprocess.run(f"'{SURETY}' help data | head -1", shell=True, capture_output=True, text=True)
+    assert done.returncode == 0 and done.stderr == "", done.stderr
+
+
+def test_full_output_device():
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([SURETY, "help"], stdout=full, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 4 and "standard output" in done.stderr
+
+
+def test_list_names_the_six_tasks():
+    tasks = {t["name"]: t for t in answer("data", "list")["tasks"]}
+    sizes = {"mnist-1v7": (13007, 2163), "mnist-4v9": (11791, 1991), "mnist-5v6": (11339, 1850),
+             "fashion-coat-v-shirt": (12000, 2000), "fashion-sandal-v-boot": (12000, 2000),
+             "fashion-top-v-pullover": (12000, 2000)}
+    assert {name: (t["train"], t["test"]) for name, t in tasks.items()} == sizes
+    assert tasks["fashion-sandal-v-boot"]["found"] is True
+    for name, (train, test) in sizes.items():
+        if tasks[name]["found"]:
+            shown = answer("data", "show", "--task", name)
+            assert (shown["train"], shown["test"]) == (train, test)
+            assert (shown["learn"], shown["prior"]) == (5000, train - 5000)
+
+
+def test_no_data_says_what_to_do():
+    e = error("data", "show", "--task", "mnist-1v7", "--data-dir", "/nonexistent", code=3)
+    assert "fetch" in e["what"] + e["expected"]
+    assert not any(t["found"] for t in answer("data", "list", "--data-dir", "/nonexistent")["tasks"])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,55 @@
+"""A second reader of a task, written without the library: prints what the three sets must be, as JSON.
+
+independent.py FOLDER CLASS_A CLASS_B LEARN_SIZE
+"""
+import gzip
+import hashlib
+import json
+import os
+import struct
+import sys
+
+import numpy as np
+
+
+def read(folder, name):
+    path = os.path.join(folder, name)
+    data = open(path, "rb").read() if os.path.exists(path) else gzip.open(path + ".gz").read()
+    ndim = data[3]
+    shape = struct.unpack(f">{ndim}I", data[4 : 4 + 4 * ndim])
+    return np.frombuffer(data, np.uint8, offset=4 + 4 * ndim).reshape(shape)
+
+
+def pick(folder, prefix, classes):
+    images = read(folder, prefix + "-images-idx3-ubyte")
+    labels = read(folder, prefix + "-labels-idx1-ubyte")
+    rows = np.flatnonzero((labels == classes[0]) | (labels == classes[1]))
+    return images[rows].reshape(len(rows), -1), np.where(labels[rows] == classes[1], 1, -1), rows
+
+
+def describe(x, y, rows):
+    return {
+        "m": len(y),
+        "positive": int((y == 1).sum()),
+        "x": hashlib.sha256((x.astype(np.float32) / np.float32(255)).tobytes()).hexdigest(),
+        "y": hashlib.sha256(y.astype(np.int8).tobytes()).hexdigest(),
+        "row": hashlib.sha256(rows.astype(np.uint32).tobytes()).hexdigest(),
+    }
+
+
+def shared(a, b):
+    known = {row.tobytes() for row in b}
+    return sum(row.tobytes() in known for row in a)
+
+
+folder, classes, learn = sys.argv[1], [int(a) for a in sys.argv[2:4]], int(sys.argv[4])
+x, y, rows = pick(folder, "train", classes)
+test = pick(folder, "t10k", classes)
+print(json.dumps({
+    "learn": describe(x[:learn], y[:learn], rows[:learn]),
+    "prior": describe(x[learn:], y[learn:], rows[learn:]),
+    "test": describe(*test),
+    "learn_in_prior": shared(x[:learn], x[learn:]),
+    "test_in_prior": shared(test[0], x[learn:]),
+    "test_in_learn": shared(test[0], x[:learn]),
+}))

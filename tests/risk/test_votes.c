@@ -1,0 +1,377 @@
+/* risk: votes in, guarantees out. Files and arrays agree, every bad input is refused with its place, and what
+ * comes out is what the layers below give when they are called by hand. */
+#include "check.h"
+
+#include <math.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "base/random.h"
+#include "io/json.h"
+#include "io/npy.h"
+#include "surety/risk.h"
+
+enum { M = 37, N = 4, H = 5 };
+
+typedef struct ensemble {
+    char folder[64];
+    char votes[128], doubles[128], flat[128], labels[128], binary[128], prior[128], posterior[128], bad[128];
+    float v[M * N * H];
+    int8_t y[M];
+    double p[H], q[H];
+} ensemble;
+
+static void write_npy(const char *path, surety_dtype dtype, int ndim, const size_t *shape,
+                      const void *values) {
+    surety_error err = SURETY_ERROR_NONE;
+    surety_npy_writer *writer = NULL;
+    size_t count = 1;
+    for (int k = 0; k < ndim; k++) count *= shape[k];
+    check_ok(surety_npy_writer_open(&writer, path, dtype, ndim, shape, &err));
+    check_ok(surety_npy_writer_append(writer, values, count, &err));
+    check_ok(surety_npy_writer_commit(writer, &err));
+}
+
+static int make_ensemble(void **state) {
+    static ensemble e;
+    strcpy(e.folder, "/tmp/surety-votes-XXXXXX");
+    assert_non_null(mkdtemp(e.folder));
+    static double doubles[M * N * H];
+    static int64_t binary[M];
+    surety_address a = {0, 0, 0, 0, 202};
+    for (uint32_t k = 0; k < M * N * H; k++) {
+        e.v[k] = 2 * surety_random_uniform(1, &a, k) - 0.7f;
+        if (e.v[k] > 1) e.v[k] = 1;
+        if (k % 11 == 0) e.v[k] = 0;
+    }
+    for (uint32_t i = 0; i < M; i++) {
+        e.y[i] = surety_random_uniform(2, &a, i) < 0.5f ? -1 : 1;
+        binary[i] = e.y[i] > 0;
+        for (size_t k = 0; k < N * H; k++) e.v[i * N * H + k] *= e.y[i];
+    }
+    for (size_t k = 0; k < M * N * H; k++) doubles[k] = (double)e.v[k];
+    const double p[] = {.1, .2, .3, .25, .15}, q[] = {0, .5, .25, .25, 0};
+    memcpy(e.p, p, sizeof p), memcpy(e.q, q, sizeof q);
+    const char *const names[] = {"votes", "doubles", "flat", "labels", "binary", "prior", "posterior", "bad"};
+    char *const paths[] = {e.votes, e.doubles, e.flat, e.labels, e.binary, e.prior, e.posterior, e.bad};
+    for (int k = 0; k < 8; k++) snprintf(paths[k], 128, "%s/%s.npy", e.folder, names[k]);
+    write_npy(e.votes, SURETY_F4, 3, (size_t[]){M, N, H}, e.v);
+    write_npy(e.doubles, SURETY_F8, 3, (size_t[]){M, N, H}, doubles);
+    write_npy(e.flat, SURETY_F4, 2, (size_t[]){M, H}, e.v);
+    write_npy(e.labels, SURETY_I1, 1, (size_t[]){M}, e.y);
+    write_npy(e.binary, SURETY_I8, 1, (size_t[]){M}, binary);
+    write_npy(e.prior, SURETY_F8, 1, (size_t[]){H}, p);
+    write_npy(e.posterior, SURETY_F8, 1, (size_t[]){H}, q);
+    *state = &e;
+    return 0;
+}
+
+static int remove_ensemble(void **state) {
+    ensemble *e = *state;
+    char *const paths[] = {e->votes,  e->doubles, e->flat,      e->labels,
+                           e->binary, e->prior,   e->posterior, e->bad};
+    for (int k = 0; k < 8; k++) unlink(paths[k]);
+    return rmdir(e->folder);
+}
+
+static surety_votes_settings files_of(const ensemble *e) {
+    surety_votes_settings s = surety_votes_defaults();
+    s.votes = e->votes, s.labels = e->labels, s.prior = e->prior, s.posterior = e->posterior;
+    return s;
+}
+
+static surety_votes_settings arrays_of(const ensemble *e) {
+    surety_votes_settings s = surety_votes_defaults();
+    s.vote_array = e->v, s.label_array = e->y, s.prior_array = e->p, s.posterior_array = e->q;
+    s.m = M, s.n = N, s.H = H;
+    return s;
+}
+
+static char *run_text(const surety_votes_settings *s, int threads) {
+    surety_error err = SURETY_ERROR_NONE;
+    surety_votes_result r;
+    surety_run run = {.threads = threads};
+    check_ok(surety_bound_votes(s, &run, &r, &err));
+    char *text = surety_votes_json(&r);
+    assert_non_null(text);
+    surety_votes_free(&r);
+    return text;
+}
+
+/* Whole documents are compared: any number that differed would show. */
+static void every_way_in_gives_the_same_document(void **state) {
+    const ensemble *e = *state;
+    for (int kind = 0; kind < 6; kind++) {
+        surety_votes_settings a = files_of(e), b = arrays_of(e), c = files_of(e);
+        a.signed_votes = b.signed_votes = c.signed_votes = kind & 1;
+        a.hold_out = b.hold_out = c.hold_out = kind == 3 ? 10 : 0;
+        a.profile = b.profile = c.profile = kind == 2 ? SURETY_PROFILE_PUBLISHED : SURETY_PROFILE_THEORY;
+        if (kind > 3) {
+            a.learn = b.learn = c.learn = 1;
+            a.posterior = c.posterior = NULL, b.posterior_array = NULL;
+        }
+        c.votes = e->doubles, c.labels = e->binary;
+        char *from_files = run_text(&a, 1), *from_arrays = run_text(&b, 3), *from_doubles = run_text(&c, 2);
+        assert_string_equal(from_files, from_arrays);
+        assert_string_equal(from_files, from_doubles);
+        surety_text_free(from_files), surety_text_free(from_arrays), surety_text_free(from_doubles);
+    }
+}
+
+static void agrees_with_the_layers_below(void **state) {
+    const ensemble *e = *state;
+    surety_error err = SURETY_ERROR_NONE;
+    surety_votes_settings s = arrays_of(e);
+    s.hold_out = 7, s.signed_votes = 1, s.delta = .1, s.priors_compared = 3, s.looks = 2;
+    surety_votes_result r;
+    check_ok(surety_bound_votes(&s, NULL, &r, &err));
+    surety_risk *part[2];
+    surety_risks risks[2];
+    surety_risk_settings settings = {H, N, 1, e->q, e->p};
+    for (int k = 0; k < 2; k++) check_ok(surety_risk_new(&part[k], &settings, &err));
+    for (size_t i = 0; i < M; i++)
+        check_ok(surety_risk_add(part[i >= M - 7], e->v + i * N * H, H, e->y[i], &err));
+    for (int k = 0; k < 2; k++) check_ok(surety_risk_result(part[k], &risks[k], &err));
+    assert_int_equal(r.risks.m, M - 7);
+    assert_memory_equal(r.risks.loss, risks[0].loss, H * sizeof *risks[0].loss);
+    assert_memory_equal(&r.risks.averaged, &risks[0].averaged, 10 * sizeof(double));
+    assert_int_equal(r.input.averaged_max.held_out_m, 7);
+    assert_int_equal(r.input.averaged_max.held_out_wrong, risks[1].max_wrong + risks[1].max_tied);
+    surety_bound_input in = surety_bound_input_defaults();
+    in.delta = .1, in.priors_compared = 3, in.looks = 2;
+    check_ok(surety_risks_input(&risks[0], e->q, e->p, &in, &err));
+    in.averaged_max.held_out_m = 7, in.averaged_max.held_out_wrong = r.input.averaged_max.held_out_wrong;
+    for (int id = 0; id < SURETY_BOUNDS; id++) {
+        surety_bound_value value;
+        check_ok(surety_bound_compute((surety_bound_id)id, &in, &value, &err));
+        assert_int_equal(value.available, r.bounds[id].available);
+        if (!value.available) continue;
+        /* the margin of the computed vote: at least one ulp where voters stand in for the vote, never more
+         * than 1e-14 */
+        assert_true(r.bounds[id].vote >= value.vote && r.bounds[id].vote <= value.vote + 1e-14);
+        if (surety_bound_list()[id].has_surrogate) assert_true(r.bounds[id].vote > value.vote);
+    }
+    for (int k = 0; k < 2; k++) surety_risk_free(part[k]), surety_risks_free(&risks[k]);
+    surety_votes_free(&r);
+}
+
+static json_t *document(const surety_votes_settings *s) {
+    surety_error err = SURETY_ERROR_NONE;
+    json_t *root = NULL;
+    char *text = run_text(s, 1);
+    check_ok(surety_json_parse(&root, text, strlen(text), "answer", &err));
+    surety_text_free(text);
+    return root;
+}
+
+static double number(json_t *root, const char *a, const char *b, const char *c) {
+    json_t *at = json_object_get(root, a);
+    if (b) at = json_object_get(at, b);
+    if (c) at = json_object_get(at, c);
+    check(json_is_number(at), "no number at %s.%s.%s", a, b ? b : "", c ? c : "");
+    return json_number_value(at);
+}
+
+static void the_document_has_its_keys(void **state) {
+    const ensemble *e = *state;
+    surety_votes_settings s = arrays_of(e);
+    json_t *root = document(&s);
+    assert_true(number(root, "m", NULL, NULL) == M && number(root, "n", NULL, NULL) == N);
+    assert_true(number(root, "voter_count", NULL, NULL) == H && number(root, "kl", NULL, NULL) > 0);
+    const char *const risks[] = {"averaged", "averaged_max", "rbar", "abar", "gmax", "tv", "tandem"};
+    for (int k = 0; k < 7; k++) assert_true(number(root, "risks", risks[k], NULL) <= 1);
+    const char *const both[] = {
+        "chromatic_seeger", "chromatic_mcallester", "average_max",  "average_max_tv",
+        "seeger",           "average_max_seeger",   "voters_union", "average_max_voters_union"};
+    for (int k = 0; k < 8; k++) {
+        double surrogate = number(root, "bounds", both[k], "surrogate"),
+               vote = number(root, "bounds", both[k], "vote");
+        assert_true(fabs(vote - 2 * surrogate) < 1e-13);
+        assert_true(number(root, "bounds", both[k], "vote_clipped") == (vote < 1 ? vote : 1));
+    }
+    json_t *bounds = json_object_get(root, "bounds");
+    assert_null(json_object_get(bounds, "vote_frozen_max"));
+    assert_non_null(json_object_get(json_object_get(root, "unavailable"), "vote_frozen_max"));
+    number(root, "bounds", "vote_anchored_max", "vote");
+    number(root, "bounds", "tandem", "vote");
+    json_decref(root);
+    s.posterior_array = NULL; /* then Q is P */
+    root = document(&s);
+    assert_true(number(root, "kl", NULL, NULL) == 0);
+    assert_true(json_is_null(
+        json_object_get(json_object_get(json_object_get(root, "bounds"), "vote_frozen_max"), "surrogate")));
+    number(root, "bounds", "vote_frozen_averaged", "vote");
+    json_decref(root);
+}
+
+static void learning_helps_and_says_so(void **state) {
+    const ensemble *e = *state;
+    surety_votes_settings s = arrays_of(e);
+    s.posterior_array = NULL, s.learn = 1, s.signed_votes = 1;
+    json_t *root = document(&s);
+    double start = number(root, "learning", "start", NULL), value = number(root, "learning", "value", NULL);
+    assert_true(value < start && number(root, "learning", "gradient_norm", NULL) < 1e-8);
+    assert_true(fabs(number(root, "bounds", "average_max_seeger", "vote") - value) < 1e-13);
+    json_decref(root);
+}
+
+static void refused(const surety_votes_settings *s, surety_status code, const char *place) {
+    surety_error err = SURETY_ERROR_NONE;
+    surety_votes_result r;
+    surety_status got = surety_bound_votes(s, NULL, &r, &err);
+    check(got == code && !strcmp(err.place, place) && err.what[0], "%s at '%s': %s", surety_status_name(got),
+          err.place, err.what);
+    assert_null(r.posterior);
+}
+
+static void bad_votes(void **state) {
+    ensemble *e = *state;
+    surety_votes_settings s = files_of(e), arrays = arrays_of(e);
+    const float bad[] = {NAN, 1.5f, -INFINITY};
+    for (int k = 0; k < 3; k++) {
+        float kept = e->v[(20 * N + 2) * H + 3], early = e->v[(17 * N + 1) * H];
+        e->v[(20 * N + 2) * H + 3] = bad[k];
+        write_npy(e->bad, SURETY_F4, 3, (size_t[]){M, N, H}, e->v);
+        s.votes = e->bad;
+        refused(&s, SURETY_E_INPUT, "index [20, 2, 3]");
+        refused(&arrays, SURETY_E_INPUT, "index [20, 2, 3]");
+        e->v[(17 * N + 1) * H] = bad[k]; /* the first one is named, whoever finds it */
+        refused(&arrays, SURETY_E_INPUT, "index [17, 1, 0]");
+        write_npy(e->bad, SURETY_F4, 2, (size_t[]){M, N * H}, e->v);
+        s.prior = s.posterior = NULL;
+        refused(&s, SURETY_E_INPUT, "index [17, 5]");
+        s = files_of(e);
+        e->v[(20 * N + 2) * H + 3] = kept, e->v[(17 * N + 1) * H] = early;
+    }
+    s.votes = e->bad;
+    write_npy(e->bad, SURETY_F4, 1, (size_t[]){M}, e->v);
+    refused(&s, SURETY_E_INPUT, "");
+    write_npy(e->bad, SURETY_F4, 3, (size_t[]){M, 0, H}, e->v);
+    refused(&s, SURETY_E_INPUT, "");
+    write_npy(e->bad, SURETY_U1, 2, (size_t[]){M, H}, e->v);
+    refused(&s, SURETY_E_INPUT, "");
+    arrays.m = 0;
+    refused(&arrays, SURETY_E_INPUT, "");
+}
+
+static void bad_labels(void **state) {
+    ensemble *e = *state;
+    surety_votes_settings s = files_of(e), arrays = arrays_of(e);
+    double labels[M];
+    for (size_t i = 0; i < M; i++) labels[i] = e->y[i];
+    s.labels = e->bad;
+    const double bad[] = {0, 2, .5, NAN};
+    for (int k = 0; k < 4; k++) {
+        double kept = labels[30];
+        labels[30] = bad[k];
+        write_npy(e->bad, SURETY_F8, 1, (size_t[]){M}, labels);
+        refused(&s, SURETY_E_INPUT, "index [30]");
+        labels[30] = kept;
+    }
+    write_npy(e->bad, SURETY_F8, 1, (size_t[]){M - 1}, labels);
+    refused(&s, SURETY_E_INPUT, "");
+    write_npy(e->bad, SURETY_F8, 2, (size_t[]){M, 1}, labels);
+    refused(&s, SURETY_E_INPUT, "");
+    e->y[5] += 3;
+    refused(&arrays, SURETY_E_INPUT, "index [5]");
+    e->y[5] -= 3;
+}
+
+static void bad_weights(void **state) {
+    ensemble *e = *state;
+    surety_votes_settings s = files_of(e);
+    s.prior = e->bad;
+    double p[H];
+    memcpy(p, e->p, sizeof p);
+    write_npy(e->bad, SURETY_F8, 1, (size_t[]){H - 1}, p);
+    refused(&s, SURETY_E_INPUT, "");
+    p[0] += 2e-6;
+    write_npy(e->bad, SURETY_F8, 1, (size_t[]){H}, p);
+    refused(&s, SURETY_E_INPUT, "");
+    p[0] = e->p[0] + 5e-7; /* near enough: meant as the vector divided by its sum */
+    write_npy(e->bad, SURETY_F8, 1, (size_t[]){H}, p);
+    surety_text_free(run_text(&s, 1));
+    p[0] = 0, p[1] = .3;
+    write_npy(e->bad, SURETY_F8, 1, (size_t[]){H}, p);
+    refused(&s, SURETY_E_INPUT, "index [0]");
+    s = files_of(e), s.posterior = e->bad; /* a posterior may have zeros .. */
+    surety_text_free(run_text(&s, 1));
+    p[2] = -p[2]; /* .. but no negative weight */
+    write_npy(e->bad, SURETY_F8, 1, (size_t[]){H}, p);
+    refused(&s, SURETY_E_INPUT, "voter 2");
+}
+
+static void bad_settings(void **state) {
+    const ensemble *e = *state;
+    const double deltas[] = {0, 1, -.1, NAN, 2};
+    for (int k = 0; k < 5; k++) {
+        surety_votes_settings s = arrays_of(e);
+        s.delta = deltas[k];
+        refused(&s, SURETY_E_INPUT, "");
+    }
+    surety_votes_settings s = arrays_of(e);
+    s.learn = 1;
+    refused(&s, SURETY_E_USAGE, "");
+    s = arrays_of(e), s.hold_out = M;
+    refused(&s, SURETY_E_INPUT, "");
+    s = arrays_of(e), s.priors_compared = 0;
+    refused(&s, SURETY_E_INPUT, "priors_compared");
+    s = arrays_of(e), s.votes = e->votes;
+    refused(&s, SURETY_E_USAGE, "");
+    s = files_of(e), s.labels = NULL;
+    refused(&s, SURETY_E_USAGE, "");
+    s = arrays_of(e), s.learn = 1, s.posterior_array = NULL, s.objective = SURETY_BOUND_TANDEM;
+    refused(&s, SURETY_E_USAGE, "");
+    s = files_of(e), s.votes = "/nowhere/votes.npy";
+    refused(&s, SURETY_E_INPUT, "");
+}
+
+static int fail_at(void *arg, size_t bytes) {
+    (void)bytes;
+    return (*(int *)arg)-- != 0;
+}
+
+static void every_allocation_may_fail(void **state) {
+    const ensemble *e = *state;
+    surety_votes_settings s = files_of(e);
+    s.posterior = NULL, s.learn = 1, s.hold_out = 5;
+    surety_status status = SURETY_E_MEMORY;
+    for (int k = 0; status != SURETY_OK; k++) {
+        int left = k;
+        surety_error err = SURETY_ERROR_NONE;
+        surety_votes_result r;
+        surety_run run = {.threads = 1};
+        surety_memory_hook(fail_at, &left);
+        status = surety_bound_votes(&s, &run, &r, &err);
+        surety_memory_hook(NULL, NULL);
+        if (status != SURETY_OK) assert_int_equal(status, SURETY_E_MEMORY);
+        surety_votes_free(&r);
+        assert_true(k < 200);
+    }
+}
+
+static void stops_when_asked(void **state) {
+    const ensemble *e = *state;
+    surety_votes_settings s = arrays_of(e);
+    surety_error err = SURETY_ERROR_NONE;
+    surety_votes_result r;
+    volatile sig_atomic_t stop = 1;
+    surety_run run = {.threads = 2, .stop = &stop};
+    assert_int_equal(surety_bound_votes(&s, &run, &r, &err), SURETY_E_STOPPED);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_way_in_gives_the_same_document),
+        cmocka_unit_test(agrees_with_the_layers_below),
+        cmocka_unit_test(the_document_has_its_keys),
+        cmocka_unit_test(learning_helps_and_says_so),
+        cmocka_unit_test(bad_votes),
+        cmocka_unit_test(bad_labels),
+        cmocka_unit_test(bad_weights),
+        cmocka_unit_test(bad_settings),
+        cmocka_unit_test(every_allocation_may_fail),
+        cmocka_unit_test(stops_when_asked),
+    };
+    return cmocka_run_group_tests_name("votes", tests, make_ensemble, remove_ensemble);
+}

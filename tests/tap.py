@@ -1,0 +1,57 @@
+"""What tests written in Python share: running the command as a user would, and TAP on standard output.
+
+A test is a function whose name starts with test_; it fails by raising, and skips by raising Skip.
+"""
+import json
+import os
+import subprocess
+import sys
+import traceback
+
+SURETY = os.environ.get("SURETY", "build/surety")
+SOURCE = os.environ.get("SURETY_SOURCE", os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+FULL = os.environ.get("SURETY_TEST_FULL") == "1"
+
+
+class Skip(Exception):
+    pass
+
+
+def run(*words, code=0, cwd=None, env=None, timeout=600):
+    """Runs surety with these words; checks the exit code; returns the finished process (text)."""
+    done = subprocess.run([SURETY, *map(str, words)], capture_output=True, text=True, cwd=cwd, timeout=timeout,
+                          env={**os.environ, **(env or {})})
+    assert done.returncode == code, (
+        f"surety {' '.join(map(str, words))}: exit {done.returncode}, expected {code}\n{done.stdout}\n{done.stderr}")
+    return done
+
+
+def answer(*words, **options):
+    """The JSON document that surety prints for these words."""
+    return json.loads(run(*words, "--json", **options).stdout)
+
+
+def error(*words, code, **options):
+    """The error object of a call that must fail with this exit code; its message must be on stderr too."""
+    done = run(*words, "--json", code=code, **options)
+    record = json.loads(done.stdout)["error"]
+    assert record["what"] and record["what"] in done.stderr, done.stderr
+    return record
+
+
+def main():
+    module = sys.modules["__main__"]
+    tests = [(name, value) for name, value in vars(module).items() if name.startswith("test_")]
+    failed = 0
+    print(f"1..{len(tests)}", flush=True)
+    for number, (name, test) in enumerate(tests, 1):
+        try:
+            test()
+            print(f"ok {number} - {name}", flush=True)
+        except Skip as why:
+            print(f"ok {number} - {name} # SKIP {why}", flush=True)
+        except Exception:
+            failed += 1
+            print(f"not ok {number} - {name}", flush=True)
+            print("# " + traceback.format_exc().replace("\n", "\n# "), flush=True)
+    sys.exit(failed > 0)

@@ -1,0 +1,139 @@
+"""Training as a user runs it: same seed, same bytes; kills and resumes; signals; divergence; every defense."""
+import os
+import random
+import signal
+import subprocess
+import tempfile
+import time
+
+import small
+from tap import FULL, SURETY, answer, error, main, run
+
+FOLDER = tempfile.TemporaryDirectory()
+DATA = small.write(FOLDER.name)
+BASE = ["train", *DATA, "--learn-size", 200, "--steps", 5, "--quiet"]
+
+
+def path(name):
+    return os.path.join(FOLDER.name, name)
+
+
+def content(name):
+    with open(path(name), "rb") as f:
+        return f.read()
+
+
+def test_same_bytes_for_any_threads_and_levels():
+    for options in (["--defense", "pgdu"], ["--defense", "ifgsmu", "--norm", "linf", "--objective", "average-max"],
+                    ["--defense", "unif", "--voters", "real", "--profile", "published"],
+                    ["--defense", "pgd", "--norm", "l1", "--objective", "baseline", "--linear", 7]):
+        for threads in (1, 2, 3):
+            run(*BASE, *options, "--epochs", 2, "--threads", threads, "--out", path(f"t{threads}"))
+        assert content("t1") == content("t2") == content("t3"), options
+        run(*BASE, *options, "--epochs", 2, "--out", path("avx2"), env={"SURETY_CPU": "avx2"})
+        assert content("t1") == content("avx2"), options  # without AVX-512 both are the same level
+    run(*BASE, "--epochs", 2, "--seed", 1, "--out", path("other"))
+    run(*BASE, "--epochs", 2, "--seed", 0, "--out", path("seed0"))
+    assert content("other") != content("seed0")
+
+
+def test_json_and_choices():
+    result = answer(*BASE, "--epochs", 3, "--out", path("m"), "--timing")
+    assert len(result["step1"]["risk"]) == len(result["step2"]["objective"]) == 3
+    best = result["step1"]["best_epoch"]
+    assert min(result["step1"]["risk"]) == result["step1"]["risk"][best - 1]
+    assert result["priors_compared"] == 3 and result["kl"] >= 0 and result["seconds"] > 0
+    assert min(result["step2"]["objective"]) == result["step2"]["objective"][result["step2"]["best_epoch"] - 1]
+    assert answer(*BASE, "--epochs", 3, "--holdout", 0.25, "--out", path("m"))["priors_compared"] == 1
+    baseline = answer(*BASE, "--epochs", 2, "--objective", "baseline", "--out", path("m"))
+    assert baseline["kl"] == 0 and baseline["step2"]["objective"] == []
+
+
+def test_every_defense_and_objective():
+    for defense in ("none", "unif", "fgsm", "ifgsm", "pgd", "ifgsmu", "pgdu"):
+        for norm in ("l2", "linf", "l1"):
+            answer(*BASE, "--epochs", 1, "--defense", defense, "--norm", norm, "--out", path("m"))
+    values = [answer(*BASE, "--epochs", 2, "--objective", o, "--out", path("m"))["step2"]["objective"][0]
+              for o in ("chromatic", "seeger", "average-max", "average-max-seeger")]
+    assert values[1] <= values[0] and values[3] <= values[2] and abs(values[1] - values[3]) < 1e-6
+
+
+def test_risk_falls():
+    risk = answer(*BASE, "--epochs", 30, "--defense", "none", "--mask", 0, "--out", path("m"))["step1"]["risk"]
+    assert risk[-1] < 0.1 and risk[-1] < risk[0], risk
+
+
+def test_kill_and_resume():
+    options = [*BASE, "--epochs", 6, "--threads", 2]
+    run(*options, "--out", path("whole"))
+    began = time.time()
+    run(*options, "--out", path("whole"), "--checkpoint", path("c0"))
+    lasts = time.time() - began
+    rng = random.Random(1)
+    for attempt in range(20 if FULL else 3):
+        checkpoint, out = path(f"c-{attempt}"), path(f"resumed-{attempt}")
+        words = [SURETY, *map(str, options), "--out", out, "--checkpoint", checkpoint, "--resume"]
+        kills = 0
+        while not os.path.exists(out):
+            process = subprocess.Popen(words, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+            try:
+                process.wait(rng.uniform(0.1, 0.9) * lasts if kills < 4 else None)
+            except subprocess.TimeoutExpired:
+                process.send_signal(signal.SIGKILL)
+                kills += 1
+            process.wait()
+        with open(out, "rb") as f:
+            assert f.read() == content("whole"), attempt
+        leftovers = [n for n in os.listdir(FOLDER.name) if ".part-" in n and f"resumed-{attempt}" in n]
+        assert len(leftovers) <= 1, leftovers
+
+
+def test_resume_refuses_other_settings_and_damage():
+    run(*BASE, "--epochs", 2, "--out", path("m"), "--checkpoint", path("c"))
+    for option, value, name in (("--lr", 0.02, "lr"), ("--seed", 5, "seed"), ("--eps", 0.7, "eps"),
+                                ("--depth", 3, "depth"), ("--learn-size", 150, "learn_size")):
+        words = [w for w in BASE if w not in ("--learn-size", 200)] if option == "--learn-size" else BASE
+        e = error(*words, option, value, "--epochs", 2, "--out", path("m"), "--checkpoint", path("c"), "--resume", code=2)
+        assert name in e["what"], e
+    damaged = bytearray(content("c"))
+    damaged[len(damaged) // 2] ^= 1
+    with open(path("damaged"), "wb") as f:
+        f.write(damaged)
+    assert "damaged" in error(*BASE, "--epochs", 2, "--out", path("m"), "--checkpoint", path("damaged"), "--resume",
+                              code=3)["what"]
+    with open(path("short"), "wb") as f:
+        f.write(content("c")[:100])
+    error(*BASE, "--epochs", 2, "--out", path("m"), "--checkpoint", path("short"), "--resume", code=3)
+
+
+def test_signal_checkpoints_and_says_how_to_go_on():
+    words = [SURETY, *map(str, BASE), "--epochs", "2000", "--out", path("never"), "--checkpoint", path("c-signal")]
+    process = subprocess.Popen(words, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    while not os.path.exists(path("c-signal")):
+        time.sleep(0.02)
+    process.send_signal(signal.SIGTERM)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 4 and "--resume" in said, said
+    assert not os.path.exists(path("never"))
+
+
+def test_divergence_is_an_error():
+    e = error(*BASE, "--epochs", 3, "--lr", "1e38", "--defense", "none", "--out", path("diverged"), "--checkpoint",
+              path("c-diverged"), code=1)
+    assert "not a number" in e["what"] and not os.path.exists(path("diverged")), e
+
+
+def test_wrong_settings():
+    for words in (["--epochs", 0], ["--batch", 0], ["--lr", 0], ["--delta", 1], ["--depth", 9], ["--mask", 1],
+                  ["--trees", 0], ["--eps", -1], ["--steps", 0], ["--holdout", 1], ["--objective", "seger"],
+                  ["--defense", "pgdd"], ["--voters", "some"], ["--norm", "l3"], ["--resume"]):
+        error(*BASE[:-2], *(["--quiet"] if "--steps" in words else ["--steps", 5, "--quiet"]), *words, "--out", path("x"),
+              code=2)
+    error("train", "--out", path("x"), code=2)
+    error(*BASE, code=2)
+    error(*BASE, "--out", path("no/such/folder/x"), "--epochs", 1, code=4)
+    assert not os.path.exists(path("x"))
+
+
+if __name__ == "__main__":
+    main()
