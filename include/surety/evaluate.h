@@ -43,6 +43,19 @@ SURETY_API surety_status surety_evaluate_row(surety_row *row, const surety_model
                                              const surety_run *run, surety_error *err);
 SURETY_API void surety_row_free(surety_row *row);
 
+/* The same for count models, at most SURETY_ROWS_MOST, that differ in nothing but their posterior: the attack
+ * on the prior, which takes most of the time, serves them all. Other models are SURETY_E_USAGE. */
+enum { SURETY_ROWS_MOST = 8 };
+SURETY_API surety_status surety_evaluate_rows(surety_row *rows, const surety_model *const *models,
+                                              size_t count, const surety_data *data,
+                                              const surety_row_settings *settings, const surety_run *run,
+                                              surety_error *err);
+
+/* R_att alone: the posterior's vote on a set, attacked itself without noise; and the largest distance. */
+SURETY_API surety_status surety_evaluate_attacked(double *risk, double *norm_max, const surety_model *model,
+                                                  const surety_set *set, const surety_attack_settings *attack,
+                                                  const surety_run *run, surety_error *err);
+
 /* {"attacks": [row, ..]} for count rows: attack, adversarial_risk, averaged_risk, averaged_max_risk, kl,
  * risks{} on S, bounds{NAME: {surrogate, vote, vote_clipped}}. */
 SURETY_API char *surety_rows_json(const surety_row *rows, size_t count);

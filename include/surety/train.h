@@ -88,6 +88,15 @@ SURETY_API surety_status surety_train(surety_model **model, const surety_train_s
                                       const surety_data *data, const surety_checkpointing *checkpointing,
                                       surety_train_result *result, const surety_run *run, surety_error *err);
 
+/* The same for several objectives behind one step 1: models[i] is, byte for byte, what surety_train gives for
+ * settings with objectives[i]. models and results have room for count; the time of step 1 counts for the
+ * first.
+ */
+SURETY_API surety_status surety_train_objectives(surety_model **models, const surety_objective *objectives,
+                                                 size_t count, const surety_train_settings *settings,
+                                                 const surety_data *data, surety_train_result *results,
+                                                 const surety_run *run, surety_error *err);
+
 #ifdef __cplusplus
 }
 #endif

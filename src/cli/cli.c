@@ -120,14 +120,13 @@ surety_status cli_wrong(cli *c, const char *format, ...) {
         c->error.code = SURETY_E_USAGE;
         vsnprintf(c->error.what, sizeof c->error.what, format, args);
         va_end(args);
-        if (c->command)
+        if (c->command && !c->error.expected[0])
             snprintf(c->error.expected, sizeof c->error.expected, "see 'surety help %s'", c->command->name);
     }
     return SURETY_E_USAGE;
 }
 
-/* Prints text wrapped to 80 columns behind an indent; the first line starts at column `at`. */
-static void print_wrapped(const char *text, int indent, int at) {
+void cli_print_wrapped(const char *text, int indent, int at) {
     while (*text) {
         size_t length = strcspn(text, " \n");
         if (at > indent && at + (int)length > 79) {
@@ -156,7 +155,7 @@ static void print_wrapped(const char *text, int indent, int at) {
 
 static void print_help(const cli *c) {
     printf("surety %s %s\n\n", c->command->name, c->command->usage);
-    print_wrapped(c->command->text ? c->command->text : c->command->summary, 0, 0);
+    cli_print_wrapped(c->command->text ? c->command->text : c->command->summary, 0, 0);
     printf("\nOptions:\n");
     for (size_t i = 0; i < c->count; i++) {
         const cli_option *o = &c->options[i];
@@ -166,10 +165,10 @@ static void print_help(const cli *c) {
         snprintf(help, sizeof help, shown && shown[0] ? "%s [%s]" : "%s", o->help, shown);
         printf("%s", left);
         if (strlen(left) > 26) printf("\n");
-        print_wrapped(help, 26, strlen(left) > 26 ? 0 : (int)strlen(left));
+        cli_print_wrapped(help, 26, strlen(left) > 26 ? 0 : (int)strlen(left));
     }
     printf("\nExample:\n");
-    print_wrapped(c->command->example, 2, 0);
+    cli_print_wrapped(c->command->example, 2, 0);
 }
 
 /* The option of that name; an unambiguous beginning is enough, as with getopt_long. */
@@ -211,6 +210,7 @@ static surety_status take_option(cli *c, int *at) {
     if (!value) return cli_wrong(c, "option --%s needs a value: %s", o->name, o->value);
     surety_error err = SURETY_ERROR_NONE;
     if (o->read(value, o->target, &err) == SURETY_OK) return SURETY_OK;
+    snprintf(c->error.expected, sizeof c->error.expected, "%s", err.expected);
     return cli_wrong(c, "option --%s: %s", o->name, err.what);
 }
 

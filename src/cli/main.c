@@ -6,7 +6,7 @@
 
 #include "cli/cli.h"
 
-extern const cli_command cli_data, cli_train, cli_evaluate, cli_curve, cli_bound;
+extern const cli_command cli_data, cli_train, cli_evaluate, cli_curve, cli_bound, cli_certify, cli_verify;
 
 /* In the order in which a user meets them. One per line: adding a command is adding a line. */
 const cli_command *const cli_commands[] = {
@@ -14,6 +14,8 @@ const cli_command *const cli_commands[] = {
     &cli_train,     //
     &cli_evaluate,  //
     &cli_curve,     //
+    &cli_certify,   //
+    &cli_verify,    //
     &cli_bound,     //
     NULL,
 };

@@ -10,7 +10,11 @@
 #include "surety/data.h"
 #include "surety/model.h"
 
-/* --task, --train and --test with what belongs to them, --learn-size, --data-dir, --box. */
+/* Where data are: --data-dir, --train and --test with what belongs to them. For commands that take all else
+ * from a model. */
+void cli_data_file_options(cli *c, surety_data_settings *data);
+
+/* The same, and which data: --task, --classes, --learn-size, --test-size, --box. */
 void cli_data_options(cli *c, surety_data_settings *data);
 
 /* --norm --eps --steps --step-size --noise --samples --restarts --seed --profile. */

@@ -4,13 +4,15 @@
 
 typedef struct worker {
     surety_attacker *attacker;
-    surety_risk *risk;
-    float *points; /* (SURETY_BLOCK, stride) */
-    float *votes;  /* (SURETY_BLOCK n, H): of a block's examples, one after the other */
+    surety_risk **risk; /* one per posterior */
+    float *points;      /* (SURETY_BLOCK, stride) */
+    float *votes;       /* (SURETY_BLOCK n, H): of a block's examples, one after the other */
 } worker;
 
 typedef struct measuring {
     const surety_measurement *what;
+    const double *const *posteriors;
+    size_t posterior_count;
     const surety_set *set;
     size_t n;
     worker *workers;
@@ -44,7 +46,8 @@ static surety_status measure_block(void *arg, size_t block, int thread, surety_e
     surety_attacker_run(mine->attacker, w->what->attacked, &e);
     ask_voters(w, mine, e.rows);
     for (size_t r = 0; r < e.rows; r++)
-        SURETY_TRY(surety_risk_add(mine->risk, mine->votes + r * w->n * H, H, e.y[r], err));
+        for (size_t q = 0; q < w->posterior_count; q++)
+            SURETY_TRY(surety_risk_add(mine->risk[q], mine->votes + r * w->n * H, H, e.y[r], err));
     return SURETY_OK;
 }
 
@@ -53,10 +56,13 @@ static surety_status new_worker(const measuring *w, worker *mine, surety_error *
     surety_risk_settings settings = {.voters = v->H,
                                      .samples = w->n,
                                      .signed_votes = w->what->set == SURETY_SIGNED,
-                                     .posterior = w->what->posterior,
                                      .prior = w->what->prior};
     SURETY_TRY(surety_attacker_new(&mine->attacker, w->what->attack, v, err));
-    SURETY_TRY(surety_risk_new(&mine->risk, &settings, err));
+    SURETY_TRY(surety_alloc(&mine->risk, w->posterior_count, sizeof(surety_risk *), err));
+    for (size_t q = 0; q < w->posterior_count; q++) {
+        settings.posterior = w->posteriors[q];
+        SURETY_TRY(surety_risk_new(&mine->risk[q], &settings, err));
+    }
     SURETY_TRY(surety_alloc(&mine->points, SURETY_BLOCK * w->set->stride, sizeof(float), err));
     return surety_alloc(&mine->votes, SURETY_BLOCK * w->n, v->H * sizeof(float), err);
 }
@@ -68,22 +74,39 @@ static surety_status measure_all(measuring *w, surety_risks *risks, const surety
     for (size_t t = 0; t < w->count; t++) SURETY_TRY(new_worker(w, &w->workers[t], err));
     size_t blocks = (w->set->m + SURETY_BLOCK - 1) / SURETY_BLOCK;
     SURETY_TRY(surety_parallel(run, w->what->phase, blocks, measure_block, w, err));
-    for (size_t t = 1; t < w->count; t++)
-        SURETY_TRY(surety_risk_merge(w->workers[0].risk, w->workers[t].risk, err));
-    return surety_risk_result(w->workers[0].risk, risks, err);
+    for (size_t q = 0; q < w->posterior_count; q++) {
+        surety_risk *sum = w->workers[0].risk[q];
+        for (size_t t = 1; t < w->count; t++) SURETY_TRY(surety_risk_merge(sum, w->workers[t].risk[q], err));
+        SURETY_TRY(surety_risk_result(sum, &risks[q], err));
+    }
+    return SURETY_OK;
+}
+
+static void free_worker(const measuring *w, worker *mine) {
+    for (size_t q = 0; mine->risk && q < w->posterior_count; q++) surety_risk_free(mine->risk[q]);
+    surety_attacker_free(mine->attacker);
+    surety_free((void *)mine->risk);
+    surety_free(mine->points);
+    surety_free(mine->votes);
+}
+
+surety_status surety_measure_each(const surety_measurement *what, const double *const *posteriors,
+                                  size_t count, const surety_set *set, surety_risks *risks,
+                                  const surety_run *run, surety_error *err) {
+    measuring w = {.what = what,
+                   .posteriors = posteriors,
+                   .posterior_count = count,
+                   .set = set,
+                   .n = surety_attack_samples(what->attack)};
+    for (size_t q = 0; q < count; q++) risks[q] = (surety_risks){0};
+    surety_status status = measure_all(&w, risks, run, err);
+    for (size_t t = 0; w.workers && t < w.count; t++) free_worker(&w, &w.workers[t]);
+    surety_free(w.workers);
+    for (size_t q = 0; q < count && status != SURETY_OK; q++) surety_risks_free(&risks[q]);
+    return status;
 }
 
 surety_status surety_measure(const surety_measurement *what, const surety_set *set, surety_risks *risks,
                              const surety_run *run, surety_error *err) {
-    *risks = (surety_risks){0};
-    measuring w = {.what = what, .set = set, .n = surety_attack_samples(what->attack)};
-    surety_status status = measure_all(&w, risks, run, err);
-    for (size_t t = 0; w.workers && t < w.count; t++) {
-        surety_attacker_free(w.workers[t].attacker);
-        surety_risk_free(w.workers[t].risk);
-        surety_free(w.workers[t].points);
-        surety_free(w.workers[t].votes);
-    }
-    surety_free(w.workers);
-    return status;
+    return surety_measure_each(what, &what->posterior, 1, set, risks, run, err);
 }

@@ -23,4 +23,10 @@ typedef struct surety_measurement {
 surety_status surety_measure(const surety_measurement *measurement, const surety_set *set,
                              surety_risks *risks, const surety_run *run, surety_error *err);
 
+/* The same for count posteriors at once (what->posterior is not looked at): one attack, one drawing and one
+ * asking of the voters serve all. On success all risks[count] are to be freed, else none. */
+surety_status surety_measure_each(const surety_measurement *what, const double *const *posteriors,
+                                  size_t count, const surety_set *set, surety_risks *risks,
+                                  const surety_run *run, surety_error *err);
+
 #endif

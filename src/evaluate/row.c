@@ -3,6 +3,7 @@
 
 #include "evaluate/perturbed.h"
 #include "io/json.h"
+#include "risk/json.h"
 #include "surety/evaluate.h"
 
 void surety_row_defaults(surety_row_settings *settings, const surety_model *model) {
@@ -16,51 +17,56 @@ void surety_row_defaults(surety_row_settings *settings, const surety_model *mode
     settings->attack.profile = facts->profile;
 }
 
-surety_status surety_evaluate_perturbed(surety_risks *risks, const surety_model *model, const surety_set *set,
-                                        const surety_attack_settings *attack, const surety_run *run,
-                                        surety_error *err) {
+/* Risks of every model's vote on the set, attacked once under the prior that they share. */
+static surety_status perturbed(surety_risks *risks, const surety_model *const *models, size_t count,
+                               const surety_set *set, const surety_attack_settings *attack,
+                               const surety_run *run, surety_error *err) {
     surety_attack_settings settings = *attack;
+    const double *posteriors[SURETY_ROWS_MOST];
     settings.epoch = SURETY_PASS_PERTURBED;
-    *risks = (surety_risks){0};
     SURETY_TRY(surety_attack_validate(&settings, err));
-    SURETY_TRY(surety_attack_check_set(&settings, surety_model_voters(model), set, err));
-    surety_vote vote = surety_model_vote(model, SURETY_PRIOR);
+    SURETY_TRY(surety_attack_check_set(&settings, surety_model_voters(models[0]), set, err));
+    for (size_t k = 0; k < count; k++) posteriors[k] = surety_model_posterior(models[k]);
+    surety_vote vote = surety_model_vote(models[0], SURETY_PRIOR);
     surety_measurement what = {.attack = &settings,
                                .attacked = &vote,
                                .set = vote.set,
-                               .posterior = surety_model_posterior(model),
-                               .prior = surety_model_prior(model),
+                               .prior = surety_model_prior(models[0]),
                                .phase = set->which == SURETY_SET_TEST ? "perturbed T" : "perturbed S"};
-    return surety_measure(&what, set, risks, run, err);
+    return surety_measure_each(&what, posteriors, count, set, risks, run, err);
 }
 
-/* R_att: the posterior's vote, attacked itself, without noise. */
-static surety_status attacked_risk(surety_row *row, const surety_model *model, const surety_set *test,
-                                   const surety_attack_settings *attack, const surety_run *run,
-                                   surety_error *err) {
+surety_status surety_evaluate_perturbed(surety_risks *risks, const surety_model *model, const surety_set *set,
+                                        const surety_attack_settings *attack, const surety_run *run,
+                                        surety_error *err) {
+    *risks = (surety_risks){0};
+    return perturbed(risks, &model, 1, set, attack, run, err);
+}
+
+surety_status surety_evaluate_attacked(double *risk, double *norm_max, const surety_model *model,
+                                       const surety_set *set, const surety_attack_settings *attack,
+                                       const surety_run *run, surety_error *err) {
     surety_attack_settings settings = *attack;
     settings.kind = surety_attack_kind_plain(attack->kind);
     settings.epoch = SURETY_PASS_ATTACKED;
     surety_vote vote = surety_model_vote(model, SURETY_POSTERIOR);
     surety_attack_result result;
-    SURETY_TRY(surety_attack_set(&settings, &vote, test, NULL, NULL, &result, run, err));
+    SURETY_TRY(surety_attack_set(&settings, &vote, set, NULL, NULL, &result, run, err));
     double wrong = (double)result.fooled;
     if (settings.profile == SURETY_PROFILE_PUBLISHED) wrong -= 0.5 * (double)result.tied;
-    row->adversarial_risk = wrong / (double)test->m;
-    row->norm_max = result.norm_max;
+    *risk = wrong / (double)set->m;
+    *norm_max = result.norm_max;
     return SURETY_OK;
 }
 
-static surety_status fill(surety_row *row, const surety_model *model, const surety_data *data,
+/* The row's own part, behind the risks on the perturbed sets: R_att and the bounds. */
+static surety_status fill(surety_row *row, const surety_model *model, const surety_set *test,
                           const surety_row_settings *s, const surety_run *run, surety_error *err) {
-    const surety_set *test = surety_data_set(data, SURETY_SET_TEST);
     int published = s->attack.profile == SURETY_PROFILE_PUBLISHED;
-    if (!test->m)
-        return surety_fail(err, SURETY_E_INPUT, "there are no test examples: give --test or --test-size");
-    SURETY_TRY(surety_evaluate_perturbed(&row->test, model, test, &s->attack, run, err));
-    SURETY_TRY(surety_evaluate_perturbed(&row->learn, model, surety_data_set(data, SURETY_SET_LEARN),
-                                         &s->attack, run, err));
-    SURETY_TRY(attacked_risk(row, model, test, &s->attack, run, err));
+    row->attack = s->attack.kind;
+    row->profile = s->attack.profile;
+    SURETY_TRY(
+        surety_evaluate_attacked(&row->adversarial_risk, &row->norm_max, model, test, &s->attack, run, err));
     row->averaged_risk = published ? row->test.averaged_half_ties : row->test.averaged;
     row->averaged_max = published ? row->test.averaged_max_half_ties : row->test.averaged_max;
     row->input = surety_bound_input_defaults();
@@ -73,44 +79,61 @@ static surety_status fill(surety_row *row, const surety_model *model, const sure
     return surety_risks_bounds(&row->input, row->bounds, err);
 }
 
+/* One attack serves all only if it attacks the same vote: same voters, same prior, asked the same way. */
+static surety_status check_kin(const surety_model *const *models, size_t count, surety_error *err) {
+    const surety_voters *a = surety_model_voters(models[0]);
+    if (count < 1 || count > SURETY_ROWS_MOST)
+        return surety_fail(err, SURETY_E_USAGE, "1 to %d models at once, not %zu", SURETY_ROWS_MOST, count);
+    for (size_t k = 1; k < count; k++) {
+        const surety_voters *b = surety_model_voters(models[k]);
+        int same =
+            a->kind == b->kind && a->H == b->H && a->d == b->d && a->depth == b->depth &&
+            surety_model_about(models[0])->set == surety_model_about(models[k])->set &&
+            !memcmp(surety_model_prior(models[0]), surety_model_prior(models[k]), a->H * sizeof(double));
+        for (size_t i = 0; same && i < a->tensor_count; i++)
+            same = !memcmp(a->tensors[i].values, b->tensors[i].values,
+                           a->tensors[i].rows * a->tensors[i].stride * sizeof(float));
+        if (!same) return surety_fail(err, SURETY_E_USAGE, "the models do not share their voters and prior");
+    }
+    return SURETY_OK;
+}
+
+static surety_status fill_all(surety_row *rows, const surety_model *const *models, size_t count,
+                              const surety_data *data, const surety_row_settings *s, const surety_run *run,
+                              surety_error *err) {
+    const surety_set *test = surety_data_set(data, SURETY_SET_TEST);
+    surety_risks risks[SURETY_ROWS_MOST];
+    if (!test->m)
+        return surety_fail(err, SURETY_E_INPUT, "there are no test examples: give --test or --test-size");
+    SURETY_TRY(perturbed(risks, models, count, test, &s->attack, run, err));
+    for (size_t k = 0; k < count; k++) rows[k].test = risks[k];
+    SURETY_TRY(
+        perturbed(risks, models, count, surety_data_set(data, SURETY_SET_LEARN), &s->attack, run, err));
+    for (size_t k = 0; k < count; k++) rows[k].learn = risks[k];
+    for (size_t k = 0; k < count; k++) SURETY_TRY(fill(&rows[k], models[k], test, s, run, err));
+    return SURETY_OK;
+}
+
+surety_status surety_evaluate_rows(surety_row *rows, const surety_model *const *models, size_t count,
+                                   const surety_data *data, const surety_row_settings *settings,
+                                   const surety_run *run, surety_error *err) {
+    for (size_t k = 0; k < count; k++) rows[k] = (surety_row){0};
+    SURETY_TRY(check_kin(models, count, err));
+    surety_status status = fill_all(rows, models, count, data, settings, run, err);
+    for (size_t k = 0; k < count && status != SURETY_OK; k++) surety_row_free(&rows[k]);
+    return status;
+}
+
 surety_status surety_evaluate_row(surety_row *row, const surety_model *model, const surety_data *data,
                                   const surety_row_settings *settings, const surety_run *run,
                                   surety_error *err) {
-    *row = (surety_row){.attack = settings->attack.kind, .profile = settings->attack.profile};
-    surety_status status = fill(row, model, data, settings, run, err);
-    if (status != SURETY_OK) surety_row_free(row);
-    return status;
+    return surety_evaluate_rows(row, &model, 1, data, settings, run, err);
 }
 
 void surety_row_free(surety_row *row) {
     surety_risks_free(&row->test);
     surety_risks_free(&row->learn);
     *row = (surety_row){0};
-}
-
-static json_t *bounds_json(const surety_row *row) {
-    const surety_bound_info *list = surety_bound_list();
-    json_t *bounds = json_object();
-    for (size_t i = 0; i < SURETY_BOUNDS; i++) {
-        const surety_bound_value *b = &row->bounds[i];
-        if (!b->available) continue;
-        json_object_set_new(bounds, list[i].name,
-                            SURETY_JSON_OBJECT({"surrogate", surety_json_real(b->surrogate)},
-                                               {"vote", surety_json_real(b->vote)},
-                                               {"vote_clipped", surety_json_real(b->vote_clipped)}));
-    }
-    return bounds;
-}
-
-static json_t *risks_json(const surety_row *row) {
-    const surety_risks *r = &row->learn;
-    int published = row->profile == SURETY_PROFILE_PUBLISHED;
-    return SURETY_JSON_OBJECT(
-        {"averaged", surety_json_real(published ? r->averaged_half_ties : r->averaged)},
-        {"averaged_max", surety_json_real(published ? r->averaged_max_half_ties : r->averaged_max)},
-        {"rbar", surety_json_real(r->rbar)}, {"abar", surety_json_real(r->abar)},
-        {"gmax", surety_json_real(r->gmax)}, {"tv", surety_json_real(published ? r->tv_published : r->tv)},
-        {"tandem", surety_json_real(r->tandem)});
 }
 
 static json_t *row_json(const surety_row *row) {
@@ -123,8 +146,9 @@ static json_t *row_json(const surety_row *row) {
                               {"kl", surety_json_real(row->input.kl)},
                               {"delta", surety_json_real(row->input.delta)},
                               {"priors_compared", surety_json_count(row->input.priors_compared)},
-                              {"looks", surety_json_count(row->input.looks)}, {"risks", risks_json(row)},
-                              {"bounds", bounds_json(row)});
+                              {"looks", surety_json_count(row->input.looks)},
+                              {"risks", surety_risks_object(&row->learn, row->profile)},
+                              {"bounds", surety_bounds_object(row->bounds)});
 }
 
 char *surety_rows_json(const surety_row *rows, size_t count) {

@@ -264,8 +264,8 @@ static surety_status loop_new(loop *l, const surety_run *run, surety_error *err)
 static void loop_free(loop *l) {
     for (size_t t = 0; l->attackers && t < l->threads; t++) surety_attacker_free(l->attackers[t]);
     for (size_t k = 0; k < SURETY_TENSORS; k++) surety_free(l->gradients[k]);
-    void *parts[] = {l->attackers,    l->order,  l->Q, l->P,   l->points,
-                     (void *)l->rows, l->losses, l->g, l->work};
+    void *parts[] = {l->attackers, l->order,        l->Q,      l->P, l->r,   l->d_theta,
+                     l->points,    (void *)l->rows, l->losses, l->g, l->work};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) surety_free(parts[i]);
 }
 

@@ -42,6 +42,10 @@ surety_status surety_train_state_new(surety_train_state *state, surety_voters *v
                                      size_t step2_epochs, surety_error *err);
 void surety_train_state_free(surety_train_state *state);
 
+/* into, a fresh state of the same shape, becomes where `from` is at the end of step 1: its voters, its P, its
+ * history. */
+void surety_train_state_continue(surety_train_state *into, const surety_train_state *from);
+
 /* weights = softmax(theta), H of them. */
 void surety_softmax(const double *theta, size_t H, double *weights);
 

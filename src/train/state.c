@@ -45,6 +45,20 @@ void surety_train_state_next(surety_train_state *state) {
     state->epoch = state->steps = 0;
 }
 
+void surety_train_state_continue(surety_train_state *into, const surety_train_state *from) {
+    memcpy(into->theta, from->theta, from->H * sizeof(double));
+    memcpy(into->values[SURETY_STEP1], from->values[SURETY_STEP1],
+           from->epochs[SURETY_STEP1] * sizeof(double));
+    into->best[SURETY_STEP1] = from->best[SURETY_STEP1];
+    for (size_t k = 0; k < from->tensors; k++) {
+        const surety_tensor *t = &from->voters->tensors[k];
+        memcpy(into->voters->tensors[k].values, t->values, t->rows * t->stride * sizeof(float));
+    }
+    surety_voters_changed(into->voters);
+    into->phase = SURETY_STEP1;
+    surety_train_state_next(into);
+}
+
 /* exp(theta - max) / sum: nothing overflows. No weight is 0, because a prior must not have one: what would
  * underflow is the smallest normal number, far below the rounding of the sum. */
 void surety_softmax(const double *theta, size_t H, double *weights) {

@@ -292,13 +292,39 @@ static surety_status make_model(training *t, surety_model **model, surety_train_
     return surety_model_set_real(*model, "kl", r->kl, err);
 }
 
-static surety_status train(training *t, const surety_data *data, surety_model **model,
-                           surety_train_result *result, const surety_run *run, surety_error *err) {
-    SURETY_TRY(split_prior(t, data, err));
-    SURETY_TRY(begin(t, err));
+/* What is left behind step 1, or behind a checkpoint: the rest of it, step 2, the model. */
+static surety_status finish(training *t, surety_model **model, surety_train_result *result,
+                            const surety_run *run, surety_error *err) {
     SURETY_TRY(run_phases(t, &result->timing, run, err));
     SURETY_TRY(fill_result(t, result, run, err));
     return make_model(t, model, result, err);
+}
+
+static training training_of(const surety_train_settings *settings, const surety_data *data,
+                            const surety_checkpointing *checkpointing) {
+    training t = {.s = *settings, .info = surety_data_describe(data), .checkpointing = checkpointing};
+    t.s.defense.seed = settings->seed;
+    t.s.defense.profile = settings->profile;
+    t.s.defense.samples = 1;
+    t.s.defense.epoch = 0;
+    return t;
+}
+
+static surety_status open_training(training *t, const surety_data *data, surety_error *err) {
+    SURETY_TRY(surety_train_validate(&t->s, err));
+    SURETY_TRY(split_prior(t, data, err));
+    return begin(t, err);
+}
+
+static void close_training(training *t) {
+    surety_train_state_free(&t->state);
+    free(t->settings);
+}
+
+static void drop(surety_model **model, surety_train_result *result) {
+    surety_model_free(*model);
+    *model = NULL;
+    surety_train_result_free(result);
 }
 
 surety_status surety_train(surety_model **model, const surety_train_settings *settings,
@@ -307,20 +333,48 @@ surety_status surety_train(surety_model **model, const surety_train_settings *se
     double began = surety_seconds();
     *model = NULL;
     *result = (surety_train_result){0};
-    training t = {.s = *settings, .info = surety_data_describe(data), .checkpointing = checkpointing};
-    t.s.defense.seed = settings->seed;
-    t.s.defense.profile = settings->profile;
-    t.s.defense.samples = 1;
-    t.s.defense.epoch = 0;
-    SURETY_TRY(surety_train_validate(&t.s, err));
-    surety_status status = train(&t, data, model, result, run, err);
-    surety_train_state_free(&t.state);
-    free(t.settings);
+    training t = training_of(settings, data, checkpointing);
+    surety_status status = open_training(&t, data, err);
+    if (status == SURETY_OK) status = finish(&t, model, result, run, err);
+    close_training(&t);
     result->seconds = surety_seconds() - began;
-    if (status != SURETY_OK) {
-        surety_model_free(*model);
-        *model = NULL;
-        surety_train_result_free(result);
+    if (status != SURETY_OK) drop(model, result);
+    return status;
+}
+
+/* One objective behind the step 1 of another training. */
+static surety_status train_behind(const training *first, surety_objective objective, const surety_data *data,
+                                  surety_model **model, surety_train_result *result, const surety_run *run,
+                                  surety_error *err) {
+    double began = surety_seconds();
+    training t = training_of(&first->s, data, NULL);
+    t.s.objective = objective;
+    surety_status status = open_training(&t, data, err);
+    if (status == SURETY_OK) {
+        surety_train_state_continue(&t.state, &first->state);
+        status = finish(&t, model, result, run, err);
     }
+    close_training(&t);
+    result->seconds = surety_seconds() - began;
+    return status;
+}
+
+surety_status surety_train_objectives(surety_model **models, const surety_objective *objectives_wanted,
+                                      size_t count, const surety_train_settings *settings,
+                                      const surety_data *data, surety_train_result *results,
+                                      const surety_run *run, surety_error *err) {
+    double began = surety_seconds(), seconds = 0;
+    surety_timing timing = {0};
+    for (size_t i = 0; i < count; i++) models[i] = NULL, results[i] = (surety_train_result){0};
+    training first = training_of(settings, data, NULL);
+    first.s.objective = SURETY_OBJECTIVE_BASELINE;
+    surety_status status = open_training(&first, data, err);
+    if (status == SURETY_OK) status = run_phases(&first, &timing, run, err);
+    seconds = surety_seconds() - began;
+    for (size_t i = 0; i < count && status == SURETY_OK; i++)
+        status = train_behind(&first, objectives_wanted[i], data, &models[i], &results[i], run, err);
+    if (status == SURETY_OK && count) results[0].seconds += seconds; /* the step 1 of all of them */
+    close_training(&first);
+    for (size_t i = 0; i < count && status != SURETY_OK; i++) drop(&models[i], &results[i]);
     return status;
 }
