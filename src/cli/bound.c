@@ -14,10 +14,6 @@ static surety_status read_bound(const char *text, void *target, surety_error *er
     const surety_bound_info *info;
     surety_status status = surety_bound_find(text, &info, err);
     if (status == SURETY_OK) *(surety_bound_id *)target = info->id;
-    if (status != SURETY_OK && err->expected[0]) { /* the caller passes on one sentence */
-        size_t used = strlen(err->what);
-        snprintf(err->what + used, sizeof err->what - used, ": %s", err->expected);
-    }
     return status;
 }
 

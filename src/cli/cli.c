@@ -120,7 +120,7 @@ surety_status cli_wrong(cli *c, const char *format, ...) {
         c->error.code = SURETY_E_USAGE;
         vsnprintf(c->error.what, sizeof c->error.what, format, args);
         va_end(args);
-        if (c->command)
+        if (c->command && !c->error.expected[0])
             snprintf(c->error.expected, sizeof c->error.expected, "see 'surety help %s'", c->command->name);
     }
     return SURETY_E_USAGE;
@@ -210,6 +210,7 @@ static surety_status take_option(cli *c, int *at) {
     if (!value) return cli_wrong(c, "option --%s needs a value: %s", o->name, o->value);
     surety_error err = SURETY_ERROR_NONE;
     if (o->read(value, o->target, &err) == SURETY_OK) return SURETY_OK;
+    snprintf(c->error.expected, sizeof c->error.expected, "%s", err.expected);
     return cli_wrong(c, "option --%s: %s", o->name, err.what);
 }
 
