@@ -53,11 +53,19 @@ static void set_reason(surety_verification *out, const char *what) {
     if (!out->reason[0]) snprintf(out->reason, sizeof out->reason, "%s", what);
 }
 
-/* The first difference, as the reason. */
+/* One difference as the reason: another version or CPU explains all others, else the first. */
 static void explain(surety_verification *out, const char *hint) {
     const surety_difference *d = &out->difference[0];
     char text[512];
     if (!out->differences) return;
+    for (size_t i = 0; i < out->differences && i < SURETY_DIFFERENCES; i++)
+        if (!strncmp(out->difference[i].field, "software.", 9)) {
+            d = &out->difference[i];
+            hint = strcmp(d->field, "software.version")
+                       ? ": with SURETY_CPU=generic in the environment, verify does as a CPU without FMA"
+                       : ": verify it with the version that made it";
+            break;
+        }
     snprintf(text, sizeof text, "%s differs: the certificate says %s, derived again it is %s%s", d->field,
              d->stated, d->found, hint);
     set_reason(out, text);
@@ -198,14 +206,6 @@ static surety_status derive(verifying *v, const surety_run *run, surety_error *e
     return status;
 }
 
-static const char *hint_for(const verifying *v) {
-    const char *field = v->out->difference[0].field;
-    if (!strcmp(field, "software.version")) return ": verify it with the version that made it";
-    if (!strcmp(field, "software.cpu_level"))
-        return ": run it with SURETY_CPU=generic to verify what a CPU without FMA made";
-    return "";
-}
-
 /* Bit for bit, unless this CPU cannot give the bits that one with FMA gave. */
 static void compare(verifying *v) {
     surety_verification *out = v->out;
@@ -214,7 +214,7 @@ static void compare(verifying *v) {
     int numbers = !strcmp(c->software.cpu_level, "fma") && !strcmp(v->found.software.cpu_level, "generic");
     if (!numbers) {
         surety_record_compare(&surety_certificate_table, c, &v->found, "", NULL, differs, out);
-        explain(out, hint_for(v));
+        explain(out, "");
         return;
     }
     double m = (double)v->found.inputs.m, n = (double)v->found.inputs.n, t = fmax(TOLERANCE, 1 / m);
@@ -233,7 +233,7 @@ static void compare(verifying *v) {
     surety_certificate_word(&again);
     again.value = v->found.value;
     surety_record_compare(&surety_certificate_table, c, &again, "", allowed, differs, out);
-    explain(out, hint_for(v));
+    explain(out, "");
 }
 
 static surety_status verify(verifying *v, const surety_run *run, surety_error *err) {
