@@ -278,6 +278,11 @@ surety_status cli_print_json(cli *c, char *json) {
     return SURETY_OK;
 }
 
+double cli_limit(double value, int digits) {
+    double scale = pow(10, digits), up = ceil(value * scale) / scale;
+    return up < value ? up + 1 / scale : up;
+}
+
 /* The progress line: phase, bar, share, time left, and what the phase wants to say. Drawn at most ten times a
  * second, on a terminal only; elsewhere a phase that says something gets a line of its own when it is done.
  */
