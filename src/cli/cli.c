@@ -284,7 +284,7 @@ surety_status cli_check_out(cli *c, const char *path) {
     snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path) + 1 : 1, slash ? path : ".");
     if (!access(folder, W_OK | X_OK)) return SURETY_OK;
     c->error.code = SURETY_E_SYSTEM;
-    snprintf(c->error.what, sizeof c->error.what, "nothing can be written to the folder %.400s: %.80s",
+    snprintf(c->error.what, sizeof c->error.what, "nothing can be written to the folder %.300s: %.80s",
              folder, strerror(errno));
     snprintf(c->error.file, sizeof c->error.file, "%s", path);
     return SURETY_E_SYSTEM;
