@@ -153,8 +153,9 @@ typedef struct surety_bound_input {
     size_t H;     /* voters, at least 1 */
     double delta; /* in (0,1): the chance that the promise fails, for this event (see the ledger) */
     uint64_t priors_compared; /* T_p, at least 1: candidate priors among which S could choose */
-    uint64_t looks;          /* at least 1: runs that looked at the same S, this one included; multiplies T_p,
-                                and the held-out bounds pay it too */
+    uint64_t looks;          /* at least 1: runs that could have been made on the same S, whatever was seen of
+                                it, this one included (4.6: a list fixed before S, not the runs that came
+                                about); multiplies T_p, and the held-out bounds pay it too */
     surety_profile profile;  /* published: root (..)/m in average_max*, no binomial limits */
     double kl;               /* KL(Q||P), an upper limit */
     int frozen;              /* 1: Q is exactly one of the candidate priors (then kl is 0 or NaN) */

@@ -33,7 +33,7 @@ typedef struct surety_row_settings {
     int worst_case;                /* 1: of the attack only the ball matters; the row is the worst case's */
     double delta;                  /* of each event on its own */
     uint64_t priors_compared;      /* T_p */
-    uint64_t looks;                /* at least 1 */
+    uint64_t looks;                /* at least 1, as in surety_bound_input */
 } surety_row_settings;
 
 /* The model's own: its ball, box, seed and profile in an otherwise default attack; its delta and T_p; one
@@ -55,6 +55,8 @@ typedef struct surety_row {
     double norm_max; /* largest distance of R_att's points */
 } surety_row;
 
+/* Bounds need an S that trained no voter. The file that trained the model is accepted only if it is split as
+ * it was then (else SURETY_E_CHECK); another file is fresh by the caller's word. */
 SURETY_API surety_status surety_evaluate_row(surety_row *row, const surety_model *model,
                                              const surety_data *data, const surety_row_settings *settings,
                                              const surety_run *run, surety_error *err);

@@ -142,8 +142,13 @@ static void set_ball(surety_attacker *a, size_t r) {
         return;
     }
     int l1 = a->s.ball.norm == SURETY_L1;
-    double b = a->s.ball.radius, d = (double)a->d, length = 0;
-    for (size_t j = 0; j < a->d; j++) length += l1 ? fabs((double)x0[j]) : (double)x0[j] * (double)x0[j];
+    double b = a->s.ball.radius, d = (double)a->d, sums[8] = {0}, length = 0;
+    for (size_t j = 0; j < a->stride; j += 8) /* eight chains: one would wait for itself; pads are 0 */
+        for (size_t k = 0; k < 8; k++) {
+            double x = (double)x0[j + k];
+            sums[k] += l1 ? fabs(x) : x * x;
+        }
+    for (size_t k = 0; k < 8; k++) length += sums[k];
     if (!l1) length = sqrt(length);
     double relative = (l1 ? d / 16 : d / 32) + 12;
     a->radius[r] = float_down(fmax(0, b * (1 - relative * 0x1p-24) - 0x1p-24 * (length + b) - d * 0x1p-149));
@@ -205,13 +210,18 @@ static void ask(surety_attacker *a, const surety_vote *vote, const size_t *live,
     surety_vote_lanes(a->h, vote->weights, a->H, SURETY_REAL, real);
 }
 
+/* a[t, i] = d loss / dh_t of the live rows up to the factor 1/2: -y w_t. */
+static void fill_loss_gradient(surety_attacker *a, const surety_vote *vote, const size_t *live,
+                               size_t count) {
+    for (size_t t = 0; t < a->H; t++)
+        for (size_t i = 0; i < count; i++)
+            a->a[t * SURETY_BLOCK + i] = (float)(-a->examples.y[live[i]] * vote->weights[t]);
+}
+
 /* gradient[r] = d loss / dx up to the factor 1/2: -y sum_t w_t dh_t/dx. */
 static void ask_gradient(surety_attacker *a, const surety_vote *vote, const size_t *live, size_t count) {
     float *gx[SURETY_BLOCK];
     for (size_t i = 0; i < count; i++) gx[i] = a->gradient[live[i]];
-    for (size_t t = 0; t < a->H; t++)
-        for (size_t i = 0; i < count; i++)
-            a->a[t * SURETY_BLOCK + i] = (float)(-a->examples.y[live[i]] * vote->weights[t]);
     vote->voters->kind->gradient_input(vote->voters, a->a, count, gx, a->scratch);
 }
 
@@ -233,7 +243,7 @@ static int judge(surety_attacker *a, size_t r, double chosen, double real, int l
 /* One pass from the starts of this restart. The gradient is asked for the rows of the last forward; those
  * that were fooled there leave the list behind it. */
 static void climb(surety_attacker *a, const surety_vote *vote, size_t *live, size_t count) {
-    size_t steps = steps_of(&a->s);
+    size_t steps = steps_of(&a->s), filled = 0; /* rows that a->a was filled for */
     for (size_t step = 0; count; step++) {
         double chosen[SURETY_BLOCK], real[SURETY_BLOCK];
         int leaves[SURETY_BLOCK];
@@ -245,6 +255,7 @@ static void climb(surety_attacker *a, const surety_vote *vote, size_t *live, siz
             kept += !leaves[i];
         }
         if (step == steps || !kept) return;
+        if (filled != count) fill_loss_gradient(a, vote, live, filled = count); /* rows only ever leave */
         ask_gradient(a, vote, live, count);
         kept = 0;
         for (size_t i = 0; i < count; i++)

@@ -10,7 +10,8 @@
  * - (Chernoff) One voter or vote fixed before S, one-sided: L_D <= kl_inv(L_S, C/m) but for a chance e^-C;
  *   where the losses are 0 or 1 also L_D <= binomial_limit(m L_S, m, e^-C), which is smaller.
  * - (PAC-Bayes) All Q at once: kl(E_Q L_S || E_Q L_D) <= (KL(Q||P) + ln(2 sqrt(m)/delta)) / m.
- *   E_P E_S e^(m kl(L_S||L_D)) <= 2 sqrt(m) (Maurer 2004), Markov, change of measure, convexity of kl.
+ *   E_P E_S e^(m kl(L_S||L_D)) <= 2 sqrt(m) for every m >= 1 (Maurer 2004, and docs/theory.md 4.3 for
+ *   m < 8), Markov, change of measure, convexity of kl.
  * - (factor 2) Where the vote of Q is wrong, y E_Q v <= 0, so 1 <= 2 E_Q l: the risk of the vote is at most
  *   twice that of the surrogate.
  *
@@ -244,6 +245,9 @@ static const char *rule_holdout(const surety_bound_input *in, const surety_evide
 
 /* ---- the tables ---- */
 
+#define WRONG_DRAWN \
+    "is wrong on at most this share of new examples, each with one perturbation drawn at random"
+#define WRONG_ON_SOME "is wrong on at least one of n perturbations of at most this share of new examples"
 #define WRONG_SOMEWHERE \
     "the vote is wrong somewhere in the ball on at most this share of new examples, whatever the attack"
 
@@ -253,54 +257,37 @@ static const char *rule_holdout(const surety_bound_input *in, const surety_evide
 
 static const surety_bound_info infos[SURETY_BOUNDS] = {
     INFO(CHROMATIC_SEEGER, "chromatic_seeger", AVERAGED, SEEGER, 1, 0,
-         "the vote is wrong on at most this share of randomly perturbed new examples, for every posterior "
-         "(the paper's)",
-         "KL and Rbar"),
+         "the vote " WRONG_DRAWN ", for every posterior (the paper's)", "KL and Rbar"),
     INFO(CHROMATIC_MCALLESTER, "chromatic_mcallester", AVERAGED, SEEGER, 1, 0,
          "as chromatic_seeger, in the looser form with a square root", "KL and Rbar"),
     INFO(AVERAGE_MAX, "average_max", AVERAGED_MAX, AVERAGE_MAX_SEEGER, 1, 0,
-         "the vote is wrong on one of n perturbations of at most this share of new examples, for every "
-         "posterior (the "
-         "paper's)",
-         "KL and Gmax"),
+         "the vote " WRONG_ON_SOME ", for every posterior (the paper's)", "KL and Gmax"),
     INFO(AVERAGE_MAX_TV, "average_max_tv", AVERAGED_MAX, AVERAGE_MAX_SEEGER, 1, 0,
          "as average_max, through the surrogate of the vote and a total variation", "KL, Abar and TV"),
-    INFO(SEEGER, "seeger", AVERAGED, SEEGER, 1, 0,
-         "the vote is wrong on at most this share of randomly perturbed new examples, for every posterior",
+    INFO(SEEGER, "seeger", AVERAGED, SEEGER, 1, 0, "the vote " WRONG_DRAWN ", for every posterior",
          "KL and Rbar"),
     INFO(AVERAGE_MAX_SEEGER, "average_max_seeger", AVERAGED_MAX, AVERAGE_MAX_SEEGER, 1, 0,
-         "the vote is wrong on one of n perturbations of at most this share of new examples, for every "
-         "posterior",
-         "KL and Gmax"),
+         "the vote " WRONG_ON_SOME ", for every posterior", "KL and Gmax"),
     INFO(VOTERS_UNION, "voters_union", AVERAGED, VOTERS_UNION, 1, 0,
          "as seeger, from a limit for each voter: no KL", "the posterior and each voter's mean loss"),
     INFO(AVERAGE_MAX_VOTERS_UNION, "average_max_voters_union", AVERAGED_MAX, AVERAGE_MAX_VOTERS_UNION, 1, 0,
          "as average_max_seeger, from a limit for each voter: no KL",
          "the posterior and each voter's mean largest loss, or its count of errors"),
     INFO(TANDEM, "tandem", AVERAGED, TANDEM, 0, 0,
-         "the vote is wrong on at most this share of randomly perturbed new examples, from errors that two "
-         "voters share",
-         "KL and the tandem loss"),
+         "the vote " WRONG_DRAWN ", from errors that two voters share", "KL and the tandem loss"),
     INFO(VOTE_FROZEN_AVERAGED, "vote_frozen_averaged", AVERAGED, VOTE_FROZEN_AVERAGED, 0, 0,
-         "the prior's own vote is wrong on at most this share of randomly perturbed new examples",
-         "Q = P and the averaged risk of its vote"),
+         "the prior's own vote " WRONG_DRAWN, "Q = P and the averaged risk of its vote"),
     INFO(VOTE_FROZEN_MAX, "vote_frozen_max", AVERAGED_MAX, VOTE_FROZEN_MAX, 0, 0,
-         "the prior's own vote is wrong on one of n perturbations of at most this share of new examples",
+         "the prior's own vote " WRONG_ON_SOME,
          "Q = P and the number of examples on which its vote is wrong for some perturbation"),
     INFO(VOTE_ANCHORED_AVERAGED, "vote_anchored_averaged", AVERAGED, VOTE_ANCHORED_AVERAGED, 0, 0,
-         "the vote is wrong on at most this share of randomly perturbed new examples, from the prior's vote "
-         "and the "
-         "losses where that is right",
+         "the vote " WRONG_DRAWN ", from the prior's vote and the losses where that is right",
          "the posterior, the averaged risk of the prior's vote, each voter's loss where that vote is right"),
     INFO(VOTE_ANCHORED_MAX, "vote_anchored_max", AVERAGED_MAX, VOTE_ANCHORED_MAX, 0, 0,
-         "the vote is wrong on one of n perturbations of at most this share of new examples, from the "
-         "prior's vote and "
-         "the losses where that is right",
+         "the vote " WRONG_ON_SOME ", from the prior's vote and the losses where that is right",
          "the posterior, the errors of the prior's vote, each voter's loss where that vote is right"),
     INFO(VOTE_HOLDOUT, "vote_holdout", AVERAGED_MAX, VOTE_HOLDOUT, 0, 1,
-         "the vote is wrong on one of n perturbations of at most this share of new examples, counted on "
-         "examples that "
-         "chose nothing",
+         "the vote " WRONG_ON_SOME ", counted on examples that chose nothing",
          "a held-out half of S and the errors of the vote on it"),
     INFO(WORST_CASE, "worst_case", WORST_CASE, WORST_CASE, 1, 0, WRONG_SOMEWHERE ", for every posterior",
          "KL and the proved losses under Q"),

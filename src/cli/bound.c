@@ -206,7 +206,8 @@ static surety_status run(cli *c) {
     cli_real(c, "delta", "D", &s.delta, "chance that a guarantee fails, above 0 and below 1");
     cli_u64(c, "priors-compared", "T", &s.priors_compared,
             "candidate priors among which these examples chose");
-    cli_u64(c, "looks", "N", &s.looks, "runs that looked at these examples, this one included");
+    cli_u64(c, "looks", "N", &s.looks,
+            "runs that looking at these examples could have led to, this one included");
     cli_other(c, "profile", "theory|published", &s.profile, read_profile, show_profile,
               "published: as the paper's tables were computed");
     cli_text(c, "out", "Q.npy", &out, "write the posterior there");

@@ -144,7 +144,7 @@ static surety_status run_evaluate(cli *c) {
     cli_text(c, "per-example", "FILE", &per_example,
              "also a CSV line for each example of T, for the last attack, with certified radius and verdict");
     cli_real(c, "delta", "D", &o.row.delta, "1 - confidence of each bound");
-    cli_u64(c, "looks", "N", &o.row.looks, "runs that looked at the same S, this one included");
+    cli_u64(c, "looks", "N", &o.row.looks, "runs that looking at S could have led to, this one included");
     surety_status status = cli_parse(c, 1, 1);
     if (status == SURETY_OK && !c->helped) {
         status = attacks.count ? open_all(c, &o) : cli_wrong(c, "no attack given");

@@ -20,8 +20,8 @@ static void print_agreement(const surety_verification *v) {
     cli_print_wrapped(v->claim, 0, 0);
     if (v->tolerance > 0)
         printf(
-            "\nThis CPU has no FMA: counts may have been too small by %g of the examples;\n"
-            "value %.6f in the certificate, %.6f here.\n",
+            "\nThis CPU has no FMA: the certificate may have counted up to %g of the\n"
+            "examples too few; its value is %.6f, here it is %.6f.\n",
             v->tolerance, v->value, v->found);
 }
 

@@ -1,4 +1,5 @@
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/names.h"
@@ -148,6 +149,29 @@ static surety_status check_kin(const surety_model *const *models, size_t count, 
     return SURETY_OK;
 }
 
+/* S must be fresh. Rows of the file that trained a model are only if the file is split as it was then; rows
+ * of another file are fresh by the caller's word. A model that remembers no data says nothing. */
+static surety_status check_fresh(const surety_model *model, const surety_data_info *info, surety_error *err) {
+    const char *files = surety_model_text(model, "data.sha256");
+    surety_data_settings was = surety_data_defaults();
+    char train[128];
+    int length = snprintf(train, sizeof train, "%s:%s", info->file[0].role, info->file[0].sha256);
+    if (!files || strncmp(files, train, (size_t)length)) return SURETY_OK;
+    SURETY_TRY(surety_model_data_settings(model, &was, err));
+    if ((was.task == NULL) == info->shuffled && was.seed == info->seed &&
+        was.learn_size == info->learn_size && was.test_size == info->test_size &&
+        was.classes[0] == info->classes[0] && was.classes[1] == info->classes[1])
+        return SURETY_OK;
+    surety_fail(err, SURETY_E_CHECK,
+                "the file that trained the model is split another way: S or T may hold what trained it");
+    surety_fail_file(err, info->file[0].path);
+    surety_fail_expected(err,
+                         "the model's split (%zu examples in S, test size %zu, the same classes and seed), "
+                         "or another file",
+                         was.learn_size, was.test_size);
+    return SURETY_E_CHECK;
+}
+
 static surety_status fill_all(surety_row *rows, const surety_model *const *models, size_t count,
                               const surety_data *data, const surety_row_settings *s, const surety_run *run,
                               surety_error *err) {
@@ -169,6 +193,7 @@ surety_status surety_evaluate_rows(surety_row *rows, const surety_model *const *
                                    const surety_run *run, surety_error *err) {
     for (size_t k = 0; k < count; k++) rows[k] = (surety_row){0};
     SURETY_TRY(check_kin(models, count, err));
+    for (size_t k = 0; k < count; k++) SURETY_TRY(check_fresh(models[k], surety_data_describe(data), err));
     surety_status status = fill_all(rows, models, count, data, settings, run, err);
     for (size_t k = 0; k < count && status != SURETY_OK; k++) surety_row_free(&rows[k]);
     return status;

@@ -47,7 +47,7 @@ surety_status surety_model_new(surety_model **out, surety_voters *voters, const 
     SURETY_TRY(check_weights(prior, H, "prior", 1, err));
     SURETY_TRY(check_weights(posterior, H, "posterior", 0, err));
     for (size_t k = 0; k < voters->tensor_count; k++) SURETY_TRY(check_tensor(&voters->tensors[k], err));
-    SURETY_TRY(surety_ball_validate(&facts->ball, err));
+    SURETY_TRY(surety_facts_validate(facts, err));
     surety_model *m;
     SURETY_TRY(surety_alloc(&m, 1, sizeof *m, err));
     m->facts = *facts;
@@ -94,14 +94,18 @@ surety_vote surety_model_vote(const surety_model *m, surety_weighting weighting)
 
 /* ---- texts ---- */
 
-surety_status surety_model_set_text(surety_model *m, const char *key, const char *value, surety_error *err) {
+int surety_text_key(const char *key) {
     size_t length = strlen(key);
-    if (length < 1 || length > 63 || strspn(key, "abcdefghijklmnopqrstuvwxyz0123456789_.") != length ||
-        surety_facts_key(key))
+    return length >= 1 && length <= 63 && strspn(key, "abcdefghijklmnopqrstuvwxyz0123456789_.") == length &&
+           !surety_facts_key(key);
+}
+
+surety_status surety_model_set_text(surety_model *m, const char *key, const char *value, surety_error *err) {
+    if (!surety_text_key(key))
         return surety_fail(err, SURETY_E_USAGE, "'%.80s' cannot be the key of a text", key);
-    json_t *text = json_string(value);
-    if (!text)
-        return surety_fail(err, SURETY_E_INPUT, "the text of '%s' is not UTF-8, or there is no memory", key);
+    json_t *text = json_string(value), *any = text ? NULL : json_string_nocheck(value);
+    json_decref(any);
+    if (any) return surety_fail(err, SURETY_E_USAGE, "the text of '%s' is not UTF-8", key);
     if (json_object_set_new(m->texts, key, text))
         return surety_fail(err, SURETY_E_MEMORY, "no memory for a text");
     return SURETY_OK;

@@ -20,15 +20,24 @@ static inline v16 clamp(v16 h) {
     return v16_max(v16_set1(-1), v16_min(v16_set1(1), h));
 }
 
-/* Rows to lanes and back: out[c*L + r] = in[r*ld + c]. Lanes behind rows are left alone. */
+/* Rows to lanes and back, sixteen columns at a time: out[c*L + r] = in[r*ld + c]. Rows are padded to whole
+ * vectors; lanes behind rows, and columns behind count, become 0. */
 static void to_lanes(const float *in, size_t ld, size_t rows, size_t count, float *out) {
-    for (size_t r = 0; r < rows; r++)
-        for (size_t c = 0; c < count; c++) out[c * L + r] = in[r * ld + c];
+    for (size_t c = 0; c < count; c += L) {
+        v16 block[L];
+        for (size_t r = 0; r < L; r++) block[r] = r < rows ? v16_load(in + r * ld + c) : v16_zero();
+        v16_transpose(block);
+        for (size_t k = 0; k < L && c + k < count; k++) v16_store(out + (c + k) * L, block[k]);
+    }
 }
 
 static void from_lanes(const float *in, size_t rows, size_t count, float *out, size_t ld) {
-    for (size_t r = 0; r < rows; r++)
-        for (size_t c = 0; c < count; c++) out[r * ld + c] = in[c * L + r];
+    for (size_t c = 0; c < count; c += L) {
+        v16 block[L];
+        for (size_t k = 0; k < L; k++) block[k] = c + k < count ? v16_load(in + (c + k) * L) : v16_zero();
+        v16_transpose(block);
+        for (size_t r = 0; r < rows; r++) v16_store(out + r * ld + c, block[r]);
+    }
 }
 
 /* f(i) of one tree for all lanes. */

@@ -1,0 +1,343 @@
+/* One cell: step 1 once, step 2 for each objective, the rows of the tables, risk against radius, and a few
+ * examples that were fooled. All that is found is one JSON object, written with a SHA-256 over itself. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "evaluate/perturbed.h"
+#include "io/sha256.h"
+#include "io/write.h"
+#include "study/study.h"
+
+enum {
+    RADII = 9,   /* of the curve: 0, b/4, .. 2b */
+    GALLERY = 4, /* fooled examples that are kept */
+    SLICE = 64   /* examples attacked at a time while looking for them */
+};
+
+typedef struct work {
+    const surety_study_settings *s;
+    const surety_cell *cell;
+    const surety_data *data;
+    const char *folder;
+    const surety_run *run;
+    size_t count;
+    surety_objective objectives[SURETY_CELL_MODELS];
+    surety_model *models[SURETY_CELL_MODELS];
+    surety_train_result trained[SURETY_CELL_MODELS];
+    json_t *rows;
+} work;
+
+/* ---- rows ---- */
+
+static surety_status add_row(json_t *rows, json_t *row, surety_error *err) {
+    if (row && json_array_append_new(rows, row) == 0) return SURETY_OK;
+    return surety_fail(err, SURETY_E_MEMORY, "no memory for the rows of a cell");
+}
+
+static json_t *bounds_json(const surety_row *row) {
+    json_t *bounds = json_object();
+    for (size_t i = 0; i < SURETY_BOUNDS && bounds; i++)
+        if (row->bounds[i].available)
+            json_object_set_new(bounds, surety_bound_list()[i].name, surety_json_real(row->bounds[i].vote));
+    return bounds;
+}
+
+static json_t *row_json(surety_objective objective, const surety_row *row) {
+    int published = row->profile == SURETY_PROFILE_PUBLISHED;
+    const surety_risks *r = &row->learn;
+    return SURETY_JSON_OBJECT(
+        {"algorithm", surety_json_string(surety_objective_name(objective))},
+        {"attack", surety_json_string(surety_attack_kind_name(row->attack))},
+        {"adversarial_risk", surety_json_real(row->adversarial_risk)},
+        {"averaged_risk", surety_json_real(row->averaged_risk)},
+        {"averaged_max_risk", surety_json_real(row->averaged_max)},
+        {"norm_max", surety_json_real(row->norm_max)}, {"rbar", surety_json_real(r->rbar)},
+        {"abar", surety_json_real(r->abar)}, {"gmax", surety_json_real(r->gmax)},
+        {"tv", surety_json_real(published ? r->tv_published : r->tv)}, {"bounds", bounds_json(row)});
+}
+
+/* Both objectives of the algorithm under one attack. */
+static surety_status algorithm_rows(work *w, surety_attack_kind attack, size_t count, surety_error *err) {
+    surety_row rows[SURETY_CELL_MODELS];
+    const surety_model *models[SURETY_CELL_MODELS];
+    surety_row_settings s;
+    surety_row_defaults(&s, w->models[0]);
+    s.attack.kind = attack;
+    s.attack.samples = w->s->samples;
+    s.attack.steps = w->s->steps;
+    for (size_t k = 0; k < count; k++) models[k] = w->models[k];
+    SURETY_TRY(surety_evaluate_rows(rows, models, count, w->data, &s, w->run, err));
+    surety_status status = SURETY_OK;
+    for (size_t k = 0; k < count; k++) {
+        if (status == SURETY_OK) status = add_row(w->rows, row_json(w->objectives[k], &rows[k]), err);
+        surety_row_free(&rows[k]);
+    }
+    return status;
+}
+
+static surety_attack_settings attack_of(const work *w, surety_attack_kind kind) {
+    surety_row_settings s;
+    surety_row_defaults(&s, w->models[0]);
+    s.attack.kind = kind;
+    s.attack.steps = w->s->steps;
+    return s.attack;
+}
+
+static surety_status baseline_row(work *w, const surety_model *model, surety_attack_kind kind,
+                                  surety_error *err) {
+    double risk, norm;
+    surety_attack_settings attack = attack_of(w, kind);
+    SURETY_TRY(surety_evaluate_attacked(&risk, &norm, model, surety_data_set(w->data, SURETY_SET_TEST),
+                                        &attack, w->run, err));
+    return add_row(w->rows,
+                   SURETY_JSON_OBJECT({"algorithm", surety_json_string("baseline")},
+                                      {"attack", surety_json_string(surety_attack_kind_name(kind))},
+                                      {"adversarial_risk", surety_json_real(risk)},
+                                      {"norm_max", surety_json_real(norm)}),
+                   err);
+}
+
+static surety_status all_rows(work *w, surety_error *err) {
+    surety_attack_kind attacks[SURETY_CELL_ATTACKS];
+    size_t algorithm = 0; /* models of the algorithm come first */
+    while (algorithm < w->count && w->objectives[algorithm] != SURETY_OBJECTIVE_BASELINE) algorithm++;
+    surety_cell_attacks(SURETY_OBJECTIVE_CHROMATIC, attacks);
+    for (size_t i = 0; i < SURETY_CELL_ATTACKS && algorithm; i++)
+        SURETY_TRY(algorithm_rows(w, attacks[i], algorithm, err));
+    surety_cell_attacks(SURETY_OBJECTIVE_BASELINE, attacks);
+    for (size_t i = 0; i < SURETY_CELL_ATTACKS && algorithm < w->count; i++)
+        SURETY_TRY(baseline_row(w, w->models[algorithm], attacks[i], err));
+    return SURETY_OK;
+}
+
+/* ---- risk against radius, and fooled examples: of the first objective ---- */
+
+static surety_status curve_json(const work *w, json_t **out, surety_error *err) {
+    json_t *eps = json_array(), *risks = json_array();
+    surety_status status = SURETY_OK;
+    for (int i = 0; i < RADII && status == SURETY_OK; i++) {
+        surety_attack_settings attack = attack_of(w, SURETY_ATTACK_PGD);
+        double risk, norm;
+        attack.ball.radius *= (double)i / 4;
+        status = surety_evaluate_attacked(&risk, &norm, w->models[0],
+                                          surety_data_set(w->data, SURETY_SET_TEST), &attack, w->run, err);
+        if (status == SURETY_OK) {
+            json_array_append_new(eps, surety_json_real(attack.ball.radius));
+            json_array_append_new(risks, surety_json_real(risk));
+        }
+    }
+    *out = SURETY_JSON_OBJECT({"attack", surety_json_string("pgd")}, {"eps", eps}, {"risk", risks});
+    if (status == SURETY_OK && !*out) status = surety_fail(err, SURETY_E_MEMORY, "no memory for a curve");
+    return status;
+}
+
+typedef struct looking {
+    const work *w;
+    const surety_set *slice;
+    surety_vote vote;
+    json_t *found;
+} looking;
+
+/* Features in the box as bytes 0..255, two hexadecimal digits each: what a page can show. */
+static json_t *pixels_json(const float *x, size_t d) {
+    char *text = malloc(2 * d + 1);
+    if (!text) return NULL;
+    for (size_t i = 0; i < d; i++) {
+        int byte = (int)lrint(255 * fmin(fmax((double)x[i], 0), 1));
+        snprintf(text + 2 * i, 3, "%02x", (unsigned)byte);
+    }
+    json_t *json = json_string(text);
+    free(text);
+    return json;
+}
+
+/* Keeps an example whose vote was right and is wrong now. */
+static surety_status look(void *arg, size_t i, size_t j, const float *x, surety_error *err) {
+    looking *l = arg;
+    const surety_set *set = l->slice;
+    const float *original = set->x + i * set->stride;
+    double clean, attacked;
+    (void)j;
+    if (json_array_size(l->found) >= GALLERY) return SURETY_OK;
+    SURETY_TRY(surety_vote_predict(&l->vote, original, set->stride, 1, &clean, NULL, err));
+    SURETY_TRY(surety_vote_predict(&l->vote, x, set->stride, 1, &attacked, NULL, err));
+    if (set->y[i] * clean <= 0 || set->y[i] * attacked > 0) return SURETY_OK;
+    double distance = surety_distance(l->w->cell->norm, x, original, set->d);
+    return add_row(l->found,
+                   SURETY_JSON_OBJECT(
+                       {"row", surety_json_count(set->row[i])}, {"label", json_integer(set->y[i])},
+                       {"clean_vote", surety_json_real(clean)}, {"attacked_vote", surety_json_real(attacked)},
+                       {"distance", surety_json_real(distance)}, {"original", pixels_json(original, set->d)},
+                       {"attacked", pixels_json(x, set->d)}),
+                   err);
+}
+
+static surety_status gallery_json(const work *w, json_t **out, surety_error *err) {
+    const surety_set *test = surety_data_set(w->data, SURETY_SET_TEST);
+    looking l = {.w = w, .vote = surety_model_vote(w->models[0], SURETY_POSTERIOR), .found = json_array()};
+    surety_attack_settings attack = attack_of(w, SURETY_ATTACK_PGD);
+    attack.epoch = SURETY_PASS_ATTACKED; /* the points of R_att */
+    surety_status status = SURETY_OK;
+    for (size_t first = 0; first < test->m && json_array_size(l.found) < GALLERY; first += SLICE) {
+        surety_set slice = surety_set_slice(test, first, SLICE);
+        surety_attack_result result;
+        surety_run silent = {.threads = w->run->threads, .stop = w->run->stop};
+        l.slice = &slice;
+        if (status == SURETY_OK)
+            status = surety_attack_set(&attack, &l.vote, &slice, look, &l, &result, &silent, err);
+    }
+    const surety_data_info *info = surety_data_describe(w->data);
+    *out =
+        SURETY_JSON_OBJECT({"attack", surety_json_string("pgd")}, {"height", surety_json_count(info->height)},
+                           {"width", surety_json_count(info->width)}, {"examples", l.found});
+    if (status == SURETY_OK && !*out) status = surety_fail(err, SURETY_E_MEMORY, "no memory for a gallery");
+    return status;
+}
+
+/* ---- the cell ---- */
+
+static json_t *identity_json(const surety_cell *cell) {
+    size_t tasks;
+    return SURETY_JSON_OBJECT({"task", surety_json_string(surety_tasks(&tasks)[cell->task].name)},
+                              {"norm", surety_json_string(surety_norm_name(cell->norm))},
+                              {"voters", surety_json_string(surety_voter_set_name(cell->set))},
+                              {"defense", surety_json_string(surety_attack_kind_name(cell->defense))},
+                              {"seed", surety_json_count(cell->seed)});
+}
+
+static surety_status save_models(const work *w, surety_error *err) {
+    for (size_t k = 0; k < w->count; k++) {
+        char name[SURETY_CELL_NAME], both[SURETY_CELL_NAME + 32], *path = NULL;
+        surety_cell_name(w->cell, name);
+        snprintf(both, sizeof both, "%s-%s", name, surety_objective_name(w->objectives[k]));
+        SURETY_TRY(surety_study_path(&path, w->folder, "models", both, ".safetensors", err));
+        surety_status status = surety_model_save(w->models[k], path, err);
+        surety_free(path);
+        if (status != SURETY_OK) return status;
+    }
+    return SURETY_OK;
+}
+
+static json_t *models_json(const work *w) {
+    json_t *models = json_array();
+    for (size_t k = 0; k < w->count; k++) {
+        const surety_train_result *r = &w->trained[k];
+        json_array_append_new(
+            models,
+            SURETY_JSON_OBJECT({"objective", surety_json_string(surety_objective_name(w->objectives[k]))},
+                               {"step1_best_epoch", surety_json_count(r->step1_best)},
+                               {"step1_risk", surety_json_real(r->step1_risk[r->step1_best - 1])},
+                               {"step2_best_epoch", surety_json_count(r->step2_best)},
+                               {"kl", surety_json_real(r->kl)}));
+    }
+    return models;
+}
+
+static surety_status compute(work *w, json_t **found, surety_error *err) {
+    surety_train_settings train = surety_cell_training(w->s, w->cell);
+    double began = surety_seconds();
+    json_t *curve = NULL, *gallery = NULL;
+    SURETY_TRY(surety_train_objectives(w->models, w->objectives, w->count, &train, w->data, w->trained,
+                                       w->run, err));
+    SURETY_TRY(save_models(w, err));
+    double trained = surety_seconds();
+    SURETY_TRY(all_rows(w, err));
+    double evaluated = surety_seconds();
+    surety_status status = curve_json(w, &curve, err);
+    if (status == SURETY_OK) status = gallery_json(w, &gallery, err);
+    if (status != SURETY_OK) {
+        json_decref(curve);
+        json_decref(gallery);
+        return status;
+    }
+    *found = SURETY_JSON_OBJECT(
+        {"cell", identity_json(w->cell)}, {"models", models_json(w)}, {"rows", json_incref(w->rows)},
+        {"curve", curve}, {"gallery", gallery},
+        {"seconds", SURETY_JSON_OBJECT({"train", surety_json_real(trained - began)},
+                                       {"rows", surety_json_real(evaluated - trained)},
+                                       {"all", surety_json_real(surety_seconds() - began)})});
+    return *found ? SURETY_OK : surety_fail(err, SURETY_E_MEMORY, "no memory for the results of a cell");
+}
+
+surety_status surety_cell_run(json_t **found, const surety_study_settings *settings, const surety_cell *cell,
+                              const surety_data *data, const char *folder, const surety_run *run,
+                              surety_error *err) {
+    work w = {.s = settings, .cell = cell, .data = data, .folder = folder, .run = run, .rows = json_array()};
+    *found = NULL;
+    w.count = surety_cell_objectives(cell->defense, w.objectives);
+    surety_status status = w.rows ? compute(&w, found, err)
+                                  : surety_fail(err, SURETY_E_MEMORY, "no memory for the rows of a cell");
+    for (size_t k = 0; k < w.count; k++) {
+        surety_model_free(w.models[k]);
+        surety_train_result_free(&w.trained[k]);
+    }
+    json_decref(w.rows);
+    return status;
+}
+
+/* ---- the file ---- */
+
+static surety_status digest_of(const json_t *found, char digest[SURETY_SHA256_TEXT], surety_error *err) {
+    json_t *copy = json_copy((json_t *)(uintptr_t)found);
+    if (copy) json_object_del(copy, "digest");
+    char *text = surety_json_canonical(copy);
+    if (!text) return surety_fail(err, SURETY_E_MEMORY, "no memory for the digest of a cell");
+    surety_status status = surety_sha256(text, strlen(text), digest, err);
+    free(text);
+    return status;
+}
+
+surety_status surety_cell_save(json_t *found, const char *folder, const surety_cell *cell,
+                               surety_error *err) {
+    char name[SURETY_CELL_NAME], digest[SURETY_SHA256_TEXT], *path = NULL, *text = NULL;
+    surety_cell_name(cell, name);
+    surety_status status = digest_of(found, digest, err);
+    if (status == SURETY_OK) status = surety_study_path(&path, folder, "cells", name, ".json", err);
+    if (status == SURETY_OK) {
+        json_object_set_new(found, "digest", json_string(digest));
+        text = surety_json_text(found);
+        status = text ? surety_write_file(path, text, strlen(text), err)
+                      : surety_fail(err, SURETY_E_MEMORY, "no memory for the file of a cell");
+    } else {
+        json_decref(found);
+    }
+    free(text);
+    surety_free(path);
+    return status;
+}
+
+static surety_status check(const json_t *found, const surety_cell *cell, surety_error *err) {
+    char digest[SURETY_SHA256_TEXT];
+    SURETY_TRY(digest_of(found, digest, err));
+    const char *written = json_string_value(json_object_get(found, "digest"));
+    json_t *identity = identity_json(cell);
+    int same = json_equal(identity, json_object_get(found, "cell"));
+    json_decref(identity);
+    if (written && !strcmp(written, digest) && same) return SURETY_OK;
+    surety_fail(err, SURETY_E_INPUT,
+                same ? "the results of this cell were changed or damaged after they were written"
+                     : "these are the results of another cell");
+    return surety_fail_expected(err, "the file as it was written; without it, the cell is computed again");
+}
+
+surety_status surety_cell_load(json_t **found, const char *folder, const surety_cell *cell,
+                               surety_error *err) {
+    char name[SURETY_CELL_NAME], *path = NULL;
+    *found = NULL;
+    surety_cell_name(cell, name);
+    SURETY_TRY(surety_study_path(&path, folder, "cells", name, ".json", err));
+    surety_status status = SURETY_OK;
+    if (surety_path_exists(path)) {
+        status = surety_json_load(found, path, err);
+        if (status == SURETY_OK) status = check(*found, cell, err);
+    }
+    if (status != SURETY_OK) {
+        surety_fail_file(err, path);
+        json_decref(*found);
+        *found = NULL;
+    }
+    surety_free(path);
+    return status;
+}

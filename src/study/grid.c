@@ -1,0 +1,252 @@
+/* The grid of the paper (docs/theory.md 6) as a list of cells, and what each of them will cost.
+ *
+ *   algorithm  {none, unif, pgdu, ifgsmu} x {none, pgdu, ifgsmu}, objectives chromatic and average-max
+ *   baseline   {none, unif, pgd, ifgsm} x {none, pgd, ifgsm}, step 1 alone
+ *
+ * The step 1 of none and unif is the same for both, so it is one cell. */
+#include <string.h>
+
+#include "attack/attacker.h"
+#include "base/clock.h"
+#include "base/parallel.h"
+#include "study/study.h"
+
+static const surety_attack_kind defenses[] = {SURETY_ATTACK_NONE,   SURETY_ATTACK_UNIF, SURETY_ATTACK_PGDU,
+                                              SURETY_ATTACK_IFGSMU, SURETY_ATTACK_PGD,  SURETY_ATTACK_IFGSM};
+enum { DEFENSES = sizeof defenses / sizeof *defenses };
+
+static int is_baseline_only(surety_attack_kind defense) {
+    return defense == SURETY_ATTACK_PGD || defense == SURETY_ATTACK_IFGSM;
+}
+
+surety_study_settings surety_study_defaults(void) {
+    size_t tasks;
+    surety_tasks(&tasks);
+    surety_study_settings s = {.tasks = (1u << tasks) - 1,
+                               .norms = 1u << SURETY_L2 | 1u << SURETY_LINF,
+                               .voters = 1u << SURETY_SIGNED | 1u << SURETY_REAL,
+                               .seeds = 1,
+                               .profile = SURETY_PROFILE_PUBLISHED,
+                               .epochs = 20,
+                               .samples = 100,
+                               .steps = 20};
+    for (size_t i = 0; i < DEFENSES; i++) s.defenses |= 1u << defenses[i];
+    return s;
+}
+
+surety_status surety_study_validate(const surety_study_settings *s, surety_error *err) {
+    surety_study_settings all = surety_study_defaults();
+    if (!s->tasks || s->tasks & ~all.tasks)
+        return surety_fail(err, SURETY_E_USAGE, "a study needs at least one of the paper's tasks");
+    if (!s->norms || s->norms & ~all.norms)
+        return surety_fail(err, SURETY_E_USAGE, "the norms of the paper's tables are l2 and linf");
+    if (!s->voters || s->voters & ~all.voters)
+        return surety_fail(err, SURETY_E_USAGE, "the voters are signed, real or both");
+    if (!s->defenses || s->defenses & ~all.defenses)
+        return surety_fail(err, SURETY_E_USAGE,
+                           "the defenses of the paper's tables are none, unif, pgdu, ifgsmu, pgd and ifgsm");
+    if (s->seeds < 1 || s->seeds > SURETY_STUDY_SEEDS)
+        return surety_fail(err, SURETY_E_USAGE, "1 to %d seeds, not %zu", SURETY_STUDY_SEEDS, s->seeds);
+    surety_cell any = {.defense = SURETY_ATTACK_PGDU};
+    surety_train_settings train = surety_cell_training(s, &any);
+    return surety_train_validate(&train, err);
+}
+
+void surety_cell_name(const surety_cell *cell, char name[SURETY_CELL_NAME]) {
+    size_t tasks;
+    snprintf(name, SURETY_CELL_NAME, "%s-%s-%s-%s-%llu", surety_tasks(&tasks)[cell->task].name,
+             surety_norm_name(cell->norm), surety_voter_set_name(cell->set),
+             surety_attack_kind_name(cell->defense), (unsigned long long)cell->seed);
+}
+
+size_t surety_cell_objectives(surety_attack_kind defense, surety_objective objectives[SURETY_CELL_MODELS]) {
+    size_t count = 0;
+    if (!is_baseline_only(defense)) {
+        objectives[count++] = SURETY_OBJECTIVE_CHROMATIC;
+        objectives[count++] = SURETY_OBJECTIVE_AVERAGE_MAX;
+    }
+    if (defense != SURETY_ATTACK_PGDU && defense != SURETY_ATTACK_IFGSMU)
+        objectives[count++] = SURETY_OBJECTIVE_BASELINE;
+    return count;
+}
+
+void surety_cell_attacks(surety_objective objective, surety_attack_kind attacks[SURETY_CELL_ATTACKS]) {
+    int baseline = objective == SURETY_OBJECTIVE_BASELINE;
+    attacks[0] = SURETY_ATTACK_NONE;
+    attacks[1] = baseline ? SURETY_ATTACK_PGD : SURETY_ATTACK_PGDU;
+    attacks[2] = baseline ? SURETY_ATTACK_IFGSM : SURETY_ATTACK_IFGSMU;
+}
+
+surety_train_settings surety_cell_training(const surety_study_settings *s, const surety_cell *cell) {
+    surety_train_settings t;
+    surety_train_defaults(&t, s->profile);
+    t.defense.kind = cell->defense;
+    t.defense.ball.norm = cell->norm;
+    t.defense.ball.radius = surety_norm_radius(cell->norm);
+    t.defense.steps = s->steps;
+    t.set = cell->set;
+    t.step1_epochs = t.step2_epochs = s->epochs;
+    t.seed = cell->seed;
+    return t;
+}
+
+surety_status surety_grid_make(surety_cell **cells, size_t *count, const surety_study_settings *s,
+                               surety_error *err) {
+    size_t tasks, at = 0;
+    surety_tasks(&tasks);
+    SURETY_TRY(surety_alloc(cells, tasks * 2 * 2 * DEFENSES * s->seeds, sizeof **cells, err));
+    for (size_t task = 0; task < tasks; task++)
+        for (unsigned norm = SURETY_L2; norm <= SURETY_LINF; norm++)
+            for (unsigned set = SURETY_SIGNED; set <= SURETY_REAL; set++)
+                for (size_t d = 0; d < DEFENSES; d++)
+                    for (uint64_t seed = 0; seed < s->seeds; seed++)
+                        if (s->tasks >> task & s->norms >> norm & s->voters >> set &
+                            s->defenses >> defenses[d] & 1)
+                            (*cells)[at++] = (surety_cell){task, (surety_norm)norm, (surety_voter_set)set,
+                                                           defenses[d], seed};
+    *count = at;
+    return SURETY_OK;
+}
+
+/* ---- cost ---- */
+
+/* Times one block through an attack of random voters on random points, best of several. */
+static void time_block(surety_attacker *a, const surety_vote *vote, const surety_examples *e, size_t steps,
+                       float *points, surety_speed *speed) {
+    enum { TRIES = 5, SAMPLES = 8 };
+    const surety_voters *v = vote->voters;
+    const float *x[SURETY_BLOCK];
+    *speed = (surety_speed){1e30, 1e30};
+    for (int i = 0; i < TRIES; i++) {
+        double began = surety_seconds();
+        surety_attacker_run(a, vote, e);
+        double middle = surety_seconds(), step = (middle - began) / (double)(e->rows * (steps + 1));
+        for (size_t j = 0; j < SAMPLES; j++) {
+            for (size_t r = 0; r < e->rows; r++)
+                surety_attacker_sample(a, r, j, points + r * surety_padded(v->d)),
+                    x[r] = points + r * surety_padded(v->d);
+            v->kind->forward(v, x, e->rows, surety_attacker_outputs(a), surety_attacker_scratch(a));
+        }
+        double sample = (surety_seconds() - middle) / (double)(e->rows * SAMPLES);
+        if (step < speed->step) speed->step = step;
+        if (sample < speed->sample) speed->sample = sample;
+    }
+}
+
+surety_status surety_speed_measure(surety_speed *speed, surety_error *err) {
+    enum { D = 784 };
+    surety_forest_settings forest;
+    surety_attack_settings attack;
+    surety_voters *voters = NULL;
+    surety_attacker *attacker = NULL;
+    float *points = NULL;
+    double weights[64];
+    surety_forest_defaults(&forest);
+    surety_attack_defaults(&attack);
+    attack.kind = SURETY_ATTACK_PGDU;
+    attack.early_stop = 0;
+    surety_status status = surety_alloc(&points, 2 * SURETY_BLOCK * surety_padded(D), sizeof *points, err);
+    if (status == SURETY_OK) status = surety_forest_new(&voters, &forest, D, 0, err);
+    if (status == SURETY_OK) status = surety_attacker_new(&attacker, &attack, voters, err);
+    if (status == SURETY_OK) {
+        surety_vote vote = {voters, weights, SURETY_REAL};
+        surety_examples e = {.rows = SURETY_BLOCK, .which = SURETY_SET_TEST};
+        for (size_t t = 0; t < forest.trees; t++) weights[t] = 1 / (double)forest.trees;
+        for (size_t r = 0; r < e.rows; r++) {
+            e.x[r] = points + r * surety_padded(D);
+            e.y[r] = r % 2 ? 1 : -1;
+            e.row[r] = (uint32_t)r;
+        }
+        time_block(attacker, &vote, &e, attack.steps, points + SURETY_BLOCK * surety_padded(D), speed);
+    }
+    surety_attacker_free(attacker);
+    surety_voters_free(voters);
+    surety_free(points);
+    return status;
+}
+
+surety_cost surety_cell_cost(const surety_study_settings *s, const surety_cell *cell,
+                             const surety_speed *speed) {
+    enum { LEARN = 5000, RADII = 8, ATTACKS = 2 };
+    size_t count;
+    const surety_task *task = &surety_tasks(&count)[cell->task];
+    surety_objective objectives[SURETY_CELL_MODELS];
+    double m = LEARN, prior = (double)task->train - m, test = (double)task->test, epochs = (double)s->epochs;
+    double k = (double)s->steps, n = (double)s->samples,
+           models = (double)surety_cell_objectives(cell->defense, objectives);
+    double steps = cell->defense == SURETY_ATTACK_NONE || cell->defense == SURETY_ATTACK_UNIF ? 0 : k;
+    int algorithm = objectives[0] != SURETY_OBJECTIVE_BASELINE;
+    surety_cost c = {.step1 = epochs * (prior + m) * (steps + 2) * speed->step};
+    if (algorithm) {
+        c.step2 = epochs * 2 * m * (steps + 1) * speed->step;
+        c.perturbed_test = test * (k * speed->step + n * speed->sample);
+        c.perturbed_learn = m * (k * speed->step + n * speed->sample);
+        c.rest += RADII * test * k * speed->step;
+    }
+    c.rest += models * ATTACKS * test * k * speed->step;
+    c.all =
+        c.step1 + c.rest + (algorithm ? 2 * c.step2 + ATTACKS * (c.perturbed_test + c.perturbed_learn) : 0);
+    return c;
+}
+
+/* ---- plan ---- */
+
+/* Printed numbers beside the cell: two risks and a bound, two risks and two bounds for the algorithm's two
+ * objectives, one risk for the baseline, for each of three attacks. */
+static size_t values_of(const surety_cell *cell) {
+    surety_objective objectives[SURETY_CELL_MODELS];
+    size_t count = surety_cell_objectives(cell->defense, objectives), values = 0;
+    for (size_t i = 0; i < count; i++)
+        values += SURETY_CELL_ATTACKS * (objectives[i] == SURETY_OBJECTIVE_BASELINE    ? 1
+                                         : objectives[i] == SURETY_OBJECTIVE_CHROMATIC ? 3
+                                                                                       : 4);
+    return values;
+}
+
+static surety_status fill_plan(surety_study_plan *plan, const surety_study_settings *s, const char *folder,
+                               const surety_run *run, surety_error *err) {
+    surety_speed speed;
+    SURETY_TRY(surety_grid_make(&plan->cells, &plan->count, s, err));
+    SURETY_TRY(surety_alloc(&plan->seconds, plan->count, sizeof(double), err));
+    SURETY_TRY(surety_alloc(&plan->done, plan->count, sizeof(int), err));
+    SURETY_TRY(surety_speed_measure(&speed, err));
+    for (size_t i = 0; i < plan->count; i++) {
+        plan->seconds[i] = surety_cell_cost(s, &plan->cells[i], &speed).all;
+        plan->values += values_of(&plan->cells[i]);
+        json_t *found = NULL;
+        if (folder) SURETY_TRY(surety_cell_load(&found, folder, &plan->cells[i], err));
+        plan->done[i] = found != NULL;
+        json_decref(found);
+        if (!plan->done[i]) plan->left += plan->seconds[i] / surety_threads(run);
+    }
+    return SURETY_OK;
+}
+
+surety_status surety_study_plan_make(surety_study_plan *plan, const surety_study_settings *settings,
+                                     const char *folder, const surety_run *run, surety_error *err) {
+    *plan = (surety_study_plan){0};
+    SURETY_TRY(surety_study_validate(settings, err));
+    surety_status status = fill_plan(plan, settings, folder, run, err);
+    if (status != SURETY_OK) surety_study_plan_free(plan);
+    return status;
+}
+
+void surety_study_plan_free(surety_study_plan *plan) {
+    surety_free(plan->cells);
+    surety_free(plan->seconds);
+    surety_free(plan->done);
+    *plan = (surety_study_plan){0};
+}
+
+char *surety_study_plan_json(const surety_study_plan *plan) {
+    json_t *cells = json_array();
+    for (size_t i = 0; i < plan->count; i++) {
+        char name[SURETY_CELL_NAME];
+        surety_cell_name(&plan->cells[i], name);
+        json_array_append_new(cells, SURETY_JSON_OBJECT({"name", surety_json_string(name)},
+                                                        {"seconds", surety_json_real(plan->seconds[i])},
+                                                        {"done", json_boolean(plan->done[i])}));
+    }
+    return surety_json_text(SURETY_JSON_OBJECT({"cells", cells}, {"values", surety_json_count(plan->values)},
+                                               {"seconds_left", surety_json_real(plan->left)}));
+}

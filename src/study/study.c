@@ -1,0 +1,199 @@
+/* Running the grid. Tasks one after the other (their data is read once), within a task the long cells first.
+ *
+ * Side by side or threads inside? A cell on one thread has no barriers at all, threads inside a cell meet
+ * after every batch of 64 examples: so cells run side by side while there are at least as many as threads.
+ *
+ * Progress belongs to the thread that made the call, but cells finish on any thread: a finished cell only
+ * sets its flag, and the calling thread tells of it when it next reports for its own cell. */
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/parallel.h"
+#include "study/study.h"
+
+typedef struct grid grid;
+
+/* One cell at work. Only its own thread writes; the calling thread reads `spent`. */
+typedef struct slot {
+    grid *g;
+    surety_cost cost;
+    int tells; /* 1: on the calling thread, so it may report */
+    char phase[32];
+    uint64_t last;   /* done of the last report in this phase */
+    double finished; /* estimated seconds of the phases that are over */
+    uint64_t spent;  /* milliseconds of the estimate */
+} slot;
+
+struct grid {
+    const surety_study_settings *s;
+    const char *folder;
+    const surety_run *run;
+    surety_data *data; /* of the task at work */
+    surety_cell *cells;
+    size_t count;
+    surety_cost *cost;
+    size_t *pending; /* cells of the task at work that are missing, long ones first */
+    size_t pending_count;
+    int inner;   /* threads inside a cell */
+    slot *slots; /* per thread */
+    size_t slot_count;
+    double *took; /* seconds of cells computed now, (count) */
+    int *state; /* (count): 0 missing, 1 finished, 2 told of; flags are set with release, read with acquire */
+    size_t missing, told;
+    uint64_t total, told_spent; /* milliseconds of the estimate */
+};
+
+static uint64_t milliseconds(double seconds) {
+    return (uint64_t)(1000 * seconds) + 1;
+}
+
+/* ---- progress ---- */
+
+/* Tells of cells that finished since the last time; on the calling thread only. */
+static void tell(grid *g) {
+    for (size_t i = 0; i < g->count; i++) {
+        if (__atomic_load_n(&g->state[i], __ATOMIC_ACQUIRE) != 1) continue;
+        char name[SURETY_CELL_NAME], text[SURETY_CELL_NAME + 64];
+        surety_cell_name(&g->cells[i], name);
+        g->state[i] = 2;
+        g->told_spent += milliseconds(g->cost[i].all);
+        snprintf(text, sizeof text, "%s: %.1f s, cell %zu of %zu", name, g->took[i], ++g->told, g->missing);
+        surety_report(g->run, "reproduce", g->told_spent, g->total, text);
+    }
+}
+
+static double phase_cost(const slot *s) {
+    if (!strcmp(s->phase, "step 1")) return s->cost.step1;
+    if (!strcmp(s->phase, "step 2")) return s->cost.step2;
+    if (!strcmp(s->phase, "perturbed T")) return s->cost.perturbed_test;
+    if (!strcmp(s->phase, "perturbed S")) return s->cost.perturbed_learn;
+    return 0;
+}
+
+/* What the library reports while a cell runs: phases one after the other, each from 0 to its total. */
+static void follow(void *arg, const surety_progress *p) {
+    slot *s = arg;
+    if (strcmp(s->phase, p->phase) || p->done < s->last) {
+        s->finished += phase_cost(s);
+        snprintf(s->phase, sizeof s->phase, "%s", p->phase);
+    }
+    s->last = p->done;
+    double now = s->finished + phase_cost(s) * (p->total ? (double)p->done / (double)p->total : 0);
+    __atomic_store_n(&s->spent, (uint64_t)(1000 * (now < s->cost.all ? now : s->cost.all)), __ATOMIC_RELAXED);
+    if (!s->tells) return;
+    tell(s->g);
+    uint64_t spent = s->g->told_spent;
+    for (size_t i = 0; i < s->g->slot_count; i++)
+        spent += __atomic_load_n(&s->g->slots[i].spent, __ATOMIC_RELAXED);
+    surety_report(s->g->run, "reproduce", spent < s->g->total ? spent : s->g->total, s->g->total, "");
+}
+
+/* ---- cells ---- */
+
+static surety_status run_one(grid *g, size_t index, int thread, surety_error *err) {
+    slot *s = &g->slots[thread];
+    double began = surety_seconds();
+    *s = (slot){.g = g, .cost = g->cost[index], .tells = thread == 0};
+    surety_run run = {
+        .threads = g->inner, .progress = follow, .progress_arg = s, .stop = g->run ? g->run->stop : NULL};
+    json_t *found;
+    SURETY_TRY(surety_cell_run(&found, g->s, &g->cells[index], g->data, g->folder, &run, err));
+    SURETY_TRY(surety_cell_save(found, g->folder, &g->cells[index], err));
+    g->took[index] = surety_seconds() - began;
+    __atomic_store_n(&s->spent, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&g->state[index], 1, __ATOMIC_RELEASE);
+    return SURETY_OK;
+}
+
+static surety_status run_pending(void *arg, size_t block, int thread, surety_error *err) {
+    grid *g = arg;
+    return run_one(g, g->pending[block], thread, err);
+}
+
+/* The missing cells of a task, long ones first. */
+static void list_pending(grid *g, size_t task) {
+    g->pending_count = 0;
+    for (size_t i = 0; i < g->count; i++) {
+        if (g->cells[i].task != task || g->state[i]) continue;
+        size_t at = g->pending_count++;
+        for (; at && g->cost[g->pending[at - 1]].all < g->cost[i].all; at--)
+            g->pending[at] = g->pending[at - 1];
+        g->pending[at] = i;
+    }
+}
+
+static surety_status run_task(grid *g, const surety_task *task, surety_error *err) {
+    surety_data_settings settings = surety_data_defaults();
+    settings.task = task->name;
+    settings.data_dir = g->s->data_dir;
+    SURETY_TRY(surety_data_open(&g->data, &settings, err));
+    int threads = surety_threads(g->run);
+    surety_status status = SURETY_OK;
+    if (g->pending_count >= (size_t)threads) {
+        surety_run run = {.threads = threads, .stop = g->run ? g->run->stop : NULL};
+        g->inner = 1;
+        status = surety_parallel(&run, NULL, g->pending_count, run_pending, g, err);
+    } else {
+        g->inner = threads;
+        for (size_t i = 0; i < g->pending_count && status == SURETY_OK; i++)
+            status = run_pending(g, i, 0, err);
+    }
+    surety_data_free(g->data);
+    g->data = NULL;
+    tell(g);
+    return status;
+}
+
+static surety_status run_missing(grid *g, surety_error *err) {
+    size_t tasks;
+    const surety_task *list = surety_tasks(&tasks);
+    surety_status status = SURETY_OK;
+    for (size_t task = 0; task < tasks && status == SURETY_OK; task++) {
+        list_pending(g, task);
+        if (g->pending_count) status = run_task(g, &list[task], err);
+    }
+    return status;
+}
+
+static surety_status prepare(grid *g, surety_error *err) {
+    surety_speed speed;
+    SURETY_TRY(surety_study_open(g->folder, g->s, err));
+    SURETY_TRY(surety_grid_make(&g->cells, &g->count, g->s, err));
+    g->slot_count = (size_t)surety_threads(g->run);
+    SURETY_TRY(surety_alloc(&g->slots, g->slot_count, sizeof *g->slots, err));
+    SURETY_TRY(surety_alloc(&g->cost, g->count, sizeof *g->cost, err));
+    SURETY_TRY(surety_alloc(&g->pending, g->count, sizeof *g->pending, err));
+    SURETY_TRY(surety_alloc(&g->took, g->count, sizeof *g->took, err));
+    SURETY_TRY(surety_alloc(&g->state, g->count, sizeof *g->state, err));
+    SURETY_TRY(surety_speed_measure(&speed, err));
+    for (size_t i = 0; i < g->count; i++) {
+        json_t *found;
+        SURETY_TRY(surety_cell_load(&found, g->folder, &g->cells[i], err));
+        g->state[i] = found ? 2 : 0;
+        json_decref(found);
+        g->cost[i] = surety_cell_cost(g->s, &g->cells[i], &speed);
+        if (g->state[i]) continue;
+        g->missing++;
+        g->total += milliseconds(g->cost[i].all);
+    }
+    return SURETY_OK;
+}
+
+surety_status surety_study_run(const surety_study_settings *settings, const char *folder,
+                               surety_study_summary *summary, const surety_run *run, surety_error *err) {
+    double began = surety_seconds();
+    grid g = {.s = settings, .folder = folder, .run = run};
+    *summary = (surety_study_summary){0};
+    SURETY_TRY(surety_study_validate(settings, err));
+    surety_status status = prepare(&g, err);
+    if (status == SURETY_OK) status = run_missing(&g, err);
+    if (status == SURETY_OK) status = surety_results_write(folder, settings, err);
+    if (status == SURETY_E_STOPPED) surety_results_write(folder, settings, NULL); /* as far as it is known */
+    summary->cells = g.count;
+    summary->computed = g.told;
+    for (size_t i = 0; i < g.count && g.took; i++) summary->cell_seconds += g.took[i];
+    summary->seconds = surety_seconds() - began;
+    void *parts[] = {g.slots, g.cells, g.cost, g.pending, g.took, g.state};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) surety_free(parts[i]);
+    return status;
+}
