@@ -3,6 +3,7 @@
  * A vote of 25 voters was learned; on m = 5000 examples that trained none of them its voters are wrong 1 % of
  * the time on average, and its weights are 0.1 away from the prior in KL. What can be promised? No model is
  * needed for this. */
+#include <math.h>
 #include <stdio.h>
 #include <surety/bound.h>
 
@@ -23,7 +24,7 @@ int main(void) {
             return surety_status_exit(err.code);
         }
         printf("%-18s the vote fails on at most %.2f %% of inputs\n", surety_bound_list()[ids[i]].name,
-               100 * value.vote);
+               ceil(1e4 * value.vote) / 100); /* a limit is rounded up */
     }
     return 0;
 }

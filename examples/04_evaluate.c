@@ -1,4 +1,5 @@
 /* 04: a row of the paper's table: risks on perturbed test data, and bounds from perturbed S. */
+#include <math.h>
 #include <stdio.h>
 #include <surety/evaluate.h>
 
@@ -26,7 +27,7 @@ int main(int argc, char **argv) {
            row.averaged_max);
     const surety_bound_value *bound = &row.bounds[SURETY_BOUND_AVERAGE_MAX_SEEGER];
     printf("from S: with confidence %g, the averaged-max risk is at most %.4f\n", 1 - settings.delta,
-           bound->vote);
+           ceil(1e4 * bound->vote) / 1e4); /* a limit is rounded up */
     surety_row_free(&row);
     surety_model_free(model);
     surety_data_free(data);

@@ -65,7 +65,7 @@ static surety_status settle(cli *c, options *o, const surety_model *model) {
 static void print_inputs(const surety_certificate *c) {
     printf("\n%-22s %s (on the risk of the vote%s)\n", "bound", c->bound,
            isnan(c->surrogate) ? "" : ", factor 2 included");
-    printf("%-22s %.6f\n", "value", c->value);
+    printf("%-22s %.6f\n", "value", cli_limit(c->value, 6));
     printf("%-22s m = %" PRIu64 " examples of S, n = %" PRIu64 " perturbations each, H = %" PRIu64
            " voters\n",
            "sizes", c->inputs.m, c->inputs.n, c->inputs.voter_count);

@@ -84,6 +84,10 @@ void cli_print_wrapped(const char *text, int indent, int at);
 /* Prints a JSON text that the library made on stdout and frees it; NULL is "no memory". */
 surety_status cli_print_json(cli *c, char *json);
 
+/* A limit as it may be quoted with so many digits behind the point: rounded up, because a limit rounded to
+ * nearest would promise too much. For printing with "%.*f". */
+double cli_limit(double value, int digits);
+
 /* Ends the progress line before anything else is printed. */
 void cli_progress_end(cli *c);
 void cli_progress(void *arg, const surety_progress *progress);

@@ -81,7 +81,7 @@ static void print_attacks(const surety_row *rows, size_t count) {
         if (rows[i].worst_case) continue;
         printf("%-8s %8.4f %9.4f %8.4f", surety_attack_kind_name(rows[i].attack), rows[i].adversarial_risk,
                rows[i].averaged_risk, rows[i].averaged_max);
-        for (size_t k = 0; k < 4; k++) printf(" %10.4f", rows[i].bounds[shown[k]].vote);
+        for (size_t k = 0; k < 4; k++) printf(" %10.4f", cli_limit(rows[i].bounds[shown[k]].vote, 4));
         printf("\n");
     }
     printf(
@@ -96,7 +96,7 @@ static void print_worst(const surety_row *row) {
            row->test.averaged_max, row->learn.averaged_max);
     for (int id = SURETY_BOUND_WORST_CASE; id < SURETY_BOUNDS; id++)
         if (row->bounds[id].available)
-            printf("  %-22s %.4f\n", surety_bound_list()[id].name, row->bounds[id].vote);
+            printf("  %-22s %.4f\n", surety_bound_list()[id].name, cli_limit(row->bounds[id].vote, 4));
     printf("With confidence %g (each bound alone) no attack whatever does better on new inputs.\n",
            1 - row->input.delta);
 }

@@ -127,6 +127,15 @@ void cli_ball_options(cli *c, surety_attack_settings *attack) {
               "the mathematics, or what the paper's printed tables did");
 }
 
+void cli_model_options(cli *c, surety_data_settings *data, surety_attack_settings *attack) {
+    static const char *const own[] = {"learn-size", "test-size", "box", "norm", "eps", "seed", "profile"};
+    cli_ball_options(c, attack);
+    cli_data_options(c, data);
+    for (size_t i = 0; i < c->count; i++)
+        for (size_t k = 0; k < sizeof own / sizeof *own; k++)
+            if (!strcmp(c->options[i].name, own[k])) c->options[i].show = NULL;
+}
+
 surety_status cli_settle(cli *c, surety_data_settings *data, surety_attack_settings *attack) {
     if (!cli_given(c, "eps")) attack->ball.radius = surety_norm_radius(attack->ball.norm);
     attack->ball.has_box = data->boxed;
