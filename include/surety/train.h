@@ -44,6 +44,7 @@ typedef struct surety_train_settings {
     size_t step2_epochs; /* T, at least 1 unless the objective is baseline */
     size_t batch;        /* 1 to 65536 */
     double lr;           /* of Adam, above 0 */
+    int decay;           /* 1: lr falls linearly to 0 over the second half of the epochs of a step */
     double delta;        /* in (0,1): used by the objective, and the certificate's default */
     double holdout; /* 0: S chooses the epoch of step 1. Else this share of S' does and trains nothing; T_p =
                        1 */

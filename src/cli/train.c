@@ -17,7 +17,7 @@ typedef struct options {
     surety_train_settings train;
     defense defense;
     double mix;
-    bool keep_last;
+    bool keep_last, decay;
     size_t epochs;
     const char *out;
     surety_checkpointing checkpointing;
@@ -81,6 +81,7 @@ static void add_options(cli *c, options *o) {
     cli_size(c, "epochs", "T", &o->epochs, "epochs of each step");
     cli_size(c, "batch", "B", &t->batch, "examples per batch");
     cli_real(c, "lr", "R", &t->lr, "learning rate of Adam");
+    cli_flag(c, "decay", &o->decay, "the learning rate falls to 0 over the second half of the epochs");
     cli_real(c, "delta", "D", &t->delta, "1 - confidence");
     cli_real(c, "holdout", "SHARE", &t->holdout,
              "this share of S' chooses the epoch of step 1, instead of S: then T_p is 1");
@@ -117,6 +118,7 @@ static surety_status settle(cli *c, options *o) {
     t->step1_epochs = t->step2_epochs = o->epochs;
     t->defense.kind = o->defense.attack;
     t->keep_last = o->keep_last;
+    t->decay = o->decay;
     if (o->mix != 0 && !o->defense.certified) return cli_wrong(c, "--mix goes with --defense certified");
     if (o->defense.certified) settle_certified(c, o);
     if (t->profile == SURETY_PROFILE_PUBLISHED && !cli_given(c, "mask")) t->forest.mask = 0;

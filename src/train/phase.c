@@ -189,10 +189,15 @@ static surety_status move_slice(void *arg, size_t slice, int thread, surety_erro
     return SURETY_OK;
 }
 
+/* How much of the phase is done, from 0 to 1. */
+static double progress(const loop *l) {
+    double epochs = (double)l->state->epoch + (double)l->first / (double)l->phase->train->m;
+    return epochs / (double)l->phase->epochs;
+}
+
 /* Which rows this batch has, and the radius of its worst case. */
 static void open_batch(loop *l) {
-    double done = ((double)l->state->epoch + (double)l->first / (double)l->phase->train->m);
-    double growth = fmin(2 * done / (double)l->phase->epochs, 1);
+    double growth = fmin(2 * progress(l), 1);
     l->attacked = l->phase->certified < 1 && !l->phase->worst_votes ? l->count : 0;
     l->certified = l->phase->certified > 0 ? l->count : 0;
     for (size_t i = 0; i < l->attacked; i++) l->rows[i] = l->points + i * l->stride;
@@ -210,7 +215,8 @@ static surety_status run_batch(loop *l, const surety_run *run, surety_timing *ti
     }
     double attacked = surety_seconds();
     timing->attack += attacked - begin;
-    l->adam = surety_adam_at(l->s->lr, ++l->state->steps);
+    double rest = l->s->decay ? fmin(2 * (1 - progress(l)), 1) : 1;
+    l->adam = surety_adam_at(l->s->lr * rest, ++l->state->steps);
     SURETY_TRY(move_theta(l, err));
     if (l->phase->moves_voters) {
         SURETY_TRY(surety_parallel(run, NULL, SLICES, move_slice, l, err));

@@ -118,7 +118,7 @@ static char *settings_text(const surety_train_settings *s, const surety_data_inf
         {"step2_epochs", surety_json_count(s->step2_epochs)}, {"batch", surety_json_count(s->batch)},
         {"lr", surety_json_real(s->lr)}, {"delta", surety_json_real(s->delta)},
         {"holdout", surety_json_real(s->holdout)}, {"certified", surety_json_real(s->certified)},
-        {"keep_last", json_boolean(s->keep_last)},
+        {"keep_last", json_boolean(s->keep_last)}, {"decay", json_boolean(s->decay)},
         {"profile", surety_json_string(surety_profile_name(s->profile))},
         {"seed", surety_json_count(s->seed)}, {"data", data}));
 }
