@@ -33,8 +33,10 @@ SURETY_API double surety_kl(double a, double b);
 /* kl_inv(q, c) = max { p in [q,1] : kl(q||p) <= c } for q in [0,1], c >= 0, from above: never below the exact
  * value, and at most 1e-14 (relative) above it for q = 0 or q >= 1e-300 and c = 0 or c >= 1e-18. NaN outside
  * the domain. dq and dc, where not NULL, receive dp/dq and dp/dc, to 1e-11 (relative) while p <= 0.999: these
- * only steer a search. Where the derivative does not exist: q = 0: dq is 0 (the true one is infinite; a batch
- * without a loss has no gradient to give); p = 1: both 0;   c = 0 < q < 1: dq is 1, dc infinite. */
+ * only steer a search. Where the derivative does not exist:
+ * - q = 0: dq is 0 (the true one is infinite; a batch without a loss has no gradient to give);
+ * - p = 1: both are 0;
+ * - c = 0 < q < 1: dq is 1, dc infinite. */
 SURETY_API double surety_kl_inv(double q, double c, double *dq, double *dc);
 
 /* The one-sided exact binomial limit (Clopper and Pearson): the smallest p with P[Bin(m,p) <= k] <= delta,
@@ -151,8 +153,9 @@ typedef struct surety_bound_input {
     size_t H;     /* voters, at least 1 */
     double delta; /* in (0,1): the chance that the promise fails, for this event (see the ledger) */
     uint64_t priors_compared; /* T_p, at least 1: candidate priors among which S could choose */
-    uint64_t looks;          /* at least 1: runs that looked at the same S, this one included; multiplies T_p,
-                                and the held-out bounds pay it too */
+    uint64_t looks;          /* at least 1: runs that could have been made on the same S, whatever was seen of
+                                it, this one included (4.6: a list fixed before S, not the runs that came
+                                about); multiplies T_p, and the held-out bounds pay it too */
     surety_profile profile;  /* published: root (..)/m in average_max*, no binomial limits */
     double kl;               /* KL(Q||P), an upper limit */
     int frozen;              /* 1: Q is exactly one of the candidate priors (then kl is 0 or NaN) */
@@ -163,8 +166,7 @@ typedef struct surety_bound_input {
     double tandem; /* E_{h,h'~Q} mean_ij l_ij(h) l_ij(h') */
 } surety_bound_input;
 
-/* All numbers NaN, counts SURETY_ABSENT, arrays NULL; delta 0.05, T_p and looks 1, profile theory, m and H 0.
- */
+/* Numbers NaN, counts SURETY_ABSENT, arrays NULL; delta 0.05, T_p and looks 1, profile theory, m and H 0. */
 SURETY_API surety_bound_input surety_bound_input_defaults(void);
 
 /* One bound, computed. */

@@ -3,7 +3,9 @@
  *
  * A row (docs/theory.md 4.1): the perturbed sets S and T are drawn by attacking the vote of the *prior*, n
  * perturbations per example, so that their distribution is fixed before S is used; risks of the posterior's
- * vote on T, risks and all bounds on S; and R_att, the posterior's own vote attacked on T without noise. */
+ * vote on T, risks and all bounds on S; and R_att, the posterior's own vote attacked on T without noise.
+ *
+ * Or the worst case (docs/theory.md 8): no attack and no sample, but limits over every point of the ball. */
 #ifndef SURETY_EVALUATE_H
 #define SURETY_EVALUATE_H
 
@@ -16,19 +18,34 @@
 extern "C" {
 #endif
 
+/* What a model is measured against: the points that an attack finds, or every point of the ball. Names are
+ * those of the attacks, and "worst-case". */
+typedef struct surety_threat {
+    int worst_case;            /* 1: every point */
+    surety_attack_kind attack; /* else this attack */
+} surety_threat;
+
+SURETY_API surety_status surety_threat_parse(const char *name, surety_threat *threat, surety_error *err);
+SURETY_API const char *surety_threat_name(surety_threat threat);
+
 typedef struct surety_row_settings {
     surety_attack_settings attack; /* its epoch is set here */
+    int worst_case;                /* 1: of the attack only the ball matters; the row is the worst case's */
     double delta;                  /* of each event on its own */
     uint64_t priors_compared;      /* T_p */
-    uint64_t looks;                /* at least 1 */
+    uint64_t looks;                /* at least 1, as in surety_bound_input */
 } surety_row_settings;
 
 /* The model's own: its ball, box, seed and profile in an otherwise default attack; its delta and T_p; one
  * look. */
 SURETY_API void surety_row_defaults(surety_row_settings *settings, const surety_model *model);
 
+/* In the row of a worst case, test and learn hold the worst votes (n = 1), so that averaged_max of each is
+ * the share of examples whose vote is not proved right; the other risks of the row are NaN, and the bounds
+ * are worst_case and its kin. */
 typedef struct surety_row {
     surety_attack_kind attack;
+    int worst_case;
     surety_profile profile;
     double adversarial_risk;            /* R_att on T (profile published: a tie is half an error) */
     double averaged_risk, averaged_max; /* R and A on the perturbed T, likewise */
@@ -38,6 +55,8 @@ typedef struct surety_row {
     double norm_max; /* largest distance of R_att's points */
 } surety_row;
 
+/* Bounds need an S that trained no voter. The file that trained the model is accepted only if it is split as
+ * it was then (else SURETY_E_CHECK); another file is fresh by the caller's word. */
 SURETY_API surety_status surety_evaluate_row(surety_row *row, const surety_model *model,
                                              const surety_data *data, const surety_row_settings *settings,
                                              const surety_run *run, surety_error *err);
@@ -57,7 +76,9 @@ SURETY_API surety_status surety_evaluate_attacked(double *risk, double *norm_max
                                                   const surety_run *run, surety_error *err);
 
 /* {"attacks": [row, ..]} for count rows: attack, adversarial_risk, averaged_risk, averaged_max_risk, kl,
- * risks{} on S, bounds{NAME: {surrogate, vote, vote_clipped}}. */
+ * risks{} on S, bounds{NAME: {surrogate, vote, vote_clipped}}. A worst case has not_proved, the share of T
+ * whose vote is not proved right, instead of the three risks (null), and in risks{} not_proved,
+ * prior_not_proved and gibbs on S. */
 SURETY_API char *surety_rows_json(const surety_row *rows, size_t count);
 
 /* Risks of Q's vote on a set that is attacked under the vote of P: the perturbed set of a row, n
@@ -68,19 +89,30 @@ SURETY_API surety_status surety_evaluate_perturbed(surety_risks *risks, const su
                                                    const surety_attack_settings *attack,
                                                    const surety_run *run, surety_error *err);
 
+/* The worst votes of a set over the ball (docs/theory.md 8.2), counted under Q and P: n = 1, "wrong" is "not
+ * proved right". And what bounds need of them: m, H, Q, KL, frozen and the evidence worst_case. */
+SURETY_API surety_status surety_evaluate_worst(surety_risks *risks, const surety_model *model,
+                                               const surety_set *set, const surety_ball *ball,
+                                               const surety_run *run, surety_error *err);
+SURETY_API surety_status surety_worst_input(const surety_risks *risks, const surety_model *model,
+                                            surety_bound_input *input, surety_error *err);
+
 /* One line per example of a set: index, row, label, clean vote, vote at the attacked point (the posterior's
  * own vote attacked), norm of that perturbation, share of the n perturbations (drawn under the prior) on
- * which the vote is wrong. Written safely. */
+ * which the vote is wrong; then certified_radius, the largest radius found (by bisection) for which the vote
+ * is proved right, and verdict: robust (proved right in the whole ball), vulnerable (a point of the ball was
+ * found where it is wrong) or open (neither). Both at once would be SURETY_E_CHECK. Written safely. */
 SURETY_API surety_status surety_evaluate_examples(const char *path, const surety_model *model,
                                                   const surety_set *set, const surety_attack_settings *attack,
                                                   const surety_run *run, surety_error *err);
 
 /* Risk against radius: R_att on T for every radius first, first + step, .. up to last, one column per attack;
- * written safely as CSV. */
+ * for the worst case the share of T whose vote is not proved right. The true risk lies between them. Written
+ * safely as CSV. */
 typedef struct surety_curve_settings {
     surety_attack_settings attack; /* all but kind and radius */
-    const surety_attack_kind *kinds;
-    size_t kind_count;
+    const surety_threat *threats;
+    size_t threat_count;
     double first, last, step; /* 0 <= first <= last, step > 0, at most 10000 radii */
 } surety_curve_settings;
 

@@ -77,6 +77,9 @@ SURETY_API surety_status surety_model_set_reals(surety_model *model, const char 
 /* The text of a key, or NULL; the model's own until the key is set again. */
 SURETY_API const char *surety_model_text(const surety_model *model, const char *key);
 
+/* The key of the text at this index, or NULL behind the last. */
+SURETY_API const char *surety_model_key(const surety_model *model, size_t index);
+
 /* Numbers. An absent key or one that holds something else is SURETY_E_INPUT with the key. */
 SURETY_API surety_status surety_model_count(const surety_model *model, const char *key, uint64_t *value,
                                             surety_error *err);
@@ -115,8 +118,8 @@ SURETY_API surety_status surety_model_load(surety_model **out, const char *path,
 /* SHA-256 of the file that surety_model_save writes: 64 hexadecimal digits. */
 SURETY_API surety_status surety_model_sha256(const surety_model *model, char text[65], surety_error *err);
 
-/* What the file says of itself, as JSON: kind, sizes, facts, texts. NULL when there is no memory; release
- * with surety_text_free. */
+/* What the file says of itself, as JSON: kind, sizes, checksum, KL(Q||P), facts, texts, weights. NULL when
+ * there is no memory; release with surety_text_free. */
 SURETY_API char *surety_model_json(const surety_model *model);
 
 /* ---- predicting from file to file ---- */

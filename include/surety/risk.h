@@ -175,10 +175,11 @@ typedef struct surety_votes_settings {
     surety_bound_id objective; /* the bound that learning minimises */
     int signed_votes;          /* 1: sign(v) votes */
     uint64_t hold_out;         /* the last so many examples chose nothing (neither the prior nor Q): they give
-                                  vote_holdout, the others everything else. 0: none */
+                                  vote_holdout, the others everything else. 0: none. The order of the examples
+                                  must be random: the end of a file sorted by class is no sample */
     double delta;              /* in (0,1) */
     uint64_t priors_compared;  /* T_p >= 1 */
-    uint64_t looks;            /* >= 1 */
+    uint64_t looks;            /* >= 1, as in surety_bound_input */
     surety_profile profile;
 } surety_votes_settings;
 

@@ -20,6 +20,7 @@ typedef enum surety_objective {
     SURETY_OBJECTIVE_AVERAGE_MAX,        /* average_max of Abar */
     SURETY_OBJECTIVE_SEEGER,             /* seeger of Rbar */
     SURETY_OBJECTIVE_AVERAGE_MAX_SEEGER, /* average_max_seeger of Gmax */
+    SURETY_OBJECTIVE_WORST_CASE,         /* worst_case, of limits over the whole ball (docs/theory.md 8.2) */
     SURETY_OBJECTIVE_BASELINE,           /* no step 2: Q = P */
     SURETY_OBJECTIVES
 } surety_objective;
@@ -31,19 +32,30 @@ SURETY_API const char *surety_objective_name(surety_objective objective);
 typedef struct surety_train_settings {
     surety_objective objective;
     surety_attack_settings defense; /* its samples are 1, its seed and profile those below */
-    surety_voter_set set;           /* signed or real */
+    double certified; /* in [0,1]: weight, in the loss of step 1, of the worst case over the defense's ball
+                         (docs/theory.md 8.3) beside that of the defense's points; 1: nothing is attacked.
+                         Above 0 the objective is worst-case or baseline, the profile theory */
+    int keep_last;    /* 1: step 1 keeps its last epoch, whatever it is: nothing is chosen, T_p = 1. Not with
+                         a hold-out */
+    surety_voter_set set; /* signed or real */
     surety_forest_settings forest;
     size_t linear;       /* 0: a forest; else so many linear voters instead */
     size_t step1_epochs; /* T', at least 1 */
     size_t step2_epochs; /* T, at least 1 unless the objective is baseline */
     size_t batch;        /* 1 to 65536 */
     double lr;           /* of Adam, above 0 */
+    int decay;           /* 1: lr falls linearly to 0 over the second half of the epochs of a step */
     double delta;        /* in (0,1): used by the objective, and the certificate's default */
     double holdout; /* 0: S chooses the epoch of step 1. Else this share of S' does and trains nothing; T_p =
                        1 */
     surety_profile profile;
     uint64_t seed;
 } surety_train_settings;
+
+/* Turns settings into those of the certified defense, as docs/worst-case.md found them best: certified 1, no
+ * attack, no masks, trees of depth SURETY_CERTIFIED_DEPTH, the last epoch kept, objective baseline. */
+enum { SURETY_CERTIFIED_DEPTH = 2 };
+SURETY_API void surety_train_certified(surety_train_settings *settings);
 
 /* The paper's: pgdu in the l2 ball of radius 1, objective chromatic, signed votes, 25 trees of depth 2, 20
  * epochs, batches of 64, lr 0.01, delta 0.05. mask is 0.5 in profile theory, 0 in published. */
@@ -63,7 +75,8 @@ typedef struct surety_timing {
 /* How a training went. Epochs count from 1; arrays have one number per epoch. */
 typedef struct surety_train_result {
     size_t step1_epochs, step1_best;
-    double *step1_risk; /* Rbar (real outputs) on the set that chooses, attacked after each epoch */
+    double *step1_risk; /* Rbar (real outputs) on the set that chooses, attacked after each epoch; certified:
+                           its worst case; keep_last: the mean loss of the epoch's batches */
     size_t step2_epochs, step2_best; /* 0 for the baseline */
     double *step2_objective;         /* the objective on S, attacked after each epoch */
     double kl;                       /* KL(Q||P) */

@@ -4,10 +4,11 @@
  * they cost nothing. Each row has three buffers: the current point and the best one so far (which may be the
  * same) are in one or two of them, so one is always free for the next point and nothing is copied.
  *
- * Inside the ball, truly: points are floats, so x0 + e is rounded, by at most 2^-24 M per feature where M
- * bounds the features, and the length of e is computed with a relative error below (d/16 + 32) 2^-24. The
- * radius used for l2 and l1 is smaller by just that; for linf the limits of each feature are rounded towards
- * x0.
+ * Inside the ball, truly: with u = 2^-24, x0 + e is rounded to floats by a vector of length at most
+ * u (||x0|| + b), and the length of e is computed in float with a relative error below (d/32 + 12) u for l2
+ * (a sum of d squares in sixteen lanes, then a root; a dozen single operations) and (d/16 + 12) u for l1 (no
+ * root). The radius used for l2 and l1 is smaller by just that; for linf the limits of each feature are
+ * rounded towards x0.
  */
 #include "attack/attacker.h"
 
@@ -132,20 +133,25 @@ static int uses_limits(const surety_attacker *a) {
            (a->s.ball.norm == SURETY_L2 && a->s.profile == SURETY_PROFILE_PUBLISHED);
 }
 
-/* The radius left for l2 and l1 after rounding (see the head), and the limits of each feature where they are
- * used. */
+/* The radius left for l2 and l1 after rounding (see the head; subnormal floats are rounded by 2^-150), and
+ * the limits of each feature where they are used. */
 static void set_ball(surety_attacker *a, size_t r) {
     const float *x0 = a->examples.x[r];
-    double M = fmax(fabs((double)a->lo), fabs((double)a->hi)), d = (double)a->d;
-    if (!a->s.ball.has_box) {
-        M = 0;
-        for (size_t j = 0; j < a->d; j++) M = fmax(M, fabs((double)x0[j]));
-        M += a->s.ball.radius;
+    if (uses_limits(a)) {
+        a->k->limits(x0, a->b, a->lo, a->hi, a->d, a->lo_row[r], a->hi_row[r]);
+        return;
     }
-    double rounding = 0x1p-24 * M * (a->s.ball.norm == SURETY_L1 ? d : sqrt(d));
-    double radius = a->s.ball.radius * (1 - (d / 16 + 32) * 0x1p-24) - rounding;
-    a->radius[r] = float_down(fmax(radius, 0));
-    if (uses_limits(a)) a->k->limits(x0, a->b, a->lo, a->hi, a->d, a->lo_row[r], a->hi_row[r]);
+    int l1 = a->s.ball.norm == SURETY_L1;
+    double b = a->s.ball.radius, d = (double)a->d, sums[8] = {0}, length = 0;
+    for (size_t j = 0; j < a->stride; j += 8) /* eight chains: one would wait for itself; pads are 0 */
+        for (size_t k = 0; k < 8; k++) {
+            double x = (double)x0[j + k];
+            sums[k] += l1 ? fabs(x) : x * x;
+        }
+    for (size_t k = 0; k < 8; k++) length += sums[k];
+    if (!l1) length = sqrt(length);
+    double relative = (l1 ? d / 16 : d / 32) + 12;
+    a->radius[r] = float_down(fmax(0, b * (1 - relative * 0x1p-24) - 0x1p-24 * (length + b) - d * 0x1p-149));
 }
 
 static void start_point(surety_attacker *a, size_t r, uint32_t restart, float *out) {
@@ -204,13 +210,18 @@ static void ask(surety_attacker *a, const surety_vote *vote, const size_t *live,
     surety_vote_lanes(a->h, vote->weights, a->H, SURETY_REAL, real);
 }
 
+/* a[t, i] = d loss / dh_t of the live rows up to the factor 1/2: -y w_t. */
+static void fill_loss_gradient(surety_attacker *a, const surety_vote *vote, const size_t *live,
+                               size_t count) {
+    for (size_t t = 0; t < a->H; t++)
+        for (size_t i = 0; i < count; i++)
+            a->a[t * SURETY_BLOCK + i] = (float)(-a->examples.y[live[i]] * vote->weights[t]);
+}
+
 /* gradient[r] = d loss / dx up to the factor 1/2: -y sum_t w_t dh_t/dx. */
 static void ask_gradient(surety_attacker *a, const surety_vote *vote, const size_t *live, size_t count) {
     float *gx[SURETY_BLOCK];
     for (size_t i = 0; i < count; i++) gx[i] = a->gradient[live[i]];
-    for (size_t t = 0; t < a->H; t++)
-        for (size_t i = 0; i < count; i++)
-            a->a[t * SURETY_BLOCK + i] = (float)(-a->examples.y[live[i]] * vote->weights[t]);
     vote->voters->kind->gradient_input(vote->voters, a->a, count, gx, a->scratch);
 }
 
@@ -232,7 +243,7 @@ static int judge(surety_attacker *a, size_t r, double chosen, double real, int l
 /* One pass from the starts of this restart. The gradient is asked for the rows of the last forward; those
  * that were fooled there leave the list behind it. */
 static void climb(surety_attacker *a, const surety_vote *vote, size_t *live, size_t count) {
-    size_t steps = steps_of(&a->s);
+    size_t steps = steps_of(&a->s), filled = 0; /* rows that a->a was filled for */
     for (size_t step = 0; count; step++) {
         double chosen[SURETY_BLOCK], real[SURETY_BLOCK];
         int leaves[SURETY_BLOCK];
@@ -244,6 +255,7 @@ static void climb(surety_attacker *a, const surety_vote *vote, size_t *live, siz
             kept += !leaves[i];
         }
         if (step == steps || !kept) return;
+        if (filled != count) fill_loss_gradient(a, vote, live, filled = count); /* rows only ever leave */
         ask_gradient(a, vote, live, count);
         kept = 0;
         for (size_t i = 0; i < count; i++)

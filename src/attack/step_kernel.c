@@ -1,5 +1,5 @@
-/* Moves of one row (docs/theory.md 3). Sums over features run in sixteen lanes, lane j mod 16, combined in
- * one fixed order: the same bits at every level with FMA. */
+/* Moves of one row (docs/theory.md 3). Sums over features run in 64 lanes, lane j mod 64, combined in one
+ * fixed order: the same bits at every level with FMA, and four chains to hide the latency of an fma. */
 #include "attack/step_kernel.h"
 
 #include <math.h>
@@ -16,6 +16,16 @@ static inline void store(float *p, size_t j, size_t d, v16 x) {
     else
         v16_store_part(p + j, x, d - j);
 }
+
+/* Loops over the vectors at j = 0, 16, .. below d; k = 0, 1, 2, 3, 0, .. is the chain of a sum. */
+#define EACH_VECTOR                                   \
+    for (size_t start_ = 0; start_ < d; start_ += 64) \
+    UNROLL for (size_t k = 0, j = start_; k < 4 && j < d; k++, j += 16)
+
+static inline float sum_of(const v16 *chains) {
+    return v16_sum(v16_add(v16_add(chains[0], chains[1]), v16_add(chains[2], chains[3])));
+}
+
 static inline v16 clip(v16 x, v16 lo, v16 hi) {
     return v16_min(v16_max(x, lo), hi);
 }
@@ -73,13 +83,13 @@ static inline double add_squares(v16 e, size_t count, double sum) {
 
 static void l2_step(const float *x, const float *g, const float *x0, float step, float inverse, float radius,
                     float lo, float hi, size_t d, float *out) {
-    v16 low = v16_set1(lo), high = v16_set1(hi), lanes = v16_zero();
-    for (size_t j = 0; j < d; j += 16) {
+    v16 low = v16_set1(lo), high = v16_set1(hi), chains[4] = {v16_zero(), v16_zero(), v16_zero(), v16_zero()};
+    EACH_VECTOR {
         v16 to = moved(x, g, step, inverse, j, d), e = v16_sub(to, load(x0, j, d));
-        lanes = v16_fma(e, e, lanes);
+        chains[k] = v16_fma(e, e, chains[k]);
         store(out, j, d, clip(to, low, high));
     }
-    double squares = (double)v16_sum(lanes);
+    double squares = (double)sum_of(chains);
     if (!safe((float)squares, radius)) {
         squares = 0;
         for (size_t j = 0; j < d; j += 16)
@@ -98,12 +108,12 @@ static void l2_step(const float *x, const float *g, const float *x0, float step,
  * rounding can lead out of the box. */
 static void l2_bring(const float *x, const float *x0, float radius, float lo, float hi, size_t d,
                      float *out) {
-    v16 lanes = v16_zero();
-    for (size_t j = 0; j < d; j += 16) {
+    v16 chains[4] = {v16_zero(), v16_zero(), v16_zero(), v16_zero()};
+    EACH_VECTOR {
         v16 e = v16_sub(load(x, j, d), load(x0, j, d));
-        lanes = v16_fma(e, e, lanes);
+        chains[k] = v16_fma(e, e, chains[k]);
     }
-    double squares = (double)v16_sum(lanes);
+    double squares = (double)sum_of(chains);
     if (!safe((float)squares, radius)) {
         squares = 0;
         for (size_t j = 0; j < d; j += 16)
@@ -127,12 +137,12 @@ static void clip_rows(float *x, const float *lo_row, const float *hi_row, size_t
 }
 
 static inline float sum_squares(const float *g, float scale, size_t d) {
-    v16 squares = v16_zero();
-    for (size_t j = 0; j < d; j += 16) {
+    v16 chains[4] = {v16_zero(), v16_zero(), v16_zero(), v16_zero()};
+    EACH_VECTOR {
         v16 a = v16_mul(v16_set1(scale), load(g, j, d));
-        squares = v16_fma(a, a, squares);
+        chains[k] = v16_fma(a, a, chains[k]);
     }
-    return v16_sum(squares);
+    return sum_of(chains);
 }
 
 /* A saturated vote has a tiny gradient whose direction still counts: where squares would underflow or

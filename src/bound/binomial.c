@@ -2,15 +2,16 @@
  * F(p) = P[Bin(m,p) <= k] <= delta, from above.
  *
  * Both tails are written as "at least r successes among m, each with chance x":
- *     F(p)     = at least m-k successes with x = 1-p     solved where delta <= 1/2 (then p >= k/m)
- *     1 - F(p) = at least k+1 successes with x = p       solved where delta > 1/2 (then p <= (k+1)/m)
- * (a binomial median lies within 1 of mx), so the probability that is computed is always the small one, and
- * it is a sum that falls from its first term: t_r (1 + ratio_r + ratio_r ratio_(r+1) + ..) = t_r S, with
+ *     F(p)     = at least m-k successes with x = 1-p     solved where delta <= 1/2: then p >= k/m
+ *     1 - F(p) = at least k+1 successes with x = p       solved where delta > 1/2: then p <= (k+1)/m
+ * (where mx is whole it is the median), so the probability that is computed is always the small one, and it
+ * is a sum that falls from its first term: t_r (1 + ratio_r + ratio_r ratio_(r+1) + ..) = t_r S, with
  *     t_(j+1) / t_j = ratio_j = (m-j)/(j+1) x/(1-x),   ratio_r < 1,
  *     ln t_r = - m kl(r/m||x) + stirling(m) - stirling(r) - stirling(m-r) + ln(m / (2 pi r (m-r))) / 2
  * (C. Loader 2000), stirling(n) = ln n! - ((n + 1/2) ln n - n + ln(2 pi)/2). Its derivative needs no second
- * sum: d ln(tail) / d ln x = r / S, falling in x, so the logarithm of the tail is concave in ln x and
- * Newton's method needs no safeguard.
+ * sum:
+ *     d ln(tail) / d ln x = r / S,   falling in x,
+ * so the logarithm of the tail is concave in ln x and Newton's method needs no safeguard.
  *
  * Soundness does not rest on the search: the last step accepts p only if the tail plus a bound on its
  * rounding error is on the right side of delta (the true tail is monotone in p), and raises p until it is.
@@ -23,7 +24,7 @@ typedef struct tail {
     double slope; /* its derivative in ln x */
 } tail;
 
-/* stirling(n), n >= 1, within u of 0.1. From 16 on the series; its first omitted term is 1.2e-16 there. */
+/* stirling(n), n >= 1, within 2u. From 16 on its series, whose first omitted term is 1.1e-16 there. */
 static double stirling(double n) {
     static const double table[16] = {0,
                                      0x1.4c071bcda0a5bp-4,
@@ -61,12 +62,15 @@ static double tail_sum(double r, double m, double odds, double *terms) {
     return S;
 }
 
-/* P[at least r successes], 1 <= r < m, chance x, y = 1 - x (each rounded once at most), excess = m x - r to
- * u. The slack, in u: D + D' = m kl: 12 + 2 (excess) + 7 (m x, m y rounded: 2u in a logarithm, against D >=
- * 0.43 a) < 21 each, and 3 for adding them to the rest; taken as 32. The constants: the three Stirling terms
- * 1, the argument of the logarithm 4, halved, its value below 12 (m <= 2^32) times 2; ln S <= 23 times 2;
- * additions; below 100. Taken as 160, with what is left out of S. S: each ratio is off by 4 (odds 2, two
- * operations), each product by 1 more, each addition by 1: 6 per term. Taken as 8. */
+/* P[at least r successes], 1 <= r < m, chance x, y = 1 - x (one of them rounded), excess = m x - r to u. The
+ * slack, in u:
+ *
+ * - D + D' = m kl: 12 of its own, 4 (excess enters squared, and by r), 7 (m x and m y rounded: 3u in a
+ *   logarithm, against D >= 0.43 a); 3 for adding to the rest: 26. Taken as 32.
+ * - The constants: Stirling 6; the argument of the logarithm 5, halved, its value below 12 (m <= 2^32) times
+ *   2; ln S <= 23 times 2; additions; what is left out of S: below 120. Taken as 160.
+ * - S: each ratio is off by 4 (odds 2, two operations), each product and each addition by 1: 6 per term.
+ *   Taken as 8. */
 static tail at_least(double r, double m, double x, double y, double excess) {
     const double two_pi = 0x1.921fb54442d18p+2;
     double terms, S = tail_sum(r, m, x / y, &terms);
@@ -104,8 +108,8 @@ static double below_upper(double k, double m, double C, double p, double *slope)
 }
 
 /* Newton's method. Lower tail: in ln(1-p), from the Chernoff limit, which is above the solution. Upper tail:
- * in ln p from (k+1)/m; the first step may pass far below. Stops when a step is below 4u p or after STEPS (at
- * most 12 were seen). */
+ * in ln p from (k+1)/m; the first step may pass far below. A step below 2^-40 p is the last: the one after it
+ * would be rounding noise (convergence is quadratic). At most 8 steps were seen. */
 static double newton(double k, double m, double C, int lower) {
     enum { STEPS = 60 };
     double p = lower ? surety_kl_inv(k / m, C / m, NULL, NULL) : (k + 1) / m, slope;
@@ -118,7 +122,7 @@ static double newton(double k, double m, double C, int lower) {
             double lack = below_upper(k, m, C, p, &slope);
             p *= exp(lack / slope);
         }
-        if (fabs(p - before) <= 4 * SURETY_U * p) break;
+        if (fabs(p - before) <= 0x1p-40 * p) break;
     }
     return p;
 }
@@ -128,10 +132,10 @@ double surety_binomial_limit_log(uint64_t k, uint64_t m, double C) {
     double kd = (double)k, md = (double)m, slope;
     if (k == 0) return limit_none(md, C);
     if (k == m - 1) return limit_all_but_one(md, C);
-    int lower =
-        C >= 0x1.62e42fefa39efp-1; /* ln 2; on which side of it a C next to it falls does not matter */
+    const double ln_2 = 0x1.62e42fefa39efp-1; /* on which side a C next to it falls does not matter */
+    int lower = C >= ln_2;
     double p = newton(kd, md, C, lower);
-    for (double raise = 2 * SURETY_U; p < 1; raise *= 2) {
+    for (double raise = 2 * SURETY_U; p < 1; raise *= 2) { /* three times at most were seen */
         double wrong = lower ? above_lower(kd, md, C, p, &slope) : below_upper(kd, md, C, p, &slope);
         if (wrong <= 0) return p;
         p = surety_up(p * (1 + raise));

@@ -6,12 +6,17 @@
  * voters drawn from Q; C = ln(events T_p looks / delta).
  *
  * Three facts carry everything:
- *   (Chernoff)  one fixed voter or vote, one-sided: L_D <= kl_inv(L_S, C/m) but for a chance e^-C; where the
- * losses are 0 or 1, also L_D <= binomial_limit(m L_S, m, e^-C), which is smaller. (PAC-Bayes) all Q at once:
- * kl(E_Q L_S || E_Q L_D) <= (KL(Q||P) + ln(2 sqrt(m)/delta)) / m. E_P E_S e^{m kl(L_S||L_D)} <= 2 sqrt(m)
- * (Maurer 2004), Markov, change of measure, convexity of kl. (factor 2)  where the vote of Q is wrong, y E_Q
- * v <= 0, so 1 <= 2 E_Q l: the risk of the vote is at most twice that of the surrogate. A choice of S among
- * T_p candidate priors (or among other runs, looks) is paid by a union bound: delta / (T_p looks).
+ *
+ * - (Chernoff) One voter or vote fixed before S, one-sided: L_D <= kl_inv(L_S, C/m) but for a chance e^-C;
+ *   where the losses are 0 or 1 also L_D <= binomial_limit(m L_S, m, e^-C), which is smaller.
+ * - (PAC-Bayes) All Q at once: kl(E_Q L_S || E_Q L_D) <= (KL(Q||P) + ln(2 sqrt(m)/delta)) / m.
+ *   E_P E_S e^(m kl(L_S||L_D)) <= 2 sqrt(m) for every m >= 1 (Maurer 2004, and docs/theory.md 4.3 for
+ *   m < 8), Markov, change of measure, convexity of kl.
+ * - (factor 2) Where the vote of Q is wrong, y E_Q v <= 0, so 1 <= 2 E_Q l: the risk of the vote is at most
+ *   twice that of the surrogate.
+ *
+ * A choice of S among T_p candidate priors (or among other runs, looks) is paid by a union bound, at
+ * delta / (T_p looks) each.
  *
  * Everything is rounded upward: risks that enter by one ulp (a single rounding to nearest of the caller's is
  * covered), logarithms, sums and quotients by round.h, kl_inv and the binomial limit by themselves. Doubling
@@ -114,26 +119,28 @@ static const char *add_root(const surety_bound_input *in, double risk, double ln
 /* ---- the rules ---- */
 
 /* chromatic_seeger. Theorem "chromatic" of the paper (from Ralaivola, Szafranski and Stempfel 2010): for all
- * Q, kl(Rbar_S || Rbar_D) <= (KL + ln(T_p (m+1)/delta)) / m. Conditions: perturbations of example i depend on
- * example i, the candidate prior and draws addressed to i only. Proof: the dependency graph of the m n
- * perturbed examples has fractional chromatic number n; or from `seeger`, because 2 sqrt(m) <= m + 1. */
+ * Q kl(Rbar_S || Rbar_D) <= (KL + ln(T_p (m+1)/delta)) / m. Conditions: perturbations of example i depend on
+ * example i, the candidate prior and draws of i's own only. Proof: the dependency graph of the m n perturbed
+ * examples has fractional chromatic number n; or from seeger below, because 2 sqrt(m) <= m + 1. */
 static const char *rule_chromatic_seeger(const surety_bound_input *in, const surety_evidence *e,
                                          surety_bound_value *v) {
     return invert(in, e->gibbs, 1, surety_log_up((double)(in->m + 1)), 2, v);
 }
 
-/* chromatic_mcallester. The same theorem, second line: Rbar_D <= Rbar_S + sqrt((KL + ln(T_p (m+1)/delta)) /
- * (2m)). Proof: chromatic_seeger and Pinsker's inequality. */
+/* chromatic_mcallester. The same theorem, second line:
+ *     Rbar_D <= Rbar_S + sqrt((KL + ln(T_p (m+1)/delta)) / (2m)).
+ * Proof: chromatic_seeger and Pinsker's inequality. */
 static const char *rule_chromatic_mcallester(const surety_bound_input *in, const surety_evidence *e,
                                              surety_bound_value *v) {
     if (isnan(e->gibbs)) return missing_gibbs;
     return add_root(in, raised_risk(e->gibbs), surety_log_up((double)(in->m + 1)), 2, v);
 }
 
-/* average_max. Theorem "average-max" of the paper, first line: Abar_D <= Gmax_S + sqrt((KL + ln(2 T_p
- * sqrt(m)/delta)) / (2m)). Conditions as above; L_i(h) = max_j l_ij(h). Proof: (PAC-Bayes) on E_Q L, Pinsker,
- * and Abar_D <= E_Q L_D, since the maximum of a mean is at most the mean of the maxima. Profile published:
- * the tables were printed with (..)/m under the root, a larger number. */
+/* average_max. Theorem "average-max" of the paper, first line:
+ *     Abar_D <= Gmax_S + sqrt((KL + ln(2 T_p sqrt(m)/delta)) / (2m)).
+ * Conditions as above; L_i(h) = max_j l_ij(h).
+ * Proof: (PAC-Bayes) on E_Q L, Pinsker, and Abar_D <= E_Q L_D: the maximum of a mean is at most the mean of
+ * the maxima. Profile published: the tables were printed with (..)/m under the root, a larger number. */
 static const char *rule_average_max(const surety_bound_input *in, const surety_evidence *e,
                                     surety_bound_value *v) {
     double halves = in->profile == SURETY_PROFILE_PUBLISHED ? 1 : 2;
@@ -141,10 +148,11 @@ static const char *rule_average_max(const surety_bound_input *in, const surety_e
     return add_root(in, raised_risk(e->gibbs), ln_two_root_m(in), halves, v);
 }
 
-/* average_max_tv. The same theorem, second line: Abar_D <= Abar_S + mean_i E_Q TV(rho_i^h, pi_i) + the same
- * root, for any pi_i on the n perturbations that does not look at h (it may look at Q, S and i: the step
- * holds for each S). Proof: max_j l_ij(h) <= TV(rho_i^h, pi_i) + E_{j~pi_i} l_ij(h), and E_Q of the last term
- * is at most Abar's i-th. */
+/* average_max_tv. The same theorem, second line:
+ *     Abar_D <= Abar_S + mean_i E_Q TV(rho_i^h, pi_i) + the same root,
+ * for any pi_i on the n perturbations that does not look at h (it may look at Q, S and i).
+ * Proof: max_j l_ij(h) <= TV(rho_i^h, pi_i) + E_{j~pi_i} l_ij(h), for each S, and E_Q of the last term is at
+ * most the i-th term of Abar. */
 static const char *rule_average_max_tv(const surety_bound_input *in, const surety_evidence *e,
                                        surety_bound_value *v) {
     (void)e;
@@ -156,19 +164,20 @@ static const char *rule_average_max_tv(const surety_bound_input *in, const suret
 }
 
 /* seeger, average_max_seeger, worst_case. PAC-Bayes-kl (Seeger 2002, Maurer 2004; Germain et al. 2015,
- * Theorem 20): for all Q, E_Q L_D <= kl_inv(E_Q L_S, (KL + ln(2 T_p sqrt(m)/delta)) / m). Conditions: L_i(h)
+ * Theorem 20): for all Q E_Q L_D <= kl_inv(E_Q L_S, (KL + ln(2 T_p sqrt(m)/delta)) / m). Conditions: L_i(h)
  * in [0,1], independent over i for each h fixed before S. L is mean_j l (Rbar), max_j l (Abar_D <= E_Q L_D),
- * or a limit of l over the ball (then R_rob <= 2 E_Q L_D). Proof: (PAC-Bayes). The example's n perturbations
- * are one variable: no graph is needed. */
+ * or a limit of l over the ball (then R_rob <= 2 E_Q L_D). Proof: (PAC-Bayes). The n perturbations of an
+ * example are one variable: no graph is needed. */
 static const char *rule_seeger(const surety_bound_input *in, const surety_evidence *e,
                                surety_bound_value *v) {
     return invert(in, e->gibbs, 1, ln_two_root_m(in), 2, v);
 }
 
-/* voters_union, average_max_voters_union, worst_case_union. For all Q, E_Q L_D <= sum_h Q(h) U_h, U_h =
- * kl_inv(L_S(h), ln(T_p H/delta)/m), or the binomial limit at delta/(T_p H) where the losses are 0/1.
- * Conditions as for seeger. Proof: (Chernoff) for each of the T_p H voters, then the mean. By concavity of
- * kl_inv in q it is below seeger for every Q while H <= 2 sqrt(m). */
+/* voters_union, average_max_voters_union, worst_case_union. For all Q
+ *     E_Q L_D <= sum_h Q(h) U_h,   U_h = kl_inv(L_S(h), ln(T_p H/delta)/m),
+ * or the binomial limit at delta/(T_p H) where the losses are 0/1. Conditions as for seeger.
+ * Proof: (Chernoff) for each of the T_p H voters, then the mean. By concavity of kl_inv in q it is below
+ * seeger for every Q while H <= 2 sqrt(m). */
 static const char *rule_union(const surety_bound_input *in, const surety_evidence *e, surety_bound_value *v) {
     if (!in->posterior) return missing_posterior;
     double C = cost(in, surety_log_up((double)in->H), in->priors_compared);
@@ -177,10 +186,11 @@ static const char *rule_union(const surety_bound_input *in, const surety_evidenc
     return NULL;
 }
 
-/* tandem. Masegosa, Lorenzen, Igel and Seldin 2020: R_D <= 4 kl_inv(E_{h,h'~Q} mean_ij l_ij(h) l_ij(h'), (2
- * KL + ln(2 T_p sqrt(m)/delta)) / m). Conditions as for seeger; real or signed votes. Proof: where the vote
- * is wrong E_Q l >= 1/2, so 1 <= 4 (E_Q l)^2 = 4 E_{h,h'} l(h) l(h'); then (PAC-Bayes) over pairs of voters,
- * whose losses lie in [0,1], with prior P x P: KL(Q x Q||P x P) = 2 KL(Q||P). */
+/* tandem. Masegosa, Lorenzen, Igel and Seldin 2020: for all Q
+ *     R_D <= 4 kl_inv(E_{h,h'~Q} mean_ij l_ij(h) l_ij(h'), (2 KL + ln(2 T_p sqrt(m)/delta)) / m).
+ * Conditions as for seeger; real or signed votes.
+ * Proof: where the vote is wrong E_Q l >= 1/2, so 1 <= 4 (E_Q l)^2 = 4 E_{h,h'} l(h) l(h'); then (PAC-Bayes)
+ * over pairs of voters, whose losses lie in [0,1], with prior P x P: KL(Q x Q||P x P) = 2 KL(Q||P). */
 static const char *rule_tandem(const surety_bound_input *in, const surety_evidence *e,
                                surety_bound_value *v) {
     (void)e;
@@ -188,10 +198,10 @@ static const char *rule_tandem(const surety_bound_input *in, const surety_eviden
     return invert(in, in->tandem, 2, ln_two_root_m(in), 4, v);
 }
 
-/* vote_frozen_averaged, vote_frozen_max, worst_case_frozen. Q is exactly one of the T_p candidate priors, so
- * its vote is a classifier fixed before S: its risk is at most kl_inv(R_S, ln(T_p/delta)/m), or the binomial
- * limit at delta/T_p of the number of examples it gets wrong (on some j; not proved right). Proof:
- * (Chernoff). No factor 2, no KL. */
+/* vote_frozen_averaged, vote_frozen_max, worst_case_frozen. Q is exactly one of the T_p candidate priors:
+ *     R_D <= kl_inv(R_S, ln(T_p/delta)/m), or the binomial limit at delta/T_p of the number of examples that
+ *     the vote gets wrong (on some j; not proved right).
+ * Proof: the vote is a classifier fixed before S: (Chernoff). No factor 2, no KL. */
 static const char *rule_frozen(const surety_bound_input *in, const surety_evidence *e,
                                surety_bound_value *v) {
     if (!in->frozen) return missing_frozen;
@@ -201,12 +211,13 @@ static const char *rule_frozen(const surety_bound_input *in, const surety_eviden
     return NULL;
 }
 
-/* vote_anchored_averaged, vote_anchored_max, worst_case_anchored. For all Q: R_D(H_Q) <= R_D(H_P) + 2 E_Q
- * E[l(h) 1{H_P right}], the frozen limit at delta/2 and the union of voters at delta/2. Proof: where H_Q is
- * wrong, H_P is wrong too, or it is right and 1 <= 2 E_Q l. With max_j: H_P wrong on some j, or right on all
- * and 1 <= 2 E_Q max_j l; in the worst case: not proved right, or proved and 1 <= 2 E_Q L. A tie of H_P must
- * count as a whole error: with half errors the first term would pay 1/2 for a vote that Q gets wrong (not in
- * `published`). */
+/* vote_anchored_averaged, vote_anchored_max, worst_case_anchored. For all Q
+ *     R_D(H_Q) <= R_D(H_P) + 2 E_Q E[ l(h) 1{H_P right} ],
+ * the first term by the frozen limit at delta/2, the second by the union of voters at delta/2.
+ * Proof: where H_Q is wrong, H_P is wrong too, or it is right and 1 <= 2 E_Q l. With max_j: H_P wrong on some
+ * j, or right on all and 1 <= 2 E_Q max_j l. In the worst case: not proved right, or proved right and
+ * 1 <= 2 E_Q L. Condition: a tie of H_P is a whole error. With half errors (profile published) the first term
+ * would pay 1/2 where H_Q may lose 1, so there the bound does not exist. */
 static const char *rule_anchored(const surety_bound_input *in, const surety_evidence *e,
                                  surety_bound_value *v) {
     if (in->profile != SURETY_PROFILE_THEORY) return missing_theory;
@@ -221,8 +232,8 @@ static const char *rule_anchored(const surety_bound_input *in, const surety_evid
 }
 
 /* vote_holdout, worst_case_holdout. One half of S chose everything, the other, of m' examples, only counts:
- * the risk of the vote is at most the binomial limit at delta/looks of the number it gets wrong among the m'.
- * Proof: (Chernoff) with the vote fixed before the second half; neither KL nor T_p, and the attack may aim at
+ *     R_D <= the binomial limit at delta/looks of the number that the vote gets wrong among the m'.
+ * Proof: (Chernoff) with the vote fixed before the second half. Neither KL nor T_p, and the attack may aim at
  * the vote itself. */
 static const char *rule_holdout(const surety_bound_input *in, const surety_evidence *e,
                                 surety_bound_value *v) {
@@ -234,6 +245,9 @@ static const char *rule_holdout(const surety_bound_input *in, const surety_evide
 
 /* ---- the tables ---- */
 
+#define WRONG_DRAWN \
+    "is wrong on at most this share of new examples, each with one perturbation drawn at random"
+#define WRONG_ON_SOME "is wrong on at least one of n perturbations of at most this share of new examples"
 #define WRONG_SOMEWHERE \
     "the vote is wrong somewhere in the ball on at most this share of new examples, whatever the attack"
 
@@ -243,54 +257,37 @@ static const char *rule_holdout(const surety_bound_input *in, const surety_evide
 
 static const surety_bound_info infos[SURETY_BOUNDS] = {
     INFO(CHROMATIC_SEEGER, "chromatic_seeger", AVERAGED, SEEGER, 1, 0,
-         "the vote is wrong on at most this share of randomly perturbed new examples, for every posterior "
-         "(the paper's)",
-         "KL and Rbar"),
+         "the vote " WRONG_DRAWN ", for every posterior (the paper's)", "KL and Rbar"),
     INFO(CHROMATIC_MCALLESTER, "chromatic_mcallester", AVERAGED, SEEGER, 1, 0,
          "as chromatic_seeger, in the looser form with a square root", "KL and Rbar"),
     INFO(AVERAGE_MAX, "average_max", AVERAGED_MAX, AVERAGE_MAX_SEEGER, 1, 0,
-         "the vote is wrong on one of n perturbations of at most this share of new examples, for every "
-         "posterior (the "
-         "paper's)",
-         "KL and Gmax"),
+         "the vote " WRONG_ON_SOME ", for every posterior (the paper's)", "KL and Gmax"),
     INFO(AVERAGE_MAX_TV, "average_max_tv", AVERAGED_MAX, AVERAGE_MAX_SEEGER, 1, 0,
          "as average_max, through the surrogate of the vote and a total variation", "KL, Abar and TV"),
-    INFO(SEEGER, "seeger", AVERAGED, SEEGER, 1, 0,
-         "the vote is wrong on at most this share of randomly perturbed new examples, for every posterior",
+    INFO(SEEGER, "seeger", AVERAGED, SEEGER, 1, 0, "the vote " WRONG_DRAWN ", for every posterior",
          "KL and Rbar"),
     INFO(AVERAGE_MAX_SEEGER, "average_max_seeger", AVERAGED_MAX, AVERAGE_MAX_SEEGER, 1, 0,
-         "the vote is wrong on one of n perturbations of at most this share of new examples, for every "
-         "posterior",
-         "KL and Gmax"),
+         "the vote " WRONG_ON_SOME ", for every posterior", "KL and Gmax"),
     INFO(VOTERS_UNION, "voters_union", AVERAGED, VOTERS_UNION, 1, 0,
          "as seeger, from a limit for each voter: no KL", "the posterior and each voter's mean loss"),
     INFO(AVERAGE_MAX_VOTERS_UNION, "average_max_voters_union", AVERAGED_MAX, AVERAGE_MAX_VOTERS_UNION, 1, 0,
          "as average_max_seeger, from a limit for each voter: no KL",
          "the posterior and each voter's mean largest loss, or its count of errors"),
     INFO(TANDEM, "tandem", AVERAGED, TANDEM, 0, 0,
-         "the vote is wrong on at most this share of randomly perturbed new examples, from errors that two "
-         "voters share",
-         "KL and the tandem loss"),
+         "the vote " WRONG_DRAWN ", from errors that two voters share", "KL and the tandem loss"),
     INFO(VOTE_FROZEN_AVERAGED, "vote_frozen_averaged", AVERAGED, VOTE_FROZEN_AVERAGED, 0, 0,
-         "the prior's own vote is wrong on at most this share of randomly perturbed new examples",
-         "Q = P and the averaged risk of its vote"),
+         "the prior's own vote " WRONG_DRAWN, "Q = P and the averaged risk of its vote"),
     INFO(VOTE_FROZEN_MAX, "vote_frozen_max", AVERAGED_MAX, VOTE_FROZEN_MAX, 0, 0,
-         "the prior's own vote is wrong on one of n perturbations of at most this share of new examples",
+         "the prior's own vote " WRONG_ON_SOME,
          "Q = P and the number of examples on which its vote is wrong for some perturbation"),
     INFO(VOTE_ANCHORED_AVERAGED, "vote_anchored_averaged", AVERAGED, VOTE_ANCHORED_AVERAGED, 0, 0,
-         "the vote is wrong on at most this share of randomly perturbed new examples, from the prior's vote "
-         "and the "
-         "losses where that is right",
+         "the vote " WRONG_DRAWN ", from the prior's vote and the losses where that is right",
          "the posterior, the averaged risk of the prior's vote, each voter's loss where that vote is right"),
     INFO(VOTE_ANCHORED_MAX, "vote_anchored_max", AVERAGED_MAX, VOTE_ANCHORED_MAX, 0, 0,
-         "the vote is wrong on one of n perturbations of at most this share of new examples, from the "
-         "prior's vote and "
-         "the losses where that is right",
+         "the vote " WRONG_ON_SOME ", from the prior's vote and the losses where that is right",
          "the posterior, the errors of the prior's vote, each voter's loss where that vote is right"),
     INFO(VOTE_HOLDOUT, "vote_holdout", AVERAGED_MAX, VOTE_HOLDOUT, 0, 1,
-         "the vote is wrong on one of n perturbations of at most this share of new examples, counted on "
-         "examples that "
-         "chose nothing",
+         "the vote " WRONG_ON_SOME ", counted on examples that chose nothing",
          "a held-out half of S and the errors of the vote on it"),
     INFO(WORST_CASE, "worst_case", WORST_CASE, WORST_CASE, 1, 0, WRONG_SOMEWHERE ", for every posterior",
          "KL and the proved losses under Q"),

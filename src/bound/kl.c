@@ -75,7 +75,7 @@ static double first_guess(double q, double w, double c) {
  * the start rounds to 1 - q or more, its third limit was within 17u of it, and 1 - p <= 17u e (1-q), because
  * q ln(1/q) <= 1-q: p is 1 to 6e-15. */
 static double solve(double q, double w, double c) {
-    enum { STEPS = 100 }; /* at most 12 were seen */
+    enum { STEPS = 100 }; /* at most 21 were seen */
     double d = first_guess(q, w, c);
     for (int i = 0; i < STEPS && d < w && d > 0; i++) {
         double f = surety_deviance(q, q + d, d) + surety_deviance(w, w - d, -d);
@@ -88,22 +88,24 @@ static double solve(double q, double w, double c) {
     return fmin(d, w);
 }
 
-/* Why 1 + 16u is enough. An error e in f moves p by e p(1-p)/d, relative e (1-p)/d. With z = p/q, y =
- * (1-p)/w: D(q, p):  outside the series (z >= 3) q (2 + 3 ln z) u / d + u <= 3.7u; inside 9u D (1-p)/d <= 9u
- * 0.45. D(w, 1-p): outside (y <= 1/3; w - d is exact there) u (2 + 3 ln(1/y)) y/(1-y) <= 2.7u; inside 9u
- * 0.22. w = 1 - q rounded: dD/dw <= d/(1-p), so u; the sum of the two: u. Together below 9u; q + d and the
- * product with 1 + 16u add 2u; the last Newton step leaves less than u. The neighbour above covers numbers so
- * small that 16u of them vanishes. In all, 28u + ulp < 1e-14 above. */
+/* Why 1 + 16u is enough. An error e in f moves p by e p(1-p)/d, relative e (1-p)/d. With z = p/q and
+ * y = (1-p)/w:
+ *
+ * - D(q, p): outside the series (z >= 3) q (2 + 3 ln z) u / d + u <= 3.7u; inside 9u D (1-p)/d <= 9u 0.45.
+ * - D(w, 1-p): outside (y <= 1/3, where w - d is exact) u (2 + 3 ln(1/y)) y/(1-y) <= 2.7u; inside 9u 0.22.
+ * - w = 1 - q rounded: |dD/dw| <= d/(1-p), so u. Adding the two: u.
+ *
+ * Together below 9u; q + d and the product with 1 + 16u add 2u; the last Newton step leaves less than u. The
+ * neighbour above covers numbers so small that 16u of them vanishes. In all at most 28u + ulp < 1e-14. */
 static double finish(double p) {
     return fmin(1, surety_up(p * (1 + 16 * SURETY_U)));
 }
 
-/* Below this q and c are raised to it, so that no product of two small numbers underflows. p grows with both.
- */
+/* Smaller q and c are raised to this, so that no product of small numbers underflows: p grows with both. */
 #define SMALLEST 0x1p-1000
 
 double surety_kl_inv(double q, double c, double *dq, double *dc) {
-    double unused;
+    double unused = 0;
     dq = dq ? dq : &unused;
     dc = dc ? dc : &unused;
     *dq = *dc = (double)NAN;

@@ -14,10 +14,6 @@ static surety_status read_bound(const char *text, void *target, surety_error *er
     const surety_bound_info *info;
     surety_status status = surety_bound_find(text, &info, err);
     if (status == SURETY_OK) *(surety_bound_id *)target = info->id;
-    if (status != SURETY_OK && err->expected[0]) { /* the caller passes on one sentence */
-        size_t used = strlen(err->what);
-        snprintf(err->what + used, sizeof err->what - used, ": %s", err->expected);
-    }
     return status;
 }
 
@@ -83,18 +79,14 @@ static char letter_of(letters *l, surety_bound_id event) {
     return (char)('a' + k);
 }
 
-/* A limit as it may be quoted: rounded up to 5 digits behind the point. */
-static double quotable(double vote) {
-    return ceil(vote * 1e5) / 1e5;
-}
-
 static void print_bounds(const surety_votes_result *r, surety_risk_kind risk, letters *l) {
     const surety_bound_info *list = surety_bound_list();
     for (int event = 0; event < SURETY_BOUNDS; event++)
         for (int id = 0; id < SURETY_BOUNDS; id++) {
             const surety_bound_value *v = &r->bounds[id];
             if ((int)list[id].event != event || list[id].risk != risk || !v->available) continue;
-            printf("  %c  %-25s %8.5f  %s\n", letter_of(l, list[id].event), list[id].name, quotable(v->vote),
+            printf("  %c  %-25s %8.5f  %s\n", letter_of(l, list[id].event), list[id].name,
+                   cli_limit(v->vote, 5),
                    v->vote < 1 ? way_of((surety_bound_id)id) : "vacuous: 1 or more says nothing");
         }
 }
@@ -136,10 +128,10 @@ static void print_example(const surety_votes_result *r) {
            surety_bound_list()[id].name, 100 * (1 - r->input.delta));
     if (surety_bound_list()[id].risk == SURETY_RISK_AVERAGED)
         printf("a perturbation drawn\n  at random from a new example with probability at most %.3f %%.\n",
-               100 * quotable(vote));
+               100 * cli_limit(vote, 5));
     else
         printf("one or more of %zu\n  perturbations of at most %.3f %% of new examples.\n", r->risks.n,
-               100 * quotable(vote));
+               100 * cli_limit(vote, 5));
 }
 
 static void print_table(const surety_votes_result *r) {
@@ -154,8 +146,9 @@ static void print_table(const surety_votes_result *r) {
                (unsigned long long)r->input.averaged_max.held_out_wrong);
     if (r->learned)
         printf("posterior learned: %s %.5f -> %.5f\n(%llu steps, largest derivative left %.1e)\n",
-               surety_bound_list()[r->learning.objective].name, r->learning.start, r->learning.value,
-               (unsigned long long)r->learning.iterations, r->learning.gradient_norm);
+               surety_bound_list()[r->learning.objective].name, cli_limit(r->learning.start, 5),
+               cli_limit(r->learning.value, 5), (unsigned long long)r->learning.iterations,
+               r->learning.gradient_norm);
     printf("KL(Q||P) = %.6g, delta = %g, priors compared: %llu, looks: %llu\n", r->input.kl, r->input.delta,
            (unsigned long long)r->input.priors_compared, (unsigned long long)r->input.looks);
     printf("\nLimits on the risk of the vote on new examples, with confidence %g %%:\n",
@@ -210,7 +203,8 @@ static surety_status run(cli *c) {
     cli_real(c, "delta", "D", &s.delta, "chance that a guarantee fails, above 0 and below 1");
     cli_u64(c, "priors-compared", "T", &s.priors_compared,
             "candidate priors among which these examples chose");
-    cli_u64(c, "looks", "N", &s.looks, "runs that looked at these examples, this one included");
+    cli_u64(c, "looks", "N", &s.looks,
+            "runs that looking at these examples could have led to, this one included");
     cli_other(c, "profile", "theory|published", &s.profile, read_profile, show_profile,
               "published: as the paper's tables were computed");
     cli_text(c, "out", "Q.npy", &out, "write the posterior there");

@@ -120,14 +120,13 @@ surety_status cli_wrong(cli *c, const char *format, ...) {
         c->error.code = SURETY_E_USAGE;
         vsnprintf(c->error.what, sizeof c->error.what, format, args);
         va_end(args);
-        if (c->command)
+        if (c->command && !c->error.expected[0])
             snprintf(c->error.expected, sizeof c->error.expected, "see 'surety help %s'", c->command->name);
     }
     return SURETY_E_USAGE;
 }
 
-/* Prints text wrapped to 80 columns behind an indent; the first line starts at column `at`. */
-static void print_wrapped(const char *text, int indent, int at) {
+void cli_print_wrapped(const char *text, int indent, int at) {
     while (*text) {
         size_t length = strcspn(text, " \n");
         if (at > indent && at + (int)length > 79) {
@@ -156,7 +155,7 @@ static void print_wrapped(const char *text, int indent, int at) {
 
 static void print_help(const cli *c) {
     printf("surety %s %s\n\n", c->command->name, c->command->usage);
-    print_wrapped(c->command->text ? c->command->text : c->command->summary, 0, 0);
+    cli_print_wrapped(c->command->text ? c->command->text : c->command->summary, 0, 0);
     printf("\nOptions:\n");
     for (size_t i = 0; i < c->count; i++) {
         const cli_option *o = &c->options[i];
@@ -166,10 +165,10 @@ static void print_help(const cli *c) {
         snprintf(help, sizeof help, shown && shown[0] ? "%s [%s]" : "%s", o->help, shown);
         printf("%s", left);
         if (strlen(left) > 26) printf("\n");
-        print_wrapped(help, 26, strlen(left) > 26 ? 0 : (int)strlen(left));
+        cli_print_wrapped(help, 26, strlen(left) > 26 ? 0 : (int)strlen(left));
     }
     printf("\nExample:\n");
-    print_wrapped(c->command->example, 2, 0);
+    cli_print_wrapped(c->command->example, 2, 0);
 }
 
 /* The option of that name; an unambiguous beginning is enough, as with getopt_long. */
@@ -211,6 +210,7 @@ static surety_status take_option(cli *c, int *at) {
     if (!value) return cli_wrong(c, "option --%s needs a value: %s", o->name, o->value);
     surety_error err = SURETY_ERROR_NONE;
     if (o->read(value, o->target, &err) == SURETY_OK) return SURETY_OK;
+    snprintf(c->error.expected, sizeof c->error.expected, "%s", err.expected);
     return cli_wrong(c, "option --%s: %s", o->name, err.what);
 }
 
@@ -278,6 +278,23 @@ surety_status cli_print_json(cli *c, char *json) {
     return SURETY_OK;
 }
 
+surety_status cli_check_out(cli *c, const char *path) {
+    const char *slash = strrchr(path, '/');
+    char folder[4096];
+    snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path) + 1 : 1, slash ? path : ".");
+    if (!access(folder, W_OK | X_OK)) return SURETY_OK;
+    c->error.code = SURETY_E_SYSTEM;
+    snprintf(c->error.what, sizeof c->error.what, "nothing can be written to the folder %.300s: %.80s",
+             folder, strerror(errno));
+    snprintf(c->error.file, sizeof c->error.file, "%s", path);
+    return SURETY_E_SYSTEM;
+}
+
+double cli_limit(double value, int digits) {
+    double scale = pow(10, digits), up = ceil(value * scale) / scale;
+    return up < value ? up + 1 / scale : up;
+}
+
 /* The progress line: phase, bar, share, time left, and what the phase wants to say. Drawn at most ten times a
  * second, on a terminal only; elsewhere a phase that says something gets a line of its own when it is done.
  */
@@ -308,8 +325,8 @@ static void draw(const surety_progress *p, double now) {
         long rest = (long)(spent * (1 - share) / share + 0.5);
         snprintf(left, sizeof left, "%ld:%02ld:%02ld left", rest / 3600, rest / 60 % 60, rest % 60);
     }
-    fprintf(stderr, "\r%-14.14s [%.*s%.*s] %3d%% %-13s %.28s\033[K", p->phase, filled, "####################",
-            WIDTH - filled, "....................", (int)(share * 100), left, p->text);
+    fprintf(stderr, "\r%-24.24s [%.*s%.*s] %3d%% %s\033[K", p->phase, filled, "####################",
+            WIDTH - filled, "....................", (int)(share * 100), left);
     line.open = true;
     line.drawn = now;
 }
@@ -322,11 +339,12 @@ void cli_progress(void *arg, const surety_progress *p) {
         line.began = now;
         line.drawn = 0;
     }
-    if (isatty(STDERR_FILENO)) {
-        if (now - line.drawn >= 0.1 || p->text[0]) draw(p, now);
-        if (p->text[0] && p->done == p->total) cli_progress_end(c);
-    } else if (p->text[0]) {
-        fprintf(stderr, "%s %llu/%llu: %s\n", p->phase, (unsigned long long)p->done,
-                (unsigned long long)p->total, p->text);
+    bool terminal = isatty(STDERR_FILENO);
+    if (p->text[0]) { /* worth a line of its own */
+        if (terminal) cli_progress_end(c);
+        fprintf(stderr, "%s %d %%: %s\n", p->phase, p->total ? (int)(100 * p->done / p->total) : 0, p->text);
+        line.drawn = 0;
     }
+    if (terminal && p->done < p->total && now - line.drawn >= 0.1) draw(p, now);
+    if (terminal && p->done == p->total) cli_progress_end(c);
 }

@@ -78,8 +78,18 @@ surety_status cli_wrong(cli *c, const char *format, ...) __attribute__((format(p
 /* A message for people, on stderr unless --quiet. */
 void cli_say(const cli *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* Prints text wrapped to 80 columns behind an indent; the first line starts at column `at`. */
+void cli_print_wrapped(const char *text, int indent, int at);
+
 /* Prints a JSON text that the library made on stdout and frees it; NULL is "no memory". */
 surety_status cli_print_json(cli *c, char *json);
+
+/* Can a file be made there? Asked before long work, so that its result has somewhere to go. */
+surety_status cli_check_out(cli *c, const char *path);
+
+/* A limit as it may be quoted with so many digits behind the point: rounded up, because a limit rounded to
+ * nearest would promise too much. For printing with "%.*f". */
+double cli_limit(double value, int digits);
 
 /* Ends the progress line before anything else is printed. */
 void cli_progress_end(cli *c);

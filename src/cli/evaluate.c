@@ -10,7 +10,7 @@
 enum { MOST_ATTACKS = 16 };
 
 typedef struct attack_list {
-    surety_attack_kind kinds[MOST_ATTACKS];
+    surety_threat threats[MOST_ATTACKS];
     size_t count;
 } attack_list;
 
@@ -26,7 +26,7 @@ static surety_status read_list(const char *text, void *target, surety_error *err
             snprintf(err->what, sizeof err->what, "at most %d attacks", MOST_ATTACKS);
             return SURETY_E_USAGE;
         }
-        surety_status status = surety_attack_kind_parse(name, &list->kinds[list->count++], err);
+        surety_status status = surety_threat_parse(name, &list->threats[list->count++], err);
         if (status != SURETY_OK) return status;
         text += length + (text[length] == ',');
     }
@@ -38,7 +38,7 @@ static const char *show_list(const void *target, char *buffer, size_t size) {
     buffer[0] = 0;
     for (size_t i = 0; i < list->count; i++) {
         size_t used = strlen(buffer);
-        snprintf(buffer + used, size - used, "%s%s", i ? "," : "", surety_attack_kind_name(list->kinds[i]));
+        snprintf(buffer + used, size - used, "%s%s", i ? "," : "", surety_threat_name(list->threats[i]));
     }
     return buffer;
 }
@@ -69,19 +69,44 @@ static surety_status open_all(cli *c, opened *o) {
 
 /* ---- evaluate ---- */
 
-static void print_rows(const surety_row *rows, size_t count) {
-    printf("%-8s %9s %9s %9s %9s %9s %9s %9s\n", "attack", "R_att", "averaged", "avg.max", "seeger",
-           "max-seegr", "avg.max", "max-tv");
-    printf("%-8s %29s %39s\n", "", "risks on T ----------------", "vote bounds on S ---------------------");
+/* The bounds that a row shows; each is the vote's value, not clipped. */
+static const surety_bound_id shown[] = {SURETY_BOUND_SEEGER, SURETY_BOUND_AVERAGE_MAX_SEEGER,
+                                        SURETY_BOUND_AVERAGE_MAX, SURETY_BOUND_AVERAGE_MAX_TV};
+
+static void print_attacks(const surety_row *rows, size_t count) {
+    printf("          risks of the vote on T        vote bounds from S\n");
+    printf("%-8s %8s %9s %8s %10s %10s %10s %10s\n", "attack", "R_att", "averaged", "max", "averaged", "max",
+           "max, print", "tv, print");
     for (size_t i = 0; i < count; i++) {
-        const surety_bound_value *b = rows[i].bounds;
-        printf("%-8s %9.4f %9.4f %9.4f %9.4f %9.4f %9.4f %9.4f\n", surety_attack_kind_name(rows[i].attack),
-               rows[i].adversarial_risk, rows[i].averaged_risk, rows[i].averaged_max,
-               b[SURETY_BOUND_SEEGER].vote, b[SURETY_BOUND_AVERAGE_MAX_SEEGER].vote,
-               b[SURETY_BOUND_AVERAGE_MAX].vote, b[SURETY_BOUND_AVERAGE_MAX_TV].vote);
+        if (rows[i].worst_case) continue;
+        printf("%-8s %8.4f %9.4f %8.4f", surety_attack_kind_name(rows[i].attack), rows[i].adversarial_risk,
+               rows[i].averaged_risk, rows[i].averaged_max);
+        for (size_t k = 0; k < 4; k++) printf(" %10.4f", cli_limit(rows[i].bounds[shown[k]].vote, 4));
+        printf("\n");
     }
-    printf("\nEach bound holds on its own with confidence %g; --json has all of them.\n",
-           1 - rows[0].input.delta);
+    printf(
+        "\nBounds: seeger, average_max_seeger, average_max, average_max_tv. Each holds with\n"
+        "confidence %g; the last three hold together. --json has all bounds.\n",
+        1 - rows[0].input.delta);
+}
+
+/* Each worst-case bound is an event of its own. */
+static void print_worst(const surety_row *row) {
+    printf("\nworst case, every perturbation of the ball: not proved right %.4f of T, %.4f of S\n",
+           row->test.averaged_max, row->learn.averaged_max);
+    for (int id = SURETY_BOUND_WORST_CASE; id < SURETY_BOUNDS; id++)
+        if (row->bounds[id].available)
+            printf("  %-22s %.4f\n", surety_bound_list()[id].name, cli_limit(row->bounds[id].vote, 4));
+    printf("With confidence %g (each bound alone) no attack whatever does better on new inputs.\n",
+           1 - row->input.delta);
+}
+
+static void print_rows(const surety_row *rows, size_t count) {
+    size_t attacks = 0;
+    for (size_t i = 0; i < count; i++) attacks += !rows[i].worst_case;
+    if (attacks) print_attacks(rows, count);
+    for (size_t i = 0; i < count; i++)
+        if (rows[i].worst_case) print_worst(&rows[i]);
 }
 
 static surety_status evaluate(cli *c, opened *o, const attack_list *attacks, const char *per_example) {
@@ -89,7 +114,8 @@ static surety_status evaluate(cli *c, opened *o, const attack_list *attacks, con
     size_t done = 0;
     surety_status status = SURETY_OK;
     for (; status == SURETY_OK && done < attacks->count; done++) {
-        o->row.attack.kind = attacks->kinds[done];
+        o->row.worst_case = attacks->threats[done].worst_case;
+        if (!o->row.worst_case) o->row.attack.kind = attacks->threats[done].attack;
         status = surety_evaluate_row(&rows[done], o->model, o->data, &o->row, &c->run, &c->error);
         if (status != SURETY_OK) break;
     }
@@ -108,16 +134,17 @@ static surety_status evaluate(cli *c, opened *o, const attack_list *attacks, con
 
 static surety_status run_evaluate(cli *c) {
     opened o = {.data_settings = surety_data_defaults(), .row = {.delta = 0.05, .looks = 1}};
-    attack_list attacks = {{SURETY_ATTACK_NONE, SURETY_ATTACK_PGDU, SURETY_ATTACK_IFGSMU}, 3};
+    attack_list attacks = {{{0, SURETY_ATTACK_NONE}, {0, SURETY_ATTACK_PGDU}, {0, SURETY_ATTACK_IFGSMU}}, 3};
     const char *per_example = NULL;
     surety_attack_defaults(&o.row.attack);
     cli_data_options(c, &o.data_settings);
     cli_ball_options(c, &o.row.attack);
-    cli_other(c, "attacks", "A,B,..", &attacks, read_list, show_list, "attacks, one row each");
+    cli_other(c, "attacks", "A,B,..", &attacks, read_list, show_list,
+              "attacks, one row each; worst-case: limits over the whole ball");
     cli_text(c, "per-example", "FILE", &per_example,
-             "also a CSV line for each example of T, for the last attack");
+             "also a CSV line for each example of T, for the last attack, with certified radius and verdict");
     cli_real(c, "delta", "D", &o.row.delta, "1 - confidence of each bound");
-    cli_u64(c, "looks", "N", &o.row.looks, "runs that looked at the same S, this one included");
+    cli_u64(c, "looks", "N", &o.row.looks, "runs that looking at S could have led to, this one included");
     surety_status status = cli_parse(c, 1, 1);
     if (status == SURETY_OK && !c->helped) {
         status = attacks.count ? open_all(c, &o) : cli_wrong(c, "no attack given");
@@ -168,21 +195,22 @@ static const char *show_grid(const void *target, char *buffer, size_t size) {
 
 static surety_status run_curve(cli *c) {
     opened o = {.data_settings = surety_data_defaults()};
-    attack_list attacks = {{SURETY_ATTACK_IFGSM, SURETY_ATTACK_PGD}, 2};
+    attack_list attacks = {{{0, SURETY_ATTACK_IFGSM}, {0, SURETY_ATTACK_PGD}}, 2};
     grid g = {0, 1, 0.25};
     const char *out = NULL;
     surety_attack_defaults(&o.row.attack);
     cli_data_options(c, &o.data_settings);
     cli_ball_options(c, &o.row.attack);
-    cli_other(c, "attacks", "A,B,..", &attacks, read_list, show_list, "attacks, one column each");
+    cli_other(c, "attacks", "A,B,..", &attacks, read_list, show_list,
+              "attacks, one column each; worst-case: the share not proved right");
     cli_other(c, "eps-grid", "A:B:STEP", &g, read_grid, show_grid, "radii");
     cli_text(c, "out", "FILE", &out, "CSV file");
     surety_status status = cli_parse(c, 1, 1);
     if (status == SURETY_OK && !c->helped) {
         status = out ? open_all(c, &o) : cli_wrong(c, "where should the curve go? Give --out FILE.csv");
         surety_curve_settings s = {.attack = o.row.attack,
-                                   .kinds = attacks.kinds,
-                                   .kind_count = attacks.count,
+                                   .threats = attacks.threats,
+                                   .threat_count = attacks.count,
                                    .first = g.first,
                                    .last = g.last,
                                    .step = g.step};

@@ -6,17 +6,14 @@
 
 #include "cli/cli.h"
 
-extern const cli_command cli_data, cli_train, cli_evaluate, cli_curve, cli_bound, cli_reproduce, cli_report;
+#define COMMAND(name) extern const cli_command cli_##name;
+#include "cli/commands.h"
+#undef COMMAND
 
-/* In the order in which a user meets them. One per line: adding a command is adding a line. */
 const cli_command *const cli_commands[] = {
-    &cli_data,       //
-    &cli_train,      //
-    &cli_evaluate,   //
-    &cli_curve,      //
-    &cli_bound,      //
-    &cli_reproduce,  //
-    &cli_report,     //
+#define COMMAND(name) &cli_##name,
+#include "cli/commands.h"
+#undef COMMAND
     NULL,
 };
 

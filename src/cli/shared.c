@@ -88,8 +88,7 @@ static const char *show_box(const void *target, char *buffer, size_t size) {
     return buffer;
 }
 
-void cli_data_options(cli *c, surety_data_settings *data) {
-    cli_text(c, "task", "NAME", &data->task, "a task of the paper: 'surety data list' names them");
+void cli_data_file_options(cli *c, surety_data_settings *data) {
     cli_text(c, "data-dir", "DIR", &data->data_dir,
              "where the task's dataset is; else $SURETY_DATA, the cache folder, /usr/share/datasets");
     cli_text(c, "train", "FILE", &data->train, "own training data instead: IDX, NPY or CSV");
@@ -99,6 +98,11 @@ void cli_data_options(cli *c, surety_data_settings *data) {
     cli_text(c, "label-column", "NAME", &data->label_column, "CSV: the labels' column, by name or number");
     cli_other(c, "header", "auto|yes|no", &data->header, read_header, NULL,
               "CSV: whether the first line holds names");
+}
+
+void cli_data_options(cli *c, surety_data_settings *data) {
+    cli_text(c, "task", "NAME", &data->task, "a task of the paper: 'surety data list' names them");
+    cli_data_file_options(c, data);
     cli_other(c, "classes", "A,B", data, read_classes, NULL,
               "the labels that become -1 and +1; all others are left out");
     cli_size(c, "learn-size", "N", &data->learn_size,
@@ -121,6 +125,15 @@ void cli_ball_options(cli *c, surety_attack_settings *attack) {
     cli_u64(c, "seed", "N", &attack->seed, "seed of all random numbers, below 2^63");
     cli_other(c, "profile", "theory|published", &attack->profile, read_profile, show_profile,
               "the mathematics, or what the paper's printed tables did");
+}
+
+void cli_model_options(cli *c, surety_data_settings *data, surety_attack_settings *attack) {
+    static const char *const own[] = {"learn-size", "test-size", "box", "norm", "eps", "seed", "profile"};
+    cli_ball_options(c, attack);
+    cli_data_options(c, data);
+    for (size_t i = 0; i < c->count; i++)
+        for (size_t k = 0; k < sizeof own / sizeof *own; k++)
+            if (!strcmp(c->options[i].name, own[k])) c->options[i].show = NULL;
 }
 
 surety_status cli_settle(cli *c, surety_data_settings *data, surety_attack_settings *attack) {

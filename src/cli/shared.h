@@ -10,11 +10,18 @@
 #include "surety/data.h"
 #include "surety/model.h"
 
-/* --task, --train and --test with what belongs to them, --learn-size, --data-dir, --box. */
+/* Where data are: --data-dir, --train and --test with what belongs to them. For commands that take all else
+ * from a model. */
+void cli_data_file_options(cli *c, surety_data_settings *data);
+
+/* The same, and which data: --task, --classes, --learn-size, --test-size, --box. */
 void cli_data_options(cli *c, surety_data_settings *data);
 
 /* --norm --eps --steps --step-size --noise --samples --restarts --seed --profile. */
 void cli_ball_options(cli *c, surety_attack_settings *attack);
+
+/* Both groups for a command with a model; help shows no defaults for what the model decides. */
+void cli_model_options(cli *c, surety_data_settings *data, surety_attack_settings *attack);
 
 /* One option whose value is the name of an attack, of a voter set. */
 void cli_attack_option(cli *c, const char *name, surety_attack_kind *kind, const char *help);

@@ -6,14 +6,48 @@
 #include "cli/shared.h"
 #include "surety/train.h"
 
+/* An attack, or the worst case. */
+typedef struct defense {
+    bool certified;
+    surety_attack_kind attack;
+} defense;
+
 typedef struct options {
     surety_data_settings data;
     surety_train_settings train;
+    defense defense;
+    double mix;
+    bool keep_last, decay;
     size_t epochs;
     const char *out;
     surety_checkpointing checkpointing;
     bool resume, timing;
 } options;
+
+static surety_status read_defense(const char *text, void *target, surety_error *err) {
+    defense *d = target;
+    d->certified = !strcmp(text, "certified");
+    return d->certified ? SURETY_OK : surety_attack_kind_parse(text, &d->attack, err);
+}
+
+static const char *show_defense(const void *target, char *buffer, size_t size) {
+    const defense *d = target;
+    (void)buffer, (void)size;
+    return d->certified ? "certified" : surety_attack_kind_name(d->attack);
+}
+
+static surety_status read_keep(const char *text, void *target, surety_error *err) {
+    *(bool *)target = !strcmp(text, "last");
+    if (*(bool *)target || !strcmp(text, "best")) return SURETY_OK;
+    err->code = SURETY_E_USAGE;
+    snprintf(err->what, sizeof err->what, "'%s' is not best or last", text);
+    return SURETY_E_USAGE;
+}
+
+static const char *show_keep(const void *target, char *buffer, size_t size) {
+    (void)buffer, (void)size;
+    return *(const bool *)target ? "last" : "best";
+}
 
 static surety_status read_objective(const char *text, void *target, surety_error *err) {
     return surety_objective_parse(text, target, err);
@@ -27,9 +61,15 @@ static const char *show_objective(const void *target, char *buffer, size_t size)
 static void add_options(cli *c, options *o) {
     surety_train_settings *t = &o->train;
     cli_data_options(c, &o->data);
-    cli_attack_option(c, "defense", &t->defense.kind, "attack that every batch suffers while training");
-    cli_other(c, "objective", "NAME", &t->objective, read_objective, show_objective,
-              "what step 2 lowers: chromatic, average-max, seeger, average-max-seeger; baseline: no step 2");
+    cli_other(c, "defense", "NAME", &o->defense, read_defense, show_defense,
+              "attack that every batch suffers in step 1; certified: the worst case over the whole ball is "
+              "lowered instead, and --objective baseline, --mask 0, --keep last are the defaults, because "
+              "they gave the smallest worst-case bounds (docs/worst-case.md)");
+    cli_real(c, "mix", "W", &o->mix, "defense certified: weight of the loss at pgd's points beside it");
+    cli_other(
+        c, "objective", "NAME", &t->objective, read_objective, show_objective,
+        "what step 2 lowers: chromatic, average-max, seeger, average-max-seeger, worst-case; baseline: no "
+        "step 2");
     cli_voter_set_option(c, "voters", &t->set, "signed: sign(h) votes; real: h votes");
     cli_ball_options(c, &t->defense);
     cli_size(c, "trees", "H", &t->forest.trees, "trees of the forest");
@@ -41,13 +81,28 @@ static void add_options(cli *c, options *o) {
     cli_size(c, "epochs", "T", &o->epochs, "epochs of each step");
     cli_size(c, "batch", "B", &t->batch, "examples per batch");
     cli_real(c, "lr", "R", &t->lr, "learning rate of Adam");
+    cli_flag(c, "decay", &o->decay, "the learning rate falls to 0 over the second half of the epochs");
     cli_real(c, "delta", "D", &t->delta, "1 - confidence");
     cli_real(c, "holdout", "SHARE", &t->holdout,
              "this share of S' chooses the epoch of step 1, instead of S: then T_p is 1");
+    cli_other(c, "keep", "best|last", &o->keep_last, read_keep, show_keep,
+              "epoch of step 1 that is kept; last: nothing is chosen, T_p is 1");
     cli_text(c, "out", "MODEL", &o->out, "file of the model (safetensors)");
     cli_text(c, "checkpoint", "FILE", &o->checkpointing.file, "keep the state here after every epoch");
     cli_flag(c, "resume", &o->resume, "go on from the checkpoint, if it is there");
     cli_flag(c, "timing", &o->timing, "say where the time went");
+}
+
+/* What was not given follows from the certified defense. */
+static void settle_certified(const cli *c, options *o) {
+    surety_train_settings *t = &o->train, own = o->train;
+    surety_train_certified(&own);
+    t->certified = 1 - o->mix;
+    t->defense.kind = o->mix > 0 ? SURETY_ATTACK_PGD : own.defense.kind;
+    if (!cli_given(c, "mask")) t->forest.mask = own.forest.mask;
+    if (!cli_given(c, "depth")) t->forest.depth = own.forest.depth;
+    if (!cli_given(c, "objective")) t->objective = own.objective;
+    if (!cli_given(c, "keep") && !cli_given(c, "holdout")) t->keep_last = own.keep_last;
 }
 
 static surety_status settle(cli *c, options *o) {
@@ -61,13 +116,18 @@ static surety_status settle(cli *c, options *o) {
     t->seed = t->defense.seed;
     t->profile = t->defense.profile;
     t->step1_epochs = t->step2_epochs = o->epochs;
+    t->defense.kind = o->defense.attack;
+    t->keep_last = o->keep_last;
+    t->decay = o->decay;
+    if (o->mix != 0 && !o->defense.certified) return cli_wrong(c, "--mix goes with --defense certified");
+    if (o->defense.certified) settle_certified(c, o);
     if (t->profile == SURETY_PROFILE_PUBLISHED && !cli_given(c, "mask")) t->forest.mask = 0;
     return surety_train_validate(t, &c->error);
 }
 
 static void print_result(const options *o, const surety_train_result *r, const surety_run *run) {
-    printf("step 1: epoch %zu of %zu is the best, risk %.4f\n", r->step1_best, r->step1_epochs,
-           r->step1_risk[r->step1_best - 1]);
+    printf("step 1: epoch %zu of %zu is %s, risk %.4f\n", r->step1_best, r->step1_epochs,
+           o->train.keep_last ? "kept" : "the best", r->step1_risk[r->step1_best - 1]);
     if (r->step2_best)
         printf("step 2: epoch %zu of %zu is the best, objective %.4f\n", r->step2_best, r->step2_epochs,
                r->step2_objective[r->step2_best - 1]);
@@ -85,7 +145,8 @@ static surety_status train(cli *c, const options *o) {
     surety_data *data = NULL;
     surety_model *model = NULL;
     surety_train_result result = {0};
-    surety_status status = surety_data_open(&data, &o->data, &c->error);
+    surety_status status = cli_check_out(c, o->out);
+    if (status == SURETY_OK) status = surety_data_open(&data, &o->data, &c->error);
     if (status == SURETY_OK)
         status = surety_train(&model, &o->train, data, &o->checkpointing, &result, &c->run, &c->error);
     if (status == SURETY_E_STOPPED && o->checkpointing.file)
@@ -106,6 +167,7 @@ static surety_status run(cli *c) {
     options o = {.data = surety_data_defaults()};
     surety_train_defaults(&o.train, SURETY_PROFILE_THEORY);
     o.epochs = o.train.step1_epochs;
+    o.defense.attack = o.train.defense.kind;
     add_options(c, &o);
     surety_status status = cli_parse(c, 0, 0);
     if (status != SURETY_OK || c->helped) return status;

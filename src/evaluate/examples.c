@@ -14,6 +14,8 @@
 typedef struct example {
     double clean, attacked, norm;
     size_t fooled;
+    double radius; /* for which the vote is proved right */
+    const char *verdict;
 } example;
 
 typedef struct listing {
@@ -22,6 +24,7 @@ typedef struct listing {
     surety_vote posterior, prior;
     size_t n, threads;
     surety_attacker **of_plain, **of_noisy; /* per thread */
+    surety_worst **of_worst;                /* per thread */
     float *points;                          /* per thread (SURETY_BLOCK, stride) */
     example *found;                         /* (m) */
 } listing;
@@ -51,9 +54,20 @@ static void count_noisy(const listing *l, surety_attacker *a, float *points, con
     }
 }
 
+/* Points outside the ball (profile published has them) tell nothing. */
+static surety_status judge(const listing *l, const surety_examples *e, size_t r, int proved, example *found,
+                           surety_error *err) {
+    int theory = l->plain.profile == SURETY_PROFILE_THEORY, y = e->y[r];
+    int beaten = y * found->clean <= 0 || (theory && found->fooled > 0) ||
+                 (y * found->attacked <= 0 && found->norm <= l->plain.ball.radius * (1 + 0x1p-40));
+    found->verdict = proved ? "robust" : beaten ? "vulnerable" : "open";
+    if (!proved || !beaten) return SURETY_OK;
+    surety_fail(err, SURETY_E_CHECK, "the vote was proved right and found wrong in the same ball");
+    return surety_fail_place(err, "row %" PRIu32, e->row[r]);
+}
+
 static surety_status list_block(void *arg, size_t block, int thread, surety_error *err) {
     const listing *l = arg;
-    (void)err;
     surety_attacker *plain = l->of_plain[thread], *noisy = l->of_noisy[thread];
     surety_examples e = surety_examples_of(l->set, block * SURETY_BLOCK);
     example *found = l->found + block * SURETY_BLOCK;
@@ -67,6 +81,13 @@ static surety_status list_block(void *arg, size_t block, int thread, surety_erro
                              .norm = surety_distance(l->plain.ball.norm, result->x[r], e.x[r], l->set->d)};
     surety_attacker_run(noisy, &l->prior, &e);
     count_noisy(l, noisy, l->points + (size_t)thread * SURETY_BLOCK * l->set->stride, &e, found);
+    double radius[SURETY_BLOCK];
+    int proved[SURETY_BLOCK];
+    surety_worst_radius(l->of_worst[thread], &l->posterior, &e, radius, proved);
+    for (size_t r = 0; r < e.rows; r++) {
+        found[r].radius = radius[r];
+        SURETY_TRY(judge(l, &e, r, proved[r], &found[r], err));
+    }
     return SURETY_OK;
 }
 
@@ -82,11 +103,13 @@ static surety_status line(surety_writer *w, surety_error *err, const char *forma
 }
 
 static surety_status write_examples(const listing *l, surety_writer *w, surety_error *err) {
-    SURETY_TRY(line(w, err, "index,row,label,clean_vote,attacked_vote,norm,fooled_share\n"));
+    SURETY_TRY(line(w, err,
+                    "index,row,label,clean_vote,attacked_vote,norm,fooled_share,certified_radius,verdict\n"));
     for (size_t i = 0; i < l->set->m; i++) {
         const example *e = &l->found[i];
-        SURETY_TRY(line(w, err, "%zu,%" PRIu32 ",%d,%.17g,%.17g,%.17g,%.17g\n", i, l->set->row[i],
-                        l->set->y[i], e->clean, e->attacked, e->norm, (double)e->fooled / (double)l->n));
+        SURETY_TRY(line(w, err, "%zu,%" PRIu32 ",%d,%.17g,%.17g,%.17g,%.17g,%.9g,%s\n", i, l->set->row[i],
+                        l->set->y[i], e->clean, e->attacked, e->norm, (double)e->fooled / (double)l->n,
+                        e->radius, e->verdict));
     }
     return SURETY_OK;
 }
@@ -96,7 +119,9 @@ static surety_status list_all(listing *l, const char *path, const surety_run *ru
     const surety_voters *v = l->posterior.voters;
     SURETY_TRY(surety_alloc(&l->of_plain, l->threads, sizeof *l->of_plain, err));
     SURETY_TRY(surety_alloc(&l->of_noisy, l->threads, sizeof *l->of_noisy, err));
+    SURETY_TRY(surety_alloc(&l->of_worst, l->threads, sizeof *l->of_worst, err));
     for (size_t t = 0; t < l->threads; t++) {
+        SURETY_TRY(surety_worst_new(&l->of_worst[t], v, &l->plain.ball, l->posterior.set, err));
         SURETY_TRY(surety_attacker_new(&l->of_plain[t], &l->plain, v, err));
         SURETY_TRY(surety_attacker_new(&l->of_noisy[t], &l->noisy, v, err));
     }
@@ -130,9 +155,11 @@ surety_status surety_evaluate_examples(const char *path, const surety_model *mod
     for (size_t t = 0; t < l.threads; t++) {
         if (l.of_plain) surety_attacker_free(l.of_plain[t]);
         if (l.of_noisy) surety_attacker_free(l.of_noisy[t]);
+        if (l.of_worst) surety_worst_free(l.of_worst[t]);
     }
     surety_free(l.of_plain);
     surety_free(l.of_noisy);
+    surety_free((void *)l.of_worst);
     surety_free(l.points);
     surety_free(l.found);
     return status;
@@ -149,27 +176,45 @@ static surety_status check_curve(const surety_curve_settings *s, surety_error *e
                            "a grid of radii is FIRST:LAST:STEP with 0 <= FIRST <= LAST, STEP > 0 "
                            "and at most %d radii, not %g:%g:%g",
                            MOST_RADII, s->first, s->last, s->step);
-    if (!s->kind_count) return surety_fail(err, SURETY_E_USAGE, "a curve needs at least one attack");
+    if (!s->threat_count) return surety_fail(err, SURETY_E_USAGE, "a curve needs at least one attack");
+    return SURETY_OK;
+}
+
+/* One number of a curve. */
+static surety_status curve_risk(double *risk, surety_threat threat, const surety_model *model,
+                                const surety_set *set, const surety_attack_settings *attack,
+                                const surety_run *run, surety_error *err) {
+    if (!threat.worst_case) {
+        surety_attack_settings plain = *attack;
+        surety_vote vote = surety_model_vote(model, SURETY_POSTERIOR);
+        surety_attack_result result;
+        plain.kind = surety_attack_kind_plain(threat.attack);
+        plain.epoch = SURETY_PASS_ATTACKED;
+        SURETY_TRY(surety_attack_set(&plain, &vote, set, NULL, NULL, &result, run, err));
+        *risk = (double)result.fooled / (double)set->m;
+        return SURETY_OK;
+    }
+    surety_risks risks;
+    SURETY_TRY(surety_evaluate_worst(&risks, model, set, &attack->ball, run, err));
+    *risk = risks.averaged_max;
+    surety_risks_free(&risks);
     return SURETY_OK;
 }
 
 static surety_status write_curve(surety_writer *w, const surety_model *model, const surety_set *set,
                                  const surety_curve_settings *s, const surety_run *run, surety_error *err) {
     size_t radii = (size_t)((s->last - s->first) / s->step + 1e-9) + 1;
-    surety_vote vote = surety_model_vote(model, SURETY_POSTERIOR);
     SURETY_TRY(line(w, err, "eps"));
-    for (size_t k = 0; k < s->kind_count; k++)
-        SURETY_TRY(line(w, err, ",%s", surety_attack_kind_name(s->kinds[k])));
+    for (size_t k = 0; k < s->threat_count; k++)
+        SURETY_TRY(line(w, err, ",%s", surety_threat_name(s->threats[k])));
     for (size_t i = 0; i < radii; i++) {
         surety_attack_settings attack = s->attack;
         attack.ball.radius = s->first + (double)i * s->step;
-        attack.epoch = SURETY_PASS_ATTACKED;
         SURETY_TRY(line(w, err, "\n%.10g", attack.ball.radius));
-        for (size_t k = 0; k < s->kind_count; k++) {
-            surety_attack_result result;
-            attack.kind = surety_attack_kind_plain(s->kinds[k]);
-            SURETY_TRY(surety_attack_set(&attack, &vote, set, NULL, NULL, &result, run, err));
-            SURETY_TRY(line(w, err, ",%.10g", (double)result.fooled / (double)set->m));
+        for (size_t k = 0; k < s->threat_count; k++) {
+            double risk;
+            SURETY_TRY(curve_risk(&risk, s->threats[k], model, set, &attack, run, err));
+            SURETY_TRY(line(w, err, ",%.10g", risk));
         }
         surety_report(run, "curve", i + 1, radii, "");
     }

@@ -3,7 +3,8 @@
 #include "base/parallel.h"
 
 typedef struct worker {
-    surety_attacker *attacker;
+    surety_attacker *attacker; /* or, in the worst case, */
+    surety_worst *worst;
     surety_risk **risk; /* one per posterior */
     float *points;      /* (SURETY_BLOCK, stride) */
     float *votes;       /* (SURETY_BLOCK n, H): of a block's examples, one after the other */
@@ -38,13 +39,26 @@ static void ask_voters(const measuring *w, worker *mine, size_t rows) {
     }
 }
 
+static void ask_worst(const measuring *w, worker *mine, const surety_examples *e) {
+    double radius[SURETY_BLOCK];
+    size_t H = w->what->attacked->voters->H;
+    for (size_t r = 0; r < SURETY_BLOCK; r++) radius[r] = w->what->attack->ball.radius;
+    const float *worst = surety_worst_run(mine->worst, e, radius);
+    for (size_t r = 0; r < e->rows; r++)
+        for (size_t t = 0; t < H; t++) mine->votes[r * H + t] = worst[t * SURETY_BLOCK + r];
+}
+
 static surety_status measure_block(void *arg, size_t block, int thread, surety_error *err) {
     const measuring *w = arg;
     worker *mine = &w->workers[thread];
     size_t H = w->what->attacked->voters->H;
     surety_examples e = surety_examples_of(w->set, block * SURETY_BLOCK);
-    surety_attacker_run(mine->attacker, w->what->attacked, &e);
-    ask_voters(w, mine, e.rows);
+    if (w->what->worst_case) {
+        ask_worst(w, mine, &e);
+    } else {
+        surety_attacker_run(mine->attacker, w->what->attacked, &e);
+        ask_voters(w, mine, e.rows);
+    }
     for (size_t r = 0; r < e.rows; r++)
         for (size_t q = 0; q < w->posterior_count; q++)
             SURETY_TRY(surety_risk_add(mine->risk[q], mine->votes + r * w->n * H, H, e.y[r], err));
@@ -57,7 +71,10 @@ static surety_status new_worker(const measuring *w, worker *mine, surety_error *
                                      .samples = w->n,
                                      .signed_votes = w->what->set == SURETY_SIGNED,
                                      .prior = w->what->prior};
-    SURETY_TRY(surety_attacker_new(&mine->attacker, w->what->attack, v, err));
+    if (w->what->worst_case)
+        SURETY_TRY(surety_worst_new(&mine->worst, v, &w->what->attack->ball, w->what->set, err));
+    else
+        SURETY_TRY(surety_attacker_new(&mine->attacker, w->what->attack, v, err));
     SURETY_TRY(surety_alloc(&mine->risk, w->posterior_count, sizeof(surety_risk *), err));
     for (size_t q = 0; q < w->posterior_count; q++) {
         settings.posterior = w->posteriors[q];
@@ -85,6 +102,7 @@ static surety_status measure_all(measuring *w, surety_risks *risks, const surety
 static void free_worker(const measuring *w, worker *mine) {
     for (size_t q = 0; mine->risk && q < w->posterior_count; q++) surety_risk_free(mine->risk[q]);
     surety_attacker_free(mine->attacker);
+    surety_worst_free(mine->worst);
     surety_free((void *)mine->risk);
     surety_free(mine->points);
     surety_free(mine->votes);
@@ -97,7 +115,7 @@ surety_status surety_measure_each(const surety_measurement *what, const double *
                    .posteriors = posteriors,
                    .posterior_count = count,
                    .set = set,
-                   .n = surety_attack_samples(what->attack)};
+                   .n = what->worst_case ? 1 : surety_attack_samples(what->attack)};
     for (size_t q = 0; q < count; q++) risks[q] = (surety_risks){0};
     surety_status status = measure_all(&w, risks, run, err);
     for (size_t t = 0; w.workers && t < w.count; t++) free_worker(&w, &w.workers[t]);

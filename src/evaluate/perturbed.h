@@ -1,9 +1,9 @@
-/* Attack a set under one vote and measure another on what came out: what training, tables, curves and
- * certificates all need. */
+/* Attack a set under one vote and measure another on what came out, or on the worst of a ball: what training,
+ * tables, curves and certificates all need. */
 #ifndef SURETY_EVALUATE_PERTURBED_H
 #define SURETY_EVALUATE_PERTURBED_H
 
-#include "attack/attacker.h"
+#include "evaluate/worst.h"
 #include "surety/risk.h"
 
 /* Passes that address random numbers: the perturbed sets of rows and certificates are pass 0, which no
@@ -11,6 +11,7 @@
 enum { SURETY_PASS_PERTURBED = 0, SURETY_PASS_ATTACKED = SURETY_EPOCH_LIMIT - 1 };
 
 typedef struct surety_measurement {
+    int worst_case; /* 1: nothing is attacked; each voter casts its worst vote over the attack's ball */
     const surety_attack_settings *attack; /* validated */
     const surety_vote *attacked;          /* the vote that is attacked */
     surety_voter_set set;                 /* how the voters are asked when votes are measured */

@@ -1,9 +1,31 @@
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "base/names.h"
 #include "evaluate/perturbed.h"
 #include "io/json.h"
+#include "risk/json.h"
 #include "surety/evaluate.h"
+
+/* ---- threats ---- */
+
+surety_status surety_threat_parse(const char *name, surety_threat *threat, surety_error *err) {
+    const char *names[SURETY_ATTACK_KINDS + 1];
+    size_t index = 0;
+    for (int k = 0; k < SURETY_ATTACK_KINDS; k++) names[k] = surety_attack_kind_name((surety_attack_kind)k);
+    names[SURETY_ATTACK_KINDS] = "worst-case";
+    SURETY_TRY(surety_name_find("attack", name, names, SURETY_ATTACK_KINDS + 1, &index, err));
+    *threat = (surety_threat){.worst_case = index == SURETY_ATTACK_KINDS};
+    if (!threat->worst_case) threat->attack = (surety_attack_kind)index;
+    return SURETY_OK;
+}
+
+const char *surety_threat_name(surety_threat threat) {
+    return threat.worst_case ? "worst-case" : surety_attack_kind_name(threat.attack);
+}
+
+/* ---- rows ---- */
 
 void surety_row_defaults(surety_row_settings *settings, const surety_model *model) {
     const surety_model_facts *facts = surety_model_about(model);
@@ -16,9 +38,10 @@ void surety_row_defaults(surety_row_settings *settings, const surety_model *mode
     settings->attack.profile = facts->profile;
 }
 
-/* Risks of every model's vote on the set, attacked once under the prior that they share. */
+/* Risks of every model's vote on the set, attacked once under the prior that they share; or of its worst
+ * votes. */
 static surety_status perturbed(surety_risks *risks, const surety_model *const *models, size_t count,
-                               const surety_set *set, const surety_attack_settings *attack,
+                               const surety_set *set, const surety_attack_settings *attack, int worst_case,
                                const surety_run *run, surety_error *err) {
     surety_attack_settings settings = *attack;
     const double *posteriors[SURETY_ROWS_MOST];
@@ -27,11 +50,14 @@ static surety_status perturbed(surety_risks *risks, const surety_model *const *m
     SURETY_TRY(surety_attack_check_set(&settings, surety_model_voters(models[0]), set, err));
     for (size_t k = 0; k < count; k++) posteriors[k] = surety_model_posterior(models[k]);
     surety_vote vote = surety_model_vote(models[0], SURETY_PRIOR);
-    surety_measurement what = {.attack = &settings,
+    static const char *const phases[2][2] = {{"perturbed S", "perturbed T"},
+                                             {"worst case S", "worst case T"}};
+    surety_measurement what = {.worst_case = worst_case,
+                               .attack = &settings,
                                .attacked = &vote,
                                .set = vote.set,
                                .prior = surety_model_prior(models[0]),
-                               .phase = set->which == SURETY_SET_TEST ? "perturbed T" : "perturbed S"};
+                               .phase = phases[worst_case][set->which == SURETY_SET_TEST]};
     return surety_measure_each(&what, posteriors, count, set, risks, run, err);
 }
 
@@ -39,7 +65,27 @@ surety_status surety_evaluate_perturbed(surety_risks *risks, const surety_model 
                                         const surety_attack_settings *attack, const surety_run *run,
                                         surety_error *err) {
     *risks = (surety_risks){0};
-    return perturbed(risks, &model, 1, set, attack, run, err);
+    return perturbed(risks, &model, 1, set, attack, 0, run, err);
+}
+
+surety_status surety_evaluate_worst(surety_risks *risks, const surety_model *model, const surety_set *set,
+                                    const surety_ball *ball, const surety_run *run, surety_error *err) {
+    surety_attack_settings attack;
+    surety_attack_defaults(&attack);
+    attack.ball = *ball;
+    *risks = (surety_risks){0};
+    return perturbed(risks, &model, 1, set, &attack, 1, run, err);
+}
+
+surety_status surety_worst_input(const surety_risks *risks, const surety_model *model,
+                                 surety_bound_input *input, surety_error *err) {
+    const double *q = surety_model_posterior(model), *p = surety_model_prior(model);
+    input->m = risks->m;
+    input->H = risks->voters;
+    input->posterior = q;
+    input->frozen = memcmp(q, p, risks->voters * sizeof *q) == 0;
+    surety_risks_evidence(risks, SURETY_RISK_WORST_CASE, &input->worst_case);
+    return surety_kl_divergence(q, p, risks->voters, &input->kl, err);
 }
 
 surety_status surety_evaluate_attacked(double *risk, double *norm_max, const surety_model *model,
@@ -63,16 +109,22 @@ static surety_status fill(surety_row *row, const surety_model *model, const sure
                           const surety_row_settings *s, const surety_run *run, surety_error *err) {
     int published = s->attack.profile == SURETY_PROFILE_PUBLISHED;
     row->attack = s->attack.kind;
+    row->worst_case = s->worst_case;
     row->profile = s->attack.profile;
-    SURETY_TRY(
-        surety_evaluate_attacked(&row->adversarial_risk, &row->norm_max, model, test, &s->attack, run, err));
-    row->averaged_risk = published ? row->test.averaged_half_ties : row->test.averaged;
-    row->averaged_max = published ? row->test.averaged_max_half_ties : row->test.averaged_max;
     row->input = surety_bound_input_defaults();
     row->input.profile = s->attack.profile;
     row->input.delta = s->delta;
     row->input.priors_compared = s->priors_compared;
     row->input.looks = s->looks;
+    if (s->worst_case) {
+        row->adversarial_risk = row->averaged_risk = row->averaged_max = row->norm_max = NAN;
+        SURETY_TRY(surety_worst_input(&row->learn, model, &row->input, err));
+        return surety_risks_bounds(&row->input, row->bounds, err);
+    }
+    SURETY_TRY(
+        surety_evaluate_attacked(&row->adversarial_risk, &row->norm_max, model, test, &s->attack, run, err));
+    row->averaged_risk = published ? row->test.averaged_half_ties : row->test.averaged;
+    row->averaged_max = published ? row->test.averaged_max_half_ties : row->test.averaged_max;
     SURETY_TRY(surety_risks_input(&row->learn, surety_model_posterior(model), surety_model_prior(model),
                                   &row->input, err));
     return surety_risks_bounds(&row->input, row->bounds, err);
@@ -97,6 +149,29 @@ static surety_status check_kin(const surety_model *const *models, size_t count, 
     return SURETY_OK;
 }
 
+/* S must be fresh. Rows of the file that trained a model are only if the file is split as it was then; rows
+ * of another file are fresh by the caller's word. A model that remembers no data says nothing. */
+static surety_status check_fresh(const surety_model *model, const surety_data_info *info, surety_error *err) {
+    const char *files = surety_model_text(model, "data.sha256");
+    surety_data_settings was = surety_data_defaults();
+    char train[128];
+    int length = snprintf(train, sizeof train, "%s:%s", info->file[0].role, info->file[0].sha256);
+    if (!files || strncmp(files, train, (size_t)length)) return SURETY_OK;
+    SURETY_TRY(surety_model_data_settings(model, &was, err));
+    if ((was.task == NULL) == info->shuffled && was.seed == info->seed &&
+        was.learn_size == info->learn_size && was.test_size == info->test_size &&
+        was.classes[0] == info->classes[0] && was.classes[1] == info->classes[1])
+        return SURETY_OK;
+    surety_fail(err, SURETY_E_CHECK,
+                "the file that trained the model is split another way: S or T may hold what trained it");
+    surety_fail_file(err, info->file[0].path);
+    surety_fail_expected(err,
+                         "the model's split (%zu examples in S, test size %zu, the same classes and seed), "
+                         "or another file",
+                         was.learn_size, was.test_size);
+    return SURETY_E_CHECK;
+}
+
 static surety_status fill_all(surety_row *rows, const surety_model *const *models, size_t count,
                               const surety_data *data, const surety_row_settings *s, const surety_run *run,
                               surety_error *err) {
@@ -104,10 +179,10 @@ static surety_status fill_all(surety_row *rows, const surety_model *const *model
     surety_risks risks[SURETY_ROWS_MOST];
     if (!test->m)
         return surety_fail(err, SURETY_E_INPUT, "there are no test examples: give --test or --test-size");
-    SURETY_TRY(perturbed(risks, models, count, test, &s->attack, run, err));
+    SURETY_TRY(perturbed(risks, models, count, test, &s->attack, s->worst_case, run, err));
     for (size_t k = 0; k < count; k++) rows[k].test = risks[k];
-    SURETY_TRY(
-        perturbed(risks, models, count, surety_data_set(data, SURETY_SET_LEARN), &s->attack, run, err));
+    SURETY_TRY(perturbed(risks, models, count, surety_data_set(data, SURETY_SET_LEARN), &s->attack,
+                         s->worst_case, run, err));
     for (size_t k = 0; k < count; k++) rows[k].learn = risks[k];
     for (size_t k = 0; k < count; k++) SURETY_TRY(fill(&rows[k], models[k], test, s, run, err));
     return SURETY_OK;
@@ -118,6 +193,7 @@ surety_status surety_evaluate_rows(surety_row *rows, const surety_model *const *
                                    const surety_run *run, surety_error *err) {
     for (size_t k = 0; k < count; k++) rows[k] = (surety_row){0};
     SURETY_TRY(check_kin(models, count, err));
+    for (size_t k = 0; k < count; k++) SURETY_TRY(check_fresh(models[k], surety_data_describe(data), err));
     surety_status status = fill_all(rows, models, count, data, settings, run, err);
     for (size_t k = 0; k < count && status != SURETY_OK; k++) surety_row_free(&rows[k]);
     return status;
@@ -135,43 +211,29 @@ void surety_row_free(surety_row *row) {
     *row = (surety_row){0};
 }
 
-static json_t *bounds_json(const surety_row *row) {
-    const surety_bound_info *list = surety_bound_list();
-    json_t *bounds = json_object();
-    for (size_t i = 0; i < SURETY_BOUNDS; i++) {
-        const surety_bound_value *b = &row->bounds[i];
-        if (!b->available) continue;
-        json_object_set_new(bounds, list[i].name,
-                            SURETY_JSON_OBJECT({"surrogate", surety_json_real(b->surrogate)},
-                                               {"vote", surety_json_real(b->vote)},
-                                               {"vote_clipped", surety_json_real(b->vote_clipped)}));
-    }
-    return bounds;
-}
-
-static json_t *risks_json(const surety_row *row) {
-    const surety_risks *r = &row->learn;
-    int published = row->profile == SURETY_PROFILE_PUBLISHED;
+static json_t *worst_json(const surety_risks *learn) {
     return SURETY_JSON_OBJECT(
-        {"averaged", surety_json_real(published ? r->averaged_half_ties : r->averaged)},
-        {"averaged_max", surety_json_real(published ? r->averaged_max_half_ties : r->averaged_max)},
-        {"rbar", surety_json_real(r->rbar)}, {"abar", surety_json_real(r->abar)},
-        {"gmax", surety_json_real(r->gmax)}, {"tv", surety_json_real(published ? r->tv_published : r->tv)},
-        {"tandem", surety_json_real(r->tandem)});
+        {"not_proved", surety_json_real(learn->averaged_max)},
+        {"prior_not_proved", surety_json_real((double)learn->prior_max_wrong / (double)learn->m)},
+        {"gibbs", surety_json_real(learn->gmax)});
 }
 
 static json_t *row_json(const surety_row *row) {
-    return SURETY_JSON_OBJECT({"attack", surety_json_string(surety_attack_kind_name(row->attack))},
-                              {"adversarial_risk", surety_json_real(row->adversarial_risk)},
-                              {"averaged_risk", surety_json_real(row->averaged_risk)},
-                              {"averaged_max_risk", surety_json_real(row->averaged_max)},
-                              {"norm_max", surety_json_real(row->norm_max)},
-                              {"m", surety_json_count(row->input.m)}, {"n", surety_json_count(row->learn.n)},
-                              {"kl", surety_json_real(row->input.kl)},
-                              {"delta", surety_json_real(row->input.delta)},
-                              {"priors_compared", surety_json_count(row->input.priors_compared)},
-                              {"looks", surety_json_count(row->input.looks)}, {"risks", risks_json(row)},
-                              {"bounds", bounds_json(row)});
+    int worst = row->worst_case;
+    surety_threat threat = {worst, row->attack};
+    return SURETY_JSON_OBJECT(
+        {"attack", surety_json_string(surety_threat_name(threat))},
+        {"not_proved", worst ? surety_json_real(row->test.averaged_max) : json_null()},
+        {"adversarial_risk", surety_json_real(row->adversarial_risk)},
+        {"averaged_risk", surety_json_real(row->averaged_risk)},
+        {"averaged_max_risk", surety_json_real(row->averaged_max)},
+        {"norm_max", surety_json_real(row->norm_max)}, {"m", surety_json_count(row->input.m)},
+        {"n", surety_json_count(row->learn.n)}, {"kl", surety_json_real(row->input.kl)},
+        {"delta", surety_json_real(row->input.delta)},
+        {"priors_compared", surety_json_count(row->input.priors_compared)},
+        {"looks", surety_json_count(row->input.looks)},
+        {"risks", worst ? worst_json(&row->learn) : surety_risks_object(&row->learn, row->profile)},
+        {"bounds", surety_bounds_object(row->bounds)});
 }
 
 char *surety_rows_json(const surety_row *rows, size_t count) {

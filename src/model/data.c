@@ -1,10 +1,13 @@
 /* What a model remembers of its data: the keys data.task, data.sha256 (role:sum, ..), data.classes,
  * data.scale, data.box, data.split (file order, or the seed of the shuffle), data.learn_size, data.test_size.
  * No paths. */
+#include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/random.h"
 #include "model/model.h"
 
 enum { KEYS = 8, TEXT = 512 };
@@ -64,32 +67,45 @@ static surety_status bad(const char *key, surety_error *err) {
     return SURETY_E_INPUT;
 }
 
-surety_status surety_model_data_settings(const surety_model *m, surety_data_settings *s, surety_error *err) {
-    const char *task = surety_model_text(m, "data.task"), *classes = surety_model_text(m, "data.classes");
-    const char *split = surety_model_text(m, "data.split"), *box = surety_model_text(m, "data.box");
-    uint64_t learn, test;
+/* A,B */
+static int read_classes(const char *text, int64_t *classes) {
+    int used = 0;
+    return text && sscanf(text, "%" SCNd64 ",%" SCNd64 "%n", &classes[0], &classes[1], &used) == 2 && used &&
+           !text[used];
+}
+
+/* LO,HI or none */
+static int read_box(const char *text, surety_data_settings *s) {
+    int used = 0;
+    if (!text) return 0;
+    s->boxed = strcmp(text, "none") != 0;
+    if (!s->boxed) return 1;
+    return sscanf(text, "%lf,%lf%n", &s->box_lo, &s->box_hi, &used) == 2 && used && !text[used] &&
+           s->box_lo < s->box_hi;
+}
+
+/* The seed of a shuffle; 0 for file order, where it is not used. */
+static int read_split(const char *text, uint64_t *seed) {
     char *end = NULL;
+    *seed = 0;
+    if (!text || !strcmp(text, "file order")) return text != NULL;
+    errno = 0;
+    *seed = strtoull(text, &end, 10);
+    return text[0] >= '0' && text[0] <= '9' && !*end && !errno && *seed < SURETY_SEED_LIMIT;
+}
+
+surety_status surety_model_data_settings(const surety_model *m, surety_data_settings *s, surety_error *err) {
+    const char *task = surety_model_text(m, "data.task");
+    uint64_t learn, test;
     if (!task) return bad("data.task", err);
-    if (!classes) return bad("data.classes", err);
-    if (!split) return bad("data.split", err);
-    if (!box) return bad("data.box", err);
+    if (!read_classes(surety_model_text(m, "data.classes"), s->classes)) return bad("data.classes", err);
+    if (!read_split(surety_model_text(m, "data.split"), &s->seed)) return bad("data.split", err);
+    if (!read_box(surety_model_text(m, "data.box"), s)) return bad("data.box", err);
     SURETY_TRY(surety_model_count(m, "data.learn_size", &learn, err));
     SURETY_TRY(surety_model_count(m, "data.test_size", &test, err));
     s->task = task[0] ? task : NULL;
+    s->classes_given = 1;
     s->learn_size = (size_t)learn;
     s->test_size = (size_t)test;
-    s->classes_given = 1;
-    s->classes[0] = strtoll(classes, &end, 10);
-    if (*end != ',') return bad("data.classes", err);
-    s->classes[1] = strtoll(end + 1, &end, 10);
-    if (*end) return bad("data.classes", err);
-    s->seed = strtoull(split, NULL, 10); /* 0 for file order */
-    s->boxed = strcmp(box, "none") != 0;
-    if (s->boxed) {
-        s->box_lo = strtod(box, &end);
-        if (*end != ',') return bad("data.box", err);
-        s->box_hi = strtod(end + 1, &end);
-        if (*end) return bad("data.box", err);
-    }
     return SURETY_OK;
 }

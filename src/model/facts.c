@@ -25,6 +25,18 @@ void surety_model_facts_defaults(surety_model_facts *f) {
     surety_ball_defaults(&f->ball);
 }
 
+surety_status surety_facts_validate(const surety_model_facts *f, surety_error *err) {
+    if (f->seed >= SURETY_SEED_LIMIT) return surety_fail(err, SURETY_E_USAGE, "a seed is below 2^63");
+    if (f->priors_compared < 1)
+        return surety_fail(err, SURETY_E_USAGE, "at least one prior was compared, not 0");
+    if (!(f->delta > 0 && f->delta < 1))
+        return surety_fail(err, SURETY_E_USAGE, "delta is above 0 and below 1, not %g", f->delta);
+    if (!f->defense[0] || !memchr(f->defense, 0, sizeof f->defense) || !f->objective[0] ||
+        !memchr(f->objective, 0, sizeof f->objective))
+        return surety_fail(err, SURETY_E_USAGE, "a model names its defense and its objective");
+    return surety_ball_validate(&f->ball, err);
+}
+
 surety_status surety_facts_write(const surety_model_facts *f, const surety_voters *voters, json_t *metadata,
                                  surety_error *err) {
     char seed[32], priors[32], delta[32], eps[32], box[64] = "none";
@@ -73,8 +85,7 @@ static int read_box(const char *text, surety_ball *ball) {
     char *end;
     ball->has_box = text && strcmp(text, "none");
     if (!text || !ball->has_box) return text != NULL;
-    return read_real(text, &end, &ball->lo) && *end == ',' && read_real(end + 1, &end, &ball->hi) && !*end &&
-           ball->lo < ball->hi;
+    return read_real(text, &end, &ball->lo) && *end == ',' && read_real(end + 1, &end, &ball->hi) && !*end;
 }
 
 static int read_name(const char *text, char *out, size_t size) {
@@ -101,9 +112,11 @@ surety_status surety_facts_read(surety_model_facts *f, json_t *metadata, surety_
     if (!read_real(text[5], &end, &f->delta) || *end || !(f->delta > 0 && f->delta < 1))
         return bad("delta", "a number above 0 and below 1", err);
     if (surety_norm_parse(text[6], &f->ball.norm, &inner)) return bad("norm", "l2, linf or l1", err);
-    if (!read_real(text[7], &end, &f->ball.radius) || *end || f->ball.radius < 0)
+    if (!read_real(text[7], &end, &f->ball.radius) || *end || !(f->ball.radius >= 0) ||
+        f->ball.radius > SURETY_LARGEST)
         return bad("eps", "a number of at least 0", err);
-    if (!read_box(text[8], &f->ball)) return bad("box", "LO,HI or none", err);
+    if (!read_box(text[8], &f->ball) || surety_ball_validate(&f->ball, NULL) != SURETY_OK)
+        return bad("box", "LO,HI or none", err);
     if (!read_name(text[9], f->defense, sizeof f->defense)) return bad("defense", "a name", err);
     if (!read_name(text[10], f->objective, sizeof f->objective)) return bad("objective", "a name", err);
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) json_object_del(metadata, keys[i]);

@@ -114,28 +114,39 @@ static surety_status find(const parsed *p, const char *name, surety_stored_type 
     return SURETY_OK;
 }
 
-/* Voters of the kind and shape that the file says, parameters still 0. */
-static surety_status make_voters(const parsed *p, surety_voters **out, size_t *tensors, surety_error *err) {
-    const char *kind = json_string_value(json_object_get(p->metadata, "kind"));
+static surety_status make_linear(const parsed *p, surety_voters **out, surety_error *err) {
+    const surety_stored *w;
+    SURETY_TRY(find(p, "linear.weight", SURETY_STORED_F32, 2, &w, err));
+    if (surety_voters_validate(w->shape[0], w->shape[1], 0, NULL) != SURETY_OK)
+        return wrong("linear.weight", "its shape is beyond all limits", "(voters, features)", err);
+    return surety_linear_empty(out, w->shape[0], w->shape[1], err);
+}
+
+/* The shapes must fit each other before memory is taken for them. */
+static surety_status make_forest(const parsed *p, surety_voters **out, surety_error *err) {
     const surety_stored *w, *u;
-    if (kind && !strcmp(kind, "linear")) {
-        SURETY_TRY(find(p, "linear.weight", SURETY_STORED_F32, 2, &w, err));
-        *tensors = 4;
-        return surety_linear_empty(out, w->shape[0], w->shape[1], err);
-    }
-    if (!kind || strcmp(kind, "forest")) {
-        surety_fail(err, SURETY_E_INPUT, "the model does not say which voters it has");
-        surety_fail_place(err, "key kind");
-        return surety_fail_expected(err, "forest or linear");
-    }
-    size_t depth = 0;
+    size_t depth = 1;
     SURETY_TRY(find(p, "splits.weight", SURETY_STORED_F32, 3, &w, err));
     SURETY_TRY(find(p, "leaves", SURETY_STORED_F32, 2, &u, err));
     while (depth < 8 && (size_t)1 << depth < u->shape[1]) depth++;
     if ((size_t)1 << depth != u->shape[1])
-        return wrong("leaves", "its shape is not that of trees", "2^depth leaves", err);
-    *tensors = 6;
+        return wrong("leaves", "its shape is not that of trees", "2^depth leaves, depth 1 to 8", err);
+    if (u->shape[0] != w->shape[0] || w->shape[1] != u->shape[1] - 1 ||
+        surety_voters_validate(w->shape[0], w->shape[2], 0, NULL) != SURETY_OK)
+        return wrong("splits.weight", "its shape does not fit the leaves or is beyond all limits",
+                     "(trees, leaves - 1, features)", err);
     return surety_forest_empty(out, w->shape[0], depth, w->shape[2], err);
+}
+
+/* Voters of the kind and shape that the file says, parameters still 0. */
+static surety_status make_voters(const parsed *p, surety_voters **out, size_t *tensors, surety_error *err) {
+    const char *kind = json_string_value(json_object_get(p->metadata, "kind"));
+    *tensors = kind && !strcmp(kind, "linear") ? 4 : 6;
+    if (kind && !strcmp(kind, "linear")) return make_linear(p, out, err);
+    if (kind && !strcmp(kind, "forest")) return make_forest(p, out, err);
+    surety_fail(err, SURETY_E_INPUT, "the model does not say which voters it has");
+    surety_fail_place(err, "key kind");
+    return surety_fail_expected(err, "forest or linear");
 }
 
 static surety_status same_shape(const surety_stored *s, const surety_tensor *t, surety_error *err) {
@@ -189,13 +200,13 @@ static surety_status build(const parsed *p, surety_model **out, surety_voters **
     surety_model_facts facts;
     SURETY_TRY(make_voters(p, voters, &tensors, err));
     size_t H = (*voters)->H;
-    if (p->count != tensors)
-        return surety_fail(err, SURETY_E_INPUT, "the file has %zu tensors, a model of this kind %zu",
-                           p->count, tensors);
     SURETY_TRY(take_tensors(p, *voters, err));
     SURETY_TRY(surety_alloc(weights, 2 * H, sizeof(double), err));
     SURETY_TRY(take_weights(p, "prior", H, *weights, err));
     SURETY_TRY(take_weights(p, "posterior", H, *weights + H, err));
+    if (p->count != tensors) /* every one it should have is there, so these are too many */
+        return surety_fail(err, SURETY_E_INPUT, "the file has %zu tensors, a model of this kind %zu",
+                           p->count, tensors);
     SURETY_TRY(surety_facts_read(&facts, p->metadata, err));
     SURETY_TRY(surety_model_new(out, *voters, *weights, *weights + H, &facts, err));
     *voters = NULL;
@@ -203,7 +214,10 @@ static surety_status build(const parsed *p, surety_model **out, surety_voters **
     const char *key;
     json_t *value;
     json_object_foreach(p->metadata, key, value) {
-        SURETY_TRY(surety_model_set_text(*out, key, json_string_value(value), err));
+        if (!surety_text_key(key))
+            return surety_fail(err, SURETY_E_INPUT, "__metadata__: '%.80s' cannot be the key of a text", key);
+        if (json_object_set((*out)->texts, key, value))
+            return surety_fail(err, SURETY_E_MEMORY, "no memory for a text");
     }
     return SURETY_OK;
 }

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "surety/bound.h"
+
 static surety_status bad(surety_error *err, const char *tensor, size_t index, const char *what) {
     surety_fail(err, SURETY_E_INPUT, "%s", what);
     surety_fail_place(err, "tensor '%s', element %zu", tensor, index);
@@ -47,7 +49,7 @@ surety_status surety_model_new(surety_model **out, surety_voters *voters, const 
     SURETY_TRY(check_weights(prior, H, "prior", 1, err));
     SURETY_TRY(check_weights(posterior, H, "posterior", 0, err));
     for (size_t k = 0; k < voters->tensor_count; k++) SURETY_TRY(check_tensor(&voters->tensors[k], err));
-    SURETY_TRY(surety_ball_validate(&facts->ball, err));
+    SURETY_TRY(surety_facts_validate(facts, err));
     surety_model *m;
     SURETY_TRY(surety_alloc(&m, 1, sizeof *m, err));
     m->facts = *facts;
@@ -94,14 +96,18 @@ surety_vote surety_model_vote(const surety_model *m, surety_weighting weighting)
 
 /* ---- texts ---- */
 
-surety_status surety_model_set_text(surety_model *m, const char *key, const char *value, surety_error *err) {
+int surety_text_key(const char *key) {
     size_t length = strlen(key);
-    if (length < 1 || length > 63 || strspn(key, "abcdefghijklmnopqrstuvwxyz0123456789_.") != length ||
-        surety_facts_key(key))
+    return length >= 1 && length <= 63 && strspn(key, "abcdefghijklmnopqrstuvwxyz0123456789_.") == length &&
+           !surety_facts_key(key);
+}
+
+surety_status surety_model_set_text(surety_model *m, const char *key, const char *value, surety_error *err) {
+    if (!surety_text_key(key))
         return surety_fail(err, SURETY_E_USAGE, "'%.80s' cannot be the key of a text", key);
-    json_t *text = json_string(value);
-    if (!text)
-        return surety_fail(err, SURETY_E_INPUT, "the text of '%s' is not UTF-8, or there is no memory", key);
+    json_t *text = json_string(value), *any = text ? NULL : json_string_nocheck(value);
+    json_decref(any);
+    if (any) return surety_fail(err, SURETY_E_USAGE, "the text of '%s' is not UTF-8", key);
     if (json_object_set_new(m->texts, key, text))
         return surety_fail(err, SURETY_E_MEMORY, "no memory for a text");
     return SURETY_OK;
@@ -132,6 +138,12 @@ surety_status surety_model_set_reals(surety_model *m, const char *key, const dou
 
 const char *surety_model_text(const surety_model *m, const char *key) {
     return json_string_value(json_object_get(m->texts, key));
+}
+
+const char *surety_model_key(const surety_model *m, size_t index) {
+    void *at = json_object_iter(m->texts);
+    while (at && index--) at = json_object_iter_next(m->texts, at);
+    return at ? json_object_iter_key(at) : NULL;
 }
 
 static surety_status not_there(const char *key, const char *expected, surety_error *err) {
@@ -179,17 +191,28 @@ json_t *surety_texts_sorted(const json_t *texts) {
     return sorted;
 }
 
+static json_t *weights_json(const double *weights, size_t H) {
+    json_t *list = json_array();
+    int failed = 0;
+    for (size_t t = 0; t < H; t++) failed |= json_array_append_new(list, surety_json_real(weights[t]));
+    if (failed) json_decref(list), list = NULL;
+    return list;
+}
+
 char *surety_model_json(const surety_model *m) {
+    char sha256[65];
+    double kl;
+    if (surety_model_sha256(m, sha256, NULL) != SURETY_OK ||
+        surety_kl_divergence(m->posterior, m->prior, m->voters->H, &kl, NULL) != SURETY_OK)
+        return NULL;
     json_t *texts = surety_texts_sorted(m->texts);
     json_t *about = json_object();
     if (surety_facts_write(&m->facts, m->voters, about, NULL)) json_decref(about), about = NULL;
-    json_t *prior = json_array(), *posterior = json_array();
-    for (size_t t = 0; t < m->voters->H; t++) {
-        json_array_append_new(prior, surety_json_real(m->prior[t]));
-        json_array_append_new(posterior, surety_json_real(m->posterior[t]));
-    }
+    json_t *prior = weights_json(m->prior, m->voters->H),
+           *posterior = weights_json(m->posterior, m->voters->H);
     return surety_json_text(SURETY_JSON_OBJECT(
         {"kind", surety_json_string(m->voters->kind->name)}, {"voter_count", surety_json_count(m->voters->H)},
         {"features", surety_json_count(m->voters->d)}, {"depth", surety_json_count(m->voters->depth)},
-        {"about", about}, {"texts", texts}, {"prior", prior}, {"posterior", posterior}));
+        {"sha256", surety_json_string(sha256)}, {"kl", surety_json_real(kl)}, {"about", about},
+        {"texts", texts}, {"prior", prior}, {"posterior", posterior}));
 }

@@ -21,7 +21,11 @@ surety_status surety_facts_read(surety_model_facts *facts, json_t *metadata, sur
 /* A new object with the entries of another, keys sorted. */
 json_t *surety_texts_sorted(const json_t *texts);
 
-/* Is the key one of the facts' own? */
+/* SURETY_E_USAGE unless every fact is in its range. */
+surety_status surety_facts_validate(const surety_model_facts *facts, surety_error *err);
+
+/* Is the key one of the facts' own? And may it be the key of a text? */
 int surety_facts_key(const char *key);
+int surety_text_key(const char *key);
 
 #endif

@@ -141,9 +141,12 @@ surety_status surety_safetensors_parse(const uint8_t *data, size_t size, const c
 
 static json_t *entry_json(const surety_stored *t) {
     json_t *shape = json_array(), *offsets = json_array();
-    for (size_t i = 0; i < t->rank; i++) json_array_append_new(shape, surety_json_count(t->shape[i]));
-    json_array_append_new(offsets, surety_json_count(t->begin));
-    json_array_append_new(offsets, surety_json_count(t->begin + t->bytes));
+    int failed = 0;
+    for (size_t i = 0; i < t->rank; i++)
+        failed |= json_array_append_new(shape, surety_json_count(t->shape[i]));
+    failed |= json_array_append_new(offsets, surety_json_count(t->begin));
+    failed |= json_array_append_new(offsets, surety_json_count(t->begin + t->bytes));
+    if (failed) json_decref(shape), shape = NULL;
     return SURETY_JSON_OBJECT({"dtype", surety_json_string(dtypes[t->dtype].name)}, {"shape", shape},
                               {"data_offsets", offsets});
 }

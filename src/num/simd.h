@@ -393,4 +393,70 @@ static inline v16 v16_sigmoid(v16 a) {
     return v16_div(v16_select(v16_lt(a, v16_zero()), e, one), v16_add(one, e));
 }
 
+/* r[i][j] <-> r[j][i], sixteen vectors. In steps: pairs of rows interleaved by one float, by two, then blocks
+ * of four and eight floats exchanged. */
+#if defined(SURETY_LEVEL_avx512)
+static inline void v16_transpose(v16 *r) {
+    v16 t[16];
+    for (int i = 0; i < 16; i += 2) {
+        t[i] = _mm512_unpacklo_ps(r[i], r[i + 1]);
+        t[i + 1] = _mm512_unpackhi_ps(r[i], r[i + 1]);
+    }
+    for (int i = 0; i < 16; i += 4)
+        for (int k = 0; k < 2; k++) {
+            __m512d a = _mm512_castps_pd(t[i + k]), b = _mm512_castps_pd(t[i + k + 2]);
+            r[i + 2 * k] = _mm512_castpd_ps(_mm512_unpacklo_pd(a, b));
+            r[i + 2 * k + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(a, b));
+        }
+    for (int i = 0; i < 4; i++)
+        for (int h = 0; h < 16; h += 8) {
+            t[h + i] = _mm512_shuffle_f32x4(r[h + i], r[h + i + 4], 0x88);
+            t[h + i + 4] = _mm512_shuffle_f32x4(r[h + i], r[h + i + 4], 0xdd);
+        }
+    for (int i = 0; i < 8; i++) {
+        r[i] = _mm512_shuffle_f32x4(t[i], t[i + 8], 0x88);
+        r[i + 8] = _mm512_shuffle_f32x4(t[i], t[i + 8], 0xdd);
+    }
+}
+#elif defined(SURETY_LEVEL_avx2)
+static inline void v8_transpose(__m256 *r) {
+    __m256 t[8];
+    for (int i = 0; i < 8; i += 2) {
+        t[i] = _mm256_unpacklo_ps(r[i], r[i + 1]);
+        t[i + 1] = _mm256_unpackhi_ps(r[i], r[i + 1]);
+    }
+    for (int i = 0; i < 8; i += 4)
+        for (int k = 0; k < 2; k++) {
+            r[i + 2 * k] = _mm256_shuffle_ps(t[i + k], t[i + k + 2], 0x44);
+            r[i + 2 * k + 1] = _mm256_shuffle_ps(t[i + k], t[i + k + 2], 0xee);
+        }
+    for (int i = 0; i < 4; i++) {
+        t[i] = _mm256_permute2f128_ps(r[i], r[i + 4], 0x20);
+        t[i + 4] = _mm256_permute2f128_ps(r[i], r[i + 4], 0x31);
+    }
+    for (int i = 0; i < 8; i++) r[i] = t[i];
+}
+static inline void v16_transpose(v16 *r) {
+    __m256 block[4][8]; /* top left, top right, bottom left, bottom right */
+    for (int i = 0; i < 8; i++) {
+        block[0][i] = r[i].lo, block[1][i] = r[i].hi;
+        block[2][i] = r[i + 8].lo, block[3][i] = r[i + 8].hi;
+    }
+    for (int k = 0; k < 4; k++) v8_transpose(block[k]);
+    for (int i = 0; i < 8; i++) {
+        r[i].lo = block[0][i], r[i].hi = block[2][i];
+        r[i + 8].lo = block[1][i], r[i + 8].hi = block[3][i];
+    }
+}
+#else
+static inline void v16_transpose(v16 *r) {
+    float from[16][16], to[16];
+    for (int i = 0; i < 16; i++) v16_store(from[i], r[i]);
+    for (int j = 0; j < 16; j++) {
+        for (int i = 0; i < 16; i++) to[i] = from[i][j];
+        r[j] = v16_load(to);
+    }
+}
+#endif
+
 #endif

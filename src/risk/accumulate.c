@@ -9,8 +9,10 @@
  * (n <= 2^20), so they are exact in double too, in any order: loops over voters may be vectorised freely.
  * Expectations under Q are sums of terms that are >= 0, so their rounding errors are relative: k of them are
  * covered by the factor surety_simplex_raise(.., k), which also makes up for Q not summing to exactly 1,
- * before the result is rounded up to a unit. Since a TV term is computed as the weight of the voters that
- * pi_i misses, and not as 1 minus the rest, no mismatch gives exactly 0, for instance always for n = 1.
+ * before the result is rounded up to a unit. They are taken over the rounded losses, so that inequalities
+ * between the surrogates (Rbar <= Abar <= Gmax <= Abar + TV) survive the rounding. Since a TV term is
+ * computed as the weight of the voters that pi_i misses, and not as 1 minus the rest, no mismatch gives
+ * exactly 0, for instance always for n = 1.
  *
  * Order. Within an example everything happens in a fixed order; between examples there is only integer
  * addition.
@@ -24,8 +26,6 @@
 #include "risk/simplex.h"
 #include "risk/vote.h"
 
-#define UNIT_SCALE 0x1p31 /* t in [-1,1] to half a loss unit: loss = 2^31 - t 2^31 units */
-
 struct surety_risk {
     size_t H, n;
     int signed_votes, has_prior;
@@ -37,12 +37,12 @@ struct surety_risk {
 
     /* Scratch for one example. */
     double *t;       /* (n, H) y v */
-    double *floors;  /* (2, H) sum_j floor(2^31 t): [0] where P is not right, [1] where it is */
+    double *losses;  /* (2, H) sum_j of loss units: [0] where P is not right, [1] where it is */
     double *low;     /* (H) min_j t */
     double *first;   /* (H) the first j that attains it */
-    double *miss;    /* (H) weights missed by a pi_i */
+    double *row;     /* (H) for one perturbation: losses, then weights that a pi_i misses */
     int64_t *hits;   /* (n) voters whose first worst perturbation is j */
-    int rows[2];     /* rows that went into floors[0], floors[1] */
+    int rows[2];     /* perturbations that went into losses[0], losses[1] */
     size_t worst;    /* the first j with the largest e_j */
     double e_hi;     /* that largest e_j */
     double squares;  /* sum_j e_j^2 */
@@ -54,6 +54,11 @@ struct surety_risk {
 static inline double floor_small(double x) {
     double near = (x + 0x1.8p52) - 0x1.8p52;
     return near > x ? near - 1 : near;
+}
+
+/* (1 - t) / 2 in loss units, rounded up. */
+static inline double loss_units(double t) {
+    return 0x1p31 - floor_small(t * 0x1p31);
 }
 
 /* x in loss units, rounded up, at most limit losses of 1. */
@@ -85,10 +90,10 @@ static surety_status allocate(surety_risk *a, surety_error *err) {
     SURETY_TRY(surety_alloc(&a->w, H, sizeof *a->w, err));
     SURETY_TRY(surety_alloc(&a->sums, a->sum_count, sizeof *a->sums, err));
     SURETY_TRY(surety_alloc(&a->t, n * H, sizeof *a->t, err));
-    SURETY_TRY(surety_alloc(&a->floors, 2 * H, sizeof *a->floors, err));
+    SURETY_TRY(surety_alloc(&a->losses, 2 * H, sizeof *a->losses, err));
     SURETY_TRY(surety_alloc(&a->low, H, sizeof *a->low, err));
     SURETY_TRY(surety_alloc(&a->first, H, sizeof *a->first, err));
-    SURETY_TRY(surety_alloc(&a->miss, H, sizeof *a->miss, err));
+    SURETY_TRY(surety_alloc(&a->row, H, sizeof *a->row, err));
     return surety_alloc(&a->hits, n, sizeof *a->hits, err);
 }
 
@@ -114,7 +119,7 @@ surety_status surety_risk_new(surety_risk **out, const surety_risk_settings *set
 
 void surety_risk_free(surety_risk *a) {
     if (!a) return;
-    void *const parts[] = {a->q, a->p, a->w, a->sums, a->t, a->floors, a->low, a->first, a->miss, a->hits};
+    void *const parts[] = {a->q, a->p, a->w, a->sums, a->t, a->losses, a->low, a->first, a->row, a->hits};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) surety_free(parts[i]);
     surety_free(a);
 }
@@ -130,30 +135,31 @@ surety_status surety_risk_reset(surety_risk *a, const double *posterior, surety_
     return SURETY_OK;
 }
 
-/* Row j: the votes of Q and P, e_j, and each voter's loss and worst perturbation. */
+/* Row j: each voter's loss and worst perturbation, the votes of Q and P, e_j. */
 static void take_row(surety_risk *a, size_t j) {
     size_t H = a->H;
     const double *restrict t = a->t + j * H, *restrict q = a->q, *restrict p = a->p, *restrict w = a->w;
+    double *restrict units = a->row, *restrict low = a->low, *restrict first = a->first;
+    for (size_t h = 0; h < H; h++) {
+        units[h] = loss_units(t[h]);
+        first[h] = t[h] < low[h] ? (double)j : first[h];
+        low[h] = t[h] < low[h] ? t[h] : low[h];
+    }
     double vote = 0, prior_vote = 0, expect = 0;
     for (size_t h = 0; h < H; h++) {
         vote += q[h] * t[h];
         prior_vote += p[h] * t[h];
-        expect += w[h] * (1 - t[h]);
+        expect += w[h] * units[h];
     }
-    expect /= 2;
+    expect /= (double)SURETY_LOSS_ONE;
     a->wrong += vote < 0;
     a->tied += vote == 0;
     if (expect > a->e_hi) a->e_hi = expect, a->worst = j;
     a->squares += expect * expect;
     int right = prior_vote > 0;
     a->rows[right]++;
-    double *restrict floors = a->floors + (size_t)right * H, *restrict low = a->low,
-                     *restrict first = a->first;
-    for (size_t h = 0; h < H; h++) {
-        floors[h] += floor_small(t[h] * UNIT_SCALE);
-        first[h] = t[h] < low[h] ? (double)j : first[h];
-        low[h] = t[h] < low[h] ? t[h] : low[h];
-    }
+    double *restrict losses = a->losses + (size_t)right * H;
+    for (size_t h = 0; h < H; h++) losses[h] += units[h];
 }
 
 /* TV with the best pi_i: all mass on the j that is a worst perturbation for most weight; what it misses.
@@ -161,7 +167,7 @@ static void take_row(surety_risk *a, size_t j) {
  * the rest. */
 static double tv_best(surety_risk *a) {
     size_t H = a->H;
-    double *restrict miss = a->miss, least = INFINITY;
+    double *restrict miss = a->row, least = INFINITY;
     for (size_t j = 0; j < a->n; j++) {
         const double *restrict t = a->t + j * H, *restrict low = a->low, *restrict w = a->w;
         double missed = 0;
@@ -201,7 +207,6 @@ static void add_head(surety_risk *a) {
 }
 
 static void add_voters(surety_risk *a) {
-    const int64_t half = (int64_t)SURETY_LOSS_ONE / 2;
     int64_t *loss = array_of(a, SURETY_RISK_LOSS), *max_loss = array_of(a, SURETY_RISK_MAX_LOSS);
     int64_t *worst_loss = array_of(a, SURETY_RISK_WORST_LOSS), *errors = array_of(a, SURETY_RISK_ERRORS);
     int64_t *anchored_loss = array_of(a, SURETY_RISK_ANCHORED_LOSS);
@@ -210,13 +215,12 @@ static void add_voters(surety_risk *a) {
     const double *worst = a->t + a->worst * a->H;
     int anchored = a->rows[0] == 0;
     for (size_t h = 0; h < a->H; h++) {
-        int64_t where_wrong = a->rows[0] * half - (int64_t)a->floors[h];
-        int64_t where_right = a->rows[1] * half - (int64_t)a->floors[a->H + h];
-        int64_t most = half - (int64_t)floor_small(a->low[h] * UNIT_SCALE);
+        int64_t where_wrong = (int64_t)a->losses[h], where_right = (int64_t)a->losses[a->H + h];
+        int64_t most = (int64_t)loss_units(a->low[h]);
         int64_t error = a->low[h] <= 0;
         loss[h] += where_wrong + where_right;
         max_loss[h] += most;
-        worst_loss[h] += half - (int64_t)floor_small(worst[h] * UNIT_SCALE);
+        worst_loss[h] += (int64_t)loss_units(worst[h]);
         errors[h] += error;
         anchored_loss[h] += where_right;
         anchored_max[h] += anchored ? most : 0;
@@ -226,7 +230,7 @@ static void add_voters(surety_risk *a) {
 
 /* The example in a->t goes into the sums. */
 static void add_example(surety_risk *a) {
-    memset(a->floors, 0, 2 * a->H * sizeof *a->floors);
+    memset(a->losses, 0, 2 * a->H * sizeof *a->losses);
     for (size_t h = 0; h < a->H; h++) a->low[h] = INFINITY;
     a->rows[0] = a->rows[1] = a->wrong = a->tied = 0;
     a->worst = 0;

@@ -1,6 +1,7 @@
-/* The loop. Per batch: attack the block under the current vote (n = 1), ask the voters, take the objective
- * and its gradients, move. Examples of a batch lie in slots in batch order and are summed in that order; the
- * gradient of the voters is split by voters: no result depends on the number of threads.
+/* The loop. Per batch: attack the block under the current vote (n = 1), ask the voters there, or take their
+ * worst over the ball (docs/theory.md 8.3), or both by weight; take the objective and its gradients, move.
+ * Examples of a batch lie in slots in batch order and are summed in that order; the gradient of the voters is
+ * split by voters: no result depends on the number of threads.
  *
  * With r_t the mean loss of voter t on the batch and Q = softmax(theta) (docs/theory.md 4.4):
  *   Rbar = sum_t Q_t r_t,  dRbar/dtheta_t = Q_t (r_t - Rbar),  dKL/dtheta_t = Q_t (ln(Q_t/P_t) - KL).
@@ -15,6 +16,7 @@
 #include "base/parallel.h"
 #include "evaluate/perturbed.h"
 #include "train/adam.h"
+#include "voters/robust.h"
 
 enum { SLICES = 16 };
 
@@ -24,14 +26,22 @@ typedef struct loop {
     surety_train_state *state;
     surety_attacker **attackers; /* per thread */
     size_t threads, stride, terms;
-    uint32_t *order;     /* of the epoch, over phase->train */
-    size_t first, count; /* the batch: order[first .. first + count) */
-    double *Q, *P;       /* (H) */
-    double *r, *d_theta; /* (H) mean losses of the voters on the batch, gradient */
-    float *points;       /* (batch, stride) */
-    const float **rows;  /* (batch) */
-    double *losses;      /* (batch, H) */
-    float *g;            /* (batch, terms) */
+    uint32_t *order;            /* of the epoch, over phase->train */
+    size_t first, count;        /* the batch: order[first .. first + count) */
+    double *Q, *P;              /* (H) */
+    double *r, *d_theta;        /* (H) mean losses of the voters on the batch, gradient */
+    size_t attacked, certified; /* rows of the batch that are attacked points, then rows of the worst case */
+    float *points;              /* (batch, stride) */
+    const float **rows;         /* (2 batch) the points, then the examples themselves */
+    double *losses;             /* (batch, H) */
+    float *g;                   /* (2 batch, terms) */
+    surety_robust *robust;      /* NULL unless phase->certified; then all of these */
+    float **worst_scratch;      /* per thread: h (H, lanes) | scratch of robust */
+    float *g_even, *g_odd;      /* (batch, padded N) */
+    float *room_rows, **even, **odd; /* (2 batch, stride), and its rows */
+    float *room;                     /* (2, N, stride) */
+    double epoch_loss;               /* sum over the epoch's examples */
+    double *table_loss;              /* (H) mean losses of phase->worst_votes */
     float *gradients[SURETY_TENSORS];
     surety_adam_step adam;
     surety_timing *work; /* per block of the batch: counts only */
@@ -57,28 +67,67 @@ static double loss_of(float h, int y, surety_voter_set set) {
     return 0.5 * (1 - y * vote);
 }
 
-static surety_status attack_block(void *arg, size_t block, int thread, surety_error *err) {
-    loop *l = arg;
-    (void)err;
+/* Losses of a block's rows, weighed, on top of what is there already; and h becomes the derivative of the
+ * batch's mean loss in the outputs. */
+static void take_losses(loop *l, const surety_examples *e, size_t at, double weight, float *h) {
+    const surety_voters *v = l->state->voters;
+    surety_voter_set set = l->phase->moves_voters ? SURETY_REAL : l->s->set;
+    for (size_t r = 0; r < e->rows; r++)
+        for (size_t t = 0; t < v->H; t++) {
+            float *of = &h[t * SURETY_BLOCK + r];
+            l->losses[(at + r) * v->H + t] += weight * loss_of(*of, e->y[r], set);
+            *of = (float)(-0.5 * weight * e->y[r] * l->Q[t] / (double)l->count);
+        }
+}
+
+/* The defense's points of a block. */
+static void ask_attacked(loop *l, const surety_examples *e, size_t block, int thread) {
     const surety_voters *v = l->state->voters;
     surety_attacker *a = l->attackers[thread];
-    surety_examples e = batch_block(l, block);
     surety_vote vote = {v, l->Q, l->s->set};
-    const surety_attacked *found = surety_attacker_run(a, &vote, &e);
-    l->work[block] = (surety_timing){.forward_rows = found->asked + e.rows, .backward_rows = found->moves};
     size_t at = block * SURETY_BLOCK;
-    for (size_t r = 0; r < e.rows; r++) surety_attacker_sample(a, r, 0, l->points + (at + r) * l->stride);
+    const surety_attacked *found = surety_attacker_run(a, &vote, e);
+    l->work[block] = (surety_timing){.forward_rows = found->asked + e->rows, .backward_rows = found->moves};
+    for (size_t r = 0; r < e->rows; r++) surety_attacker_sample(a, r, 0, l->points + (at + r) * l->stride);
     float *h = surety_attacker_outputs(a), *scratch = surety_attacker_scratch(a);
-    v->kind->forward(v, l->rows + at, e.rows, h, scratch);
-    surety_voter_set set = l->phase->moves_voters ? SURETY_REAL : l->s->set;
-    for (size_t r = 0; r < e.rows; r++)
-        for (size_t t = 0; t < v->H; t++)
-            l->losses[(at + r) * v->H + t] = loss_of(h[t * SURETY_BLOCK + r], e.y[r], set);
-    if (!l->phase->moves_voters) return SURETY_OK;
-    for (size_t t = 0; t < v->H; t++) /* d(mean loss)/dh_t; h is not needed any more and makes room */
-        for (size_t r = 0; r < e.rows; r++)
-            h[t * SURETY_BLOCK + r] = (float)(-0.5 * e.y[r] * l->Q[t] / (double)l->count);
-    v->kind->gradient_terms(v, h, e.rows, l->g + at * l->terms, scratch);
+    v->kind->forward(v, l->rows + at, e->rows, h, scratch);
+    take_losses(l, e, at, 1 - l->phase->certified, h);
+    if (l->phase->moves_voters) v->kind->gradient_terms(v, h, e->rows, l->g + at * l->terms, scratch);
+}
+
+/* The worst case of a block. */
+static void ask_certified(loop *l, const surety_examples *e, size_t block, int thread) {
+    const surety_voters *v = l->state->voters;
+    size_t at = block * SURETY_BLOCK, ldz = surety_padded(v->tensors[0].rows);
+    float *h = l->worst_scratch[thread], *scratch = h + surety_padded(v->H * SURETY_BLOCK);
+    float y[SURETY_BLOCK] = {0};
+    for (size_t r = 0; r < SURETY_BLOCK; r++) y[r] = e->y[r < e->rows ? r : 0];
+    for (size_t r = 0; r < e->rows; r++) l->rows[l->attacked + at + r] = e->x[r];
+    surety_robust_forward(l->robust, e->x, e->rows, y, l->even + at, l->odd + at, h, scratch);
+    l->work[block].forward_rows += 3 * e->rows;
+    take_losses(l, e, at, l->phase->certified, h);
+    surety_robust_terms(l->robust, h, e->rows, l->g + (l->attacked + at) * l->terms, l->g_even + at * ldz,
+                        l->g_odd + at * ldz, scratch);
+}
+
+/* The worst votes of a block from the table. */
+static void look_up(loop *l, const surety_examples *e, size_t block) {
+    size_t H = l->state->H, at = block * SURETY_BLOCK;
+    for (size_t r = 0; r < e->rows; r++)
+        for (size_t t = 0; t < H; t++)
+            l->losses[(at + r) * H + t] =
+                loss_of(l->phase->worst_votes[l->order[l->first + at + r] * H + t], e->y[r], l->s->set);
+}
+
+static surety_status ask_block(void *arg, size_t block, int thread, surety_error *err) {
+    loop *l = arg;
+    (void)err;
+    surety_examples e = batch_block(l, block);
+    l->work[block] = (surety_timing){0};
+    memset(l->losses + block * SURETY_BLOCK * l->state->H, 0, e.rows * l->state->H * sizeof *l->losses);
+    if (l->phase->worst_votes) look_up(l, &e, block);
+    if (l->attacked) ask_attacked(l, &e, block, thread);
+    if (l->certified) ask_certified(l, &e, block, thread);
     return SURETY_OK;
 }
 
@@ -90,7 +139,7 @@ static surety_status objective(const surety_phase *phase, double risk, double kl
     surety_bound_input input = phase->input;
     surety_bound_value bound;
     input.kl = kl;
-    input.averaged.gibbs = input.averaged_max.gibbs = fmin(fmax(risk, 0), 1);
+    input.averaged.gibbs = input.averaged_max.gibbs = input.worst_case.gibbs = fmin(fmax(risk, 0), 1);
     SURETY_TRY(surety_bound_compute(phase->objective, &input, &bound, err));
     *value = bound.surrogate;
     *d_risk = bound.d_risk / 2, *d_kl = bound.d_kl / 2; /* of the vote's value, twice the surrogate */
@@ -112,6 +161,7 @@ static surety_status move_theta(loop *l, surety_error *err) {
                            "%s, epoch %llu: the loss is not a number; a smaller --lr may help",
                            l->phase->name, (unsigned long long)s->epoch + 1);
     kl = fmax(kl, 0);
+    l->epoch_loss += risk * (double)l->count;
     SURETY_TRY(objective(l->phase, risk, kl, &value, &d_risk, &d_kl, err));
     for (size_t t = 0; t < s->H; t++)
         l->d_theta[t] = l->Q[t] * (d_risk * (r[t] - risk) + d_kl * (log(l->Q[t] / l->P[t]) - kl));
@@ -126,7 +176,10 @@ static surety_status move_slice(void *arg, size_t slice, int thread, surety_erro
     surety_voters *v = l->state->voters;
     size_t first = slice * v->H / SLICES, end = (slice + 1) * v->H / SLICES;
     if (first == end) return SURETY_OK;
-    v->kind->gradient_sum(v, l->g, l->rows, l->count, first, end, l->gradients);
+    v->kind->gradient_sum(v, l->g, l->rows, l->attacked + l->certified, first, end, l->gradients);
+    if (l->certified)
+        surety_robust_sum(l->robust, l->g_even, l->g_odd, (const float *const *)l->even,
+                          (const float *const *)l->odd, l->certified, first, end, l->gradients, l->room);
     for (size_t k = 0; k < v->tensor_count; k++) {
         const surety_tensor *t = &v->tensors[k];
         size_t each = (t->rows == 1 ? t->length : t->rows * t->stride) / v->H, at = first * each;
@@ -136,17 +189,34 @@ static surety_status move_slice(void *arg, size_t slice, int thread, surety_erro
     return SURETY_OK;
 }
 
+/* How much of the phase is done, from 0 to 1. */
+static double progress(const loop *l) {
+    double epochs = (double)l->state->epoch + (double)l->first / (double)l->phase->train->m;
+    return epochs / (double)l->phase->epochs;
+}
+
+/* Which rows this batch has, and the radius of its worst case. */
+static void open_batch(loop *l) {
+    double growth = fmin(2 * progress(l), 1);
+    l->attacked = l->phase->certified < 1 && !l->phase->worst_votes ? l->count : 0;
+    l->certified = l->phase->certified > 0 ? l->count : 0;
+    for (size_t i = 0; i < l->attacked; i++) l->rows[i] = l->points + i * l->stride;
+    if (l->certified) surety_robust_prepare(l->robust, growth * l->s->defense.ball.radius);
+}
+
 static surety_status run_batch(loop *l, const surety_run *run, surety_timing *timing, surety_error *err) {
     size_t blocks = (l->count + SURETY_BLOCK - 1) / SURETY_BLOCK;
     double begin = surety_seconds();
-    SURETY_TRY(surety_parallel(run, NULL, blocks, attack_block, l, err));
+    open_batch(l);
+    SURETY_TRY(surety_parallel(run, NULL, blocks, ask_block, l, err));
     for (size_t b = 0; b < blocks; b++) {
         timing->forward_rows += l->work[b].forward_rows;
         timing->backward_rows += l->work[b].backward_rows;
     }
     double attacked = surety_seconds();
     timing->attack += attacked - begin;
-    l->adam = surety_adam_at(l->s->lr, ++l->state->steps);
+    double rest = l->s->decay ? fmin(2 * (1 - progress(l)), 1) : 1;
+    l->adam = surety_adam_at(l->s->lr * rest, ++l->state->steps);
     SURETY_TRY(move_theta(l, err));
     if (l->phase->moves_voters) {
         SURETY_TRY(surety_parallel(run, NULL, SLICES, move_slice, l, err));
@@ -166,25 +236,39 @@ static void shuffle(loop *l) {
     if (l->s->profile == SURETY_PROFILE_THEORY) surety_random_order(l->s->seed, &a, l->order, m);
 }
 
-/* The objective on the set that chooses, freshly attacked. */
-static surety_status judge_epoch(loop *l, double *value, double *kl, const surety_run *run,
-                                 surety_error *err) {
+/* The risk on the set that chooses: freshly attacked, or its worst case, or from the table (which is the same
+ * in every epoch); where nothing chooses, the mean loss of the batches. */
+static surety_status risk_of_epoch(const loop *l, double *risk, const surety_run *run, surety_error *err) {
     surety_attack_settings attack = l->s->defense;
     attack.epoch = l->pass + (uint32_t)l->phase->epochs;
     surety_vote vote = {l->state->voters, l->Q, l->s->set};
-    surety_measurement what = {.attack = &attack,
+    surety_measurement what = {.worst_case = l->phase->certified > 0,
+                               .attack = &attack,
                                .attacked = &vote,
                                .posterior = l->Q,
                                .set = l->phase->moves_voters ? SURETY_REAL : l->s->set};
+    *risk = l->epoch_loss / (double)l->phase->train->m;
+    if (!l->phase->choose) return SURETY_OK;
     surety_risks risks;
-    double d_risk, d_kl;
-    *kl = 0;
+    if (l->phase->worst_votes) {
+        *risk = 0;
+        for (size_t t = 0; t < l->state->H; t++) *risk += l->Q[t] * l->table_loss[t];
+        return SURETY_OK;
+    }
     SURETY_TRY(surety_measure(&what, l->phase->choose, &risks, run, err));
-    surety_status status = SURETY_OK;
-    if (l->phase->has_bound) status = surety_kl_divergence(l->Q, l->P, l->state->H, kl, err);
-    if (status == SURETY_OK) status = objective(l->phase, risks.rbar, *kl, value, &d_risk, &d_kl, err);
+    *risk = risks.rbar;
     surety_risks_free(&risks);
-    return status;
+    return SURETY_OK;
+}
+
+/* The objective there. */
+static surety_status judge_epoch(const loop *l, double *value, double *kl, const surety_run *run,
+                                 surety_error *err) {
+    double risk, d_risk, d_kl;
+    *kl = 0;
+    SURETY_TRY(risk_of_epoch(l, &risk, run, err));
+    if (l->phase->has_bound) SURETY_TRY(surety_kl_divergence(l->Q, l->P, l->state->H, kl, err));
+    return objective(l->phase, risk, *kl, value, &d_risk, &d_kl, err);
 }
 
 static void keep_best(surety_train_state *s) {
@@ -211,6 +295,7 @@ static surety_status run_epoch(loop *l, const surety_run *run, surety_timing *ti
     l->pass = l->phase->first_pass + (uint32_t)s->epoch;
     for (size_t t = 0; t < l->threads; t++) surety_attacker_epoch(l->attackers[t], l->pass);
     shuffle(l);
+    l->epoch_loss = 0;
     for (l->first = 0; l->first < l->phase->train->m; l->first += l->count) {
         size_t left = l->phase->train->m - l->first;
         l->count = left < l->s->batch ? left : l->s->batch;
@@ -223,7 +308,7 @@ static surety_status run_epoch(loop *l, const surety_run *run, surety_timing *ti
     timing->choose += surety_seconds() - trained;
     double *values = s->values[s->phase];
     values[s->epoch++] = value;
-    if (s->epoch == 1 || value < values[s->best[s->phase] - 1]) keep_best(s);
+    if (s->epoch == 1 || !l->phase->choose || value < values[s->best[s->phase] - 1]) keep_best(s);
     char text[128];
     snprintf(text, sizeof text, "%s %.4f, KL %.3f, %.0f/s, best epoch %llu",
              l->phase->has_bound ? "objective" : "risk", value, kl,
@@ -231,6 +316,34 @@ static surety_status run_epoch(loop *l, const surety_run *run, surety_timing *ti
     surety_report(run, l->phase->name, s->epoch * l->phase->train->m, l->phase->epochs * l->phase->train->m,
                   text);
     return SURETY_OK;
+}
+
+/* What the worst case needs besides. */
+static surety_status certified_new(loop *l, surety_error *err) {
+    surety_voters *v = l->state->voters;
+    size_t batch = l->s->batch, N = v->tensors[0].rows, stride = v->tensors[0].stride;
+    SURETY_TRY(surety_robust_new(&l->robust, v, &l->s->defense.ball, err));
+    size_t scratch = surety_padded(v->H * SURETY_BLOCK) + surety_robust_scratch(l->robust);
+    SURETY_TRY(surety_alloc(&l->worst_scratch, l->threads, sizeof(float *), err));
+    for (size_t t = 0; t < l->threads; t++)
+        SURETY_TRY(surety_alloc(&l->worst_scratch[t], scratch, sizeof(float), err));
+    SURETY_TRY(surety_alloc(&l->g_even, batch * surety_padded(N), sizeof(float), err));
+    SURETY_TRY(surety_alloc(&l->g_odd, batch * surety_padded(N), sizeof(float), err));
+    SURETY_TRY(surety_alloc(&l->room_rows, 2 * batch * l->stride, sizeof(float), err));
+    SURETY_TRY(surety_alloc(&l->even, 2 * batch, sizeof(float *), err));
+    SURETY_TRY(surety_alloc(&l->room, 2 * N * stride, sizeof(float), err));
+    l->odd = l->even + batch;
+    for (size_t i = 0; i < 2 * batch; i++) l->even[i] = l->room_rows + i * l->stride;
+    return SURETY_OK;
+}
+
+static void average_table(loop *l) {
+    const surety_set *set = l->phase->train;
+    size_t H = l->state->H;
+    for (size_t i = 0; i < set->m; i++)
+        for (size_t t = 0; t < H; t++)
+            l->table_loss[t] +=
+                loss_of(l->phase->worst_votes[i * H + t], set->y[i], l->s->set) / (double)set->m;
 }
 
 static surety_status loop_new(loop *l, const surety_run *run, surety_error *err) {
@@ -243,19 +356,19 @@ static surety_status loop_new(loop *l, const surety_run *run, surety_error *err)
     for (size_t t = 0; t < l->threads; t++)
         SURETY_TRY(surety_attacker_new(&l->attackers[t], &l->s->defense, v, err));
     SURETY_TRY(surety_alloc(&l->order, l->phase->train->m, sizeof *l->order, err));
-    SURETY_TRY(surety_alloc(&l->Q, v->H, sizeof *l->Q, err));
-    SURETY_TRY(surety_alloc(&l->P, v->H, sizeof *l->P, err));
-    SURETY_TRY(surety_alloc(&l->r, v->H, sizeof *l->r, err));
-    SURETY_TRY(surety_alloc(&l->d_theta, v->H, sizeof *l->d_theta, err));
+    double **weights[] = {&l->Q, &l->P, &l->r, &l->d_theta, &l->table_loss};
+    for (size_t i = 0; i < sizeof weights / sizeof *weights; i++)
+        SURETY_TRY(surety_alloc(weights[i], v->H, sizeof(double), err));
     SURETY_TRY(surety_alloc(&l->points, batch * l->stride, sizeof *l->points, err));
-    SURETY_TRY(surety_alloc(&l->rows, batch, sizeof *l->rows, err));
+    SURETY_TRY(surety_alloc(&l->rows, 2 * batch, sizeof *l->rows, err));
     SURETY_TRY(surety_alloc(&l->losses, batch * v->H, sizeof *l->losses, err));
-    SURETY_TRY(surety_alloc(&l->g, batch * l->terms, sizeof *l->g, err));
+    SURETY_TRY(surety_alloc(&l->g, 2 * batch * l->terms, sizeof *l->g, err));
     SURETY_TRY(surety_alloc(&l->work, batch, sizeof *l->work, err));
     for (size_t k = 0; k < v->tensor_count; k++)
         SURETY_TRY(
             surety_alloc(&l->gradients[k], v->tensors[k].rows * v->tensors[k].stride, sizeof(float), err));
-    for (size_t i = 0; i < batch; i++) l->rows[i] = l->points + i * l->stride;
+    if (l->phase->certified > 0) SURETY_TRY(certified_new(l, err));
+    if (l->phase->worst_votes) average_table(l);
     surety_softmax(l->state->theta, v->H, l->Q);
     surety_softmax(l->state->prior_theta, v->H, l->P);
     return SURETY_OK;
@@ -263,9 +376,27 @@ static surety_status loop_new(loop *l, const surety_run *run, surety_error *err)
 
 static void loop_free(loop *l) {
     for (size_t t = 0; l->attackers && t < l->threads; t++) surety_attacker_free(l->attackers[t]);
+    for (size_t t = 0; l->worst_scratch && t < l->threads; t++) surety_free(l->worst_scratch[t]);
     for (size_t k = 0; k < SURETY_TENSORS; k++) surety_free(l->gradients[k]);
-    void *parts[] = {l->attackers, l->order,        l->Q,      l->P, l->r,   l->d_theta,
-                     l->points,    (void *)l->rows, l->losses, l->g, l->work};
+    surety_robust_free(l->robust);
+    void *parts[] = {l->attackers,
+                     l->order,
+                     l->Q,
+                     l->P,
+                     l->r,
+                     l->d_theta,
+                     l->points,
+                     l->losses,
+                     l->table_loss,
+                     l->g,
+                     l->work,
+                     l->g_even,
+                     l->g_odd,
+                     l->room_rows,
+                     l->room,
+                     (void *)l->rows,
+                     (void *)l->even,
+                     (void *)l->worst_scratch};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) surety_free(parts[i]);
 }
 

@@ -7,12 +7,13 @@
 #include "base/clock.h"
 #include "base/names.h"
 #include "base/parallel.h"
+#include "evaluate/worst.h"
 #include "io/json.h"
 #include "train/checkpoint.h"
 #include "train/phase.h"
 
-static const char *const objectives[SURETY_OBJECTIVES] = {"chromatic", "average-max", "seeger",
-                                                          "average-max-seeger", "baseline"};
+static const char *const objectives[SURETY_OBJECTIVES] = {"chromatic",          "average-max", "seeger",
+                                                          "average-max-seeger", "worst-case",  "baseline"};
 
 surety_status surety_objective_parse(const char *name, surety_objective *objective, surety_error *err) {
     size_t index = 0;
@@ -41,6 +42,15 @@ void surety_train_defaults(surety_train_settings *s, surety_profile profile) {
     if (profile == SURETY_PROFILE_PUBLISHED) s->forest.mask = 0;
 }
 
+void surety_train_certified(surety_train_settings *s) {
+    s->certified = 1;
+    s->defense.kind = SURETY_ATTACK_NONE;
+    s->forest.mask = 0;
+    s->forest.depth = SURETY_CERTIFIED_DEPTH;
+    s->keep_last = 1;
+    s->objective = SURETY_OBJECTIVE_BASELINE;
+}
+
 surety_status surety_train_validate(const surety_train_settings *s, surety_error *err) {
     if ((unsigned)s->objective >= SURETY_OBJECTIVES)
         return surety_fail(err, SURETY_E_USAGE, "unknown objective %d", (int)s->objective);
@@ -49,6 +59,20 @@ surety_status surety_train_validate(const surety_train_settings *s, surety_error
         (s->objective != SURETY_OBJECTIVE_BASELINE && s->step2_epochs < 1))
         return surety_fail(err, SURETY_E_USAGE, "a step has 1 to 100000 epochs, not %zu and %zu",
                            s->step1_epochs, s->step2_epochs);
+    if (!(s->certified >= 0 && s->certified <= 1))
+        return surety_fail(err, SURETY_E_USAGE, "the worst case has a weight from 0 to 1, not %g",
+                           s->certified);
+    if (s->certified > 0 && s->objective != SURETY_OBJECTIVE_WORST_CASE &&
+        s->objective != SURETY_OBJECTIVE_BASELINE)
+        return surety_fail(err, SURETY_E_USAGE,
+                           "the certified defense goes with the objective worst-case or baseline, not %s",
+                           objectives[s->objective]);
+    if ((s->certified > 0 || s->objective == SURETY_OBJECTIVE_WORST_CASE) &&
+        s->profile == SURETY_PROFILE_PUBLISHED)
+        return surety_fail(err, SURETY_E_USAGE, "the paper has no worst case: profile theory only");
+    if (s->keep_last && s->holdout > 0)
+        return surety_fail(err, SURETY_E_USAGE,
+                           "a hold-out chooses the epoch: the last one cannot be kept beside it");
     if (s->batch < 1 || s->batch > 65536)
         return surety_fail(err, SURETY_E_USAGE, "a batch has 1 to 65536 examples, not %zu", s->batch);
     if (!(s->lr > 0) || !isfinite(s->lr))
@@ -93,7 +117,8 @@ static char *settings_text(const surety_train_settings *s, const surety_data_inf
         {"step1_epochs", surety_json_count(s->step1_epochs)},
         {"step2_epochs", surety_json_count(s->step2_epochs)}, {"batch", surety_json_count(s->batch)},
         {"lr", surety_json_real(s->lr)}, {"delta", surety_json_real(s->delta)},
-        {"holdout", surety_json_real(s->holdout)},
+        {"holdout", surety_json_real(s->holdout)}, {"certified", surety_json_real(s->certified)},
+        {"keep_last", json_boolean(s->keep_last)}, {"decay", json_boolean(s->decay)},
         {"profile", surety_json_string(surety_profile_name(s->profile))},
         {"seed", surety_json_count(s->seed)}, {"data", data}));
 }
@@ -137,6 +162,7 @@ typedef struct training {
     char *settings; /* settings_text */
     surety_train_state state;
     uint64_t priors_compared; /* T_p */
+    float *worst_votes;       /* (m, H) of S, for the objective worst-case */
 } training;
 
 static surety_status keep(void *arg, const surety_train_state *state, surety_error *err) {
@@ -156,7 +182,7 @@ static surety_status split_prior(training *t, const surety_data *data, surety_er
                            t->s.holdout, prior->m);
     t->prior = surety_set_slice(prior, 0, prior->m - held);
     t->choose = held ? surety_set_slice(prior, prior->m - held, held) : t->learn;
-    t->priors_compared = held ? 1 : t->s.step1_epochs;
+    t->priors_compared = held || t->s.keep_last ? 1 : t->s.step1_epochs;
     return SURETY_OK;
 }
 
@@ -181,15 +207,17 @@ static surety_status begin(training *t, surety_error *err) {
 static surety_phase step1(const training *t) {
     return (surety_phase){.name = "step 1",
                           .train = &t->prior,
-                          .choose = &t->choose,
+                          .choose = t->s.keep_last ? NULL : &t->choose,
                           .moves_voters = 1,
+                          .certified = t->s.certified,
                           .epochs = t->s.step1_epochs,
                           .first_pass = 1};
 }
 
 static surety_phase step2(const training *t) {
     static const surety_bound_id bounds[] = {SURETY_BOUND_CHROMATIC_SEEGER, SURETY_BOUND_AVERAGE_MAX,
-                                             SURETY_BOUND_SEEGER, SURETY_BOUND_AVERAGE_MAX_SEEGER};
+                                             SURETY_BOUND_SEEGER, SURETY_BOUND_AVERAGE_MAX_SEEGER,
+                                             SURETY_BOUND_WORST_CASE};
     surety_phase phase = {.name = "step 2",
                           .train = &t->learn,
                           .choose = &t->learn,
@@ -215,6 +243,12 @@ static surety_status run_phases(training *t, surety_timing *timing, const surety
     }
     if (t->s.objective == SURETY_OBJECTIVE_BASELINE) return SURETY_OK;
     surety_phase phase = step2(t);
+    if (t->s.objective == SURETY_OBJECTIVE_WORST_CASE) { /* the voters rest: their worst votes too */
+        SURETY_TRY(surety_alloc(&t->worst_votes, t->learn.m, t->state.H * sizeof(float), err));
+        SURETY_TRY(surety_worst_votes(t->state.voters, &t->s.defense.ball, t->s.set, &t->learn,
+                                      t->worst_votes, run, err));
+        phase.worst_votes = t->worst_votes;
+    }
     return surety_phase_run(&phase, &t->s, &t->state, keep, t, timing, run, err);
 }
 
@@ -271,7 +305,7 @@ static surety_status make_model(training *t, surety_model **model, surety_train_
     facts.priors_compared = t->priors_compared;
     facts.delta = t->s.delta;
     facts.ball = t->s.defense.ball;
-    strcpy(facts.defense, surety_attack_kind_name(t->s.defense.kind));
+    strcpy(facts.defense, t->s.certified > 0 ? "certified" : surety_attack_kind_name(t->s.defense.kind));
     strcpy(facts.objective, objectives[t->s.objective]);
     double *P, *Q;
     SURETY_TRY(surety_alloc(&P, 2 * s->H, sizeof *P, err));
@@ -318,6 +352,7 @@ static surety_status open_training(training *t, const surety_data *data, surety_
 
 static void close_training(training *t) {
     surety_train_state_free(&t->state);
+    surety_free(t->worst_votes);
     free(t->settings);
 }
 

@@ -86,6 +86,20 @@ static void gradient_sum(const surety_voters *v, const float *g, const float *co
     }
 }
 
+static void worst(const surety_voters *v, const float *z_lo, const float *z_hi, const float *y, float *h,
+                  float *ends, float *scratch_) {
+    kernels()->worst(z_lo, z_hi, y, v->H, v->depth, v->scores, parts(v, scratch_).p, h, ends);
+}
+
+/* With u = 2^-24, in forward and in worst alike: p = 1/(1 + e) or e/(1 + e) has a relative error below 6u (2u
+ * of exp, 2u of the sum, u of the quotient), which moves a node by at most 12u; difference, product and sum
+ * of a node add at most 6u, because values lie in [-1,1]. A level passes errors on as a mean over its nodes,
+ * so each adds 18u, twice. The leaf scores are the same floats, or (tanh at another CPU level) 4u apart. The
+ * rest is room for second-order terms and the subtraction of the margin. */
+static float margin(const surety_voters *v) {
+    return (float)(40 * v->depth + 16) * 0x1p-24f;
+}
+
 /* f(i) of docs/theory.md 2, with u and c given for this tree and w row after row. */
 static double tree_twin(const surety_voters *v, const double *w, const double *c, const double *u,
                         const double *x, size_t i) {
@@ -107,8 +121,18 @@ static void free_own(surety_voters *v) {
     surety_free(v->scores);
 }
 
-static const surety_voter_kind forest_kind = {"forest", scratch,        prepare,      forward, gradient_input,
-                                              terms,    gradient_terms, gradient_sum, twin,    free_own};
+static const surety_voter_kind forest_kind = {.name = "forest",
+                                              .scratch = scratch,
+                                              .prepare = prepare,
+                                              .forward = forward,
+                                              .gradient_input = gradient_input,
+                                              .terms = terms,
+                                              .gradient_terms = gradient_terms,
+                                              .gradient_sum = gradient_sum,
+                                              .worst = worst,
+                                              .margin = margin,
+                                              .twin = twin,
+                                              .free = free_own};
 
 void surety_forest_defaults(surety_forest_settings *settings) {
     *settings = (surety_forest_settings){.trees = 25, .depth = 2, .mask = 0.5};

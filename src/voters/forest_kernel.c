@@ -20,15 +20,24 @@ static inline v16 clamp(v16 h) {
     return v16_max(v16_set1(-1), v16_min(v16_set1(1), h));
 }
 
-/* Rows to lanes and back: out[c*L + r] = in[r*ld + c]. Lanes behind rows are left alone. */
+/* Rows to lanes and back, sixteen columns at a time: out[c*L + r] = in[r*ld + c]. Rows are padded to whole
+ * vectors; lanes behind rows, and columns behind count, become 0. */
 static void to_lanes(const float *in, size_t ld, size_t rows, size_t count, float *out) {
-    for (size_t r = 0; r < rows; r++)
-        for (size_t c = 0; c < count; c++) out[c * L + r] = in[r * ld + c];
+    for (size_t c = 0; c < count; c += L) {
+        v16 block[L];
+        for (size_t r = 0; r < L; r++) block[r] = r < rows ? v16_load(in + r * ld + c) : v16_zero();
+        v16_transpose(block);
+        for (size_t k = 0; k < L && c + k < count; k++) v16_store(out + (c + k) * L, block[k]);
+    }
 }
 
 static void from_lanes(const float *in, size_t rows, size_t count, float *out, size_t ld) {
-    for (size_t r = 0; r < rows; r++)
-        for (size_t c = 0; c < count; c++) out[r * ld + c] = in[c * L + r];
+    for (size_t c = 0; c < count; c += L) {
+        v16 block[L];
+        for (size_t k = 0; k < L; k++) block[k] = c + k < count ? v16_load(in + (c + k) * L) : v16_zero();
+        v16_transpose(block);
+        for (size_t r = 0; r < rows; r++) v16_store(out + r * ld + c, block[r]);
+    }
 }
 
 /* f(i) of one tree for all lanes. */
@@ -38,20 +47,47 @@ static inline void tree_values(const float *p, const float *scores, size_t split
         f[i] = v16_fma(v16_load(p + i * L), v16_sub(f[2 * i + 1], f[2 * i + 2]), f[2 * i + 2]);
 }
 
+/* p (lanes) = 1/(1 + exp(-z)) and q = 1 - p: with e = exp(-|z|) they are 1/(1 + e) and e/(1 + e). */
+static inline v16 sigmoid_both(v16 z, float *p, float *q) {
+    v16 one = v16_set1(1), e = v16_exp(v16_neg(v16_abs(z))), sum = v16_add(one, e);
+    v16_mask negative = v16_lt(z, v16_zero());
+    v16 left = v16_div(v16_select(negative, e, one), sum);
+    v16_store(p, left);
+    v16_store(q, v16_div(v16_select(negative, one, e), sum));
+    return left;
+}
+
 static void forward(const float *z, size_t ldz, size_t rows, size_t H, size_t depth, const float *scores,
                     float *p, float *h) {
     size_t splits = ((size_t)1 << depth) - 1, N = H * splits;
-    v16 f[NODES], one = v16_set1(1);
+    v16 f[NODES];
     to_lanes(z, ldz, rows, N, p);
-    for (size_t i = 0; i < N; i++) { /* with e = exp(-|z|), p and 1 - p are 1/(1 + e) and e/(1 + e) */
-        v16 zi = v16_load(p + i * L), e = v16_exp(v16_neg(v16_abs(zi))), sum = v16_add(one, e);
-        v16_mask negative = v16_lt(zi, v16_zero());
-        v16_store(p + i * L, v16_div(v16_select(negative, e, one), sum));
-        v16_store(p + (N + i) * L, v16_div(v16_select(negative, one, e), sum));
-    }
+    for (size_t i = 0; i < N; i++) sigmoid_both(v16_load(p + i * L), p + i * L, p + (N + i) * L);
     for (size_t t = 0; t < H; t++) {
         tree_values(p + t * splits * L, scores + t * (splits + 1), splits, f);
         v16_store(h + t * L, clamp(f[0]));
+    }
+}
+
+/* Bottom up, f(i) of y h: p f(2i+1) + (1 - p) f(2i+2) is linear in p, so its smallest value is at the lower
+ * end of p where the left child is the larger one, else at the upper end. */
+static void worst(const float *z_lo, const float *z_hi, const float *y, size_t H, size_t depth,
+                  const float *scores, float *p, float *h, float *ends) {
+    size_t splits = ((size_t)1 << depth) - 1, N = H * splits;
+    v16 f[NODES], label = v16_load(y);
+    for (size_t t = 0; t < H; t++) {
+        for (size_t i = 0; i <= splits; i++)
+            f[splits + i] = v16_mul(label, v16_set1(scores[t * (splits + 1) + i]));
+        for (size_t i = splits; i-- > 0;) {
+            size_t at = t * splits + i;
+            v16 left = f[2 * i + 1], right = f[2 * i + 2];
+            v16_mask low = v16_lt(right, left);
+            v16 z = v16_select(low, v16_load(z_lo + at * L), v16_load(z_hi + at * L));
+            v16 pi = sigmoid_both(z, p + at * L, p + (N + at) * L);
+            f[i] = v16_fma(pi, v16_sub(left, right), right);
+            if (ends) v16_store(ends + at * L, v16_select(low, v16_set1(-1), v16_set1(1)));
+        }
+        v16_store(h + t * L, clamp(v16_mul(label, f[0])));
     }
 }
 
@@ -79,13 +115,25 @@ static void backward(const float *p, const float *a, size_t rows, size_t H, size
 }
 
 /* With e = exp(-2|z|): 1 - tanh^2 z = 4 e / (1 + e)^2. */
+static inline void tanh_both(v16 z, float *h, float *slope) {
+    v16 e = v16_exp(v16_mul(v16_set1(-2), v16_abs(z)));
+    v16 half = v16_div(v16_set1(2), v16_add(v16_set1(1), e));
+    v16_store(slope, v16_mul(e, v16_mul(half, half)));
+    v16_store(h, clamp(v16_tanh(z)));
+}
+
 static void tanh_lanes(const float *z, size_t ldz, size_t rows, size_t count, float *h, float *slope) {
     to_lanes(z, ldz, rows, count, h);
+    for (size_t i = 0; i < count; i++) tanh_both(v16_load(h + i * L), h + i * L, slope + i * L);
+}
+
+static void tanh_worst(const float *z_lo, const float *z_hi, const float *y, size_t count, float *h,
+                       float *slope, float *ends) {
+    v16_mask low = v16_lt(v16_zero(), v16_load(y));
     for (size_t i = 0; i < count; i++) {
-        v16 zi = v16_load(h + i * L), e = v16_exp(v16_mul(v16_set1(-2), v16_abs(zi)));
-        v16 half = v16_div(v16_set1(2), v16_add(v16_set1(1), e));
-        v16_store(slope + i * L, v16_mul(e, v16_mul(half, half)));
-        v16_store(h + i * L, clamp(v16_tanh(zi)));
+        v16 z = v16_select(low, v16_load(z_lo + i * L), v16_load(z_hi + i * L));
+        tanh_both(z, h + i * L, slope + i * L);
+        if (ends) v16_store(ends + i * L, v16_select(low, v16_set1(-1), v16_set1(1)));
     }
 }
 
@@ -111,4 +159,5 @@ static void vote(const float *h, const double *q, size_t H, surety_voter_set set
 }
 
 const surety_forest_kernels SURETY_KERNEL(forest);
-const surety_forest_kernels SURETY_KERNEL(forest) = {forward, backward, tanh_lanes, tanh_backward, vote};
+const surety_forest_kernels SURETY_KERNEL(forest) = {forward,    backward,      worst, tanh_lanes,
+                                                     tanh_worst, tanh_backward, vote};

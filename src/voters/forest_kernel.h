@@ -16,9 +16,16 @@ typedef struct surety_forest_kernels {
      * score, or NULL. lanes: scratch of (N + H 2^l) x SURETY_BLOCK floats. */
     void (*backward)(const float *p, const float *a, size_t rows, size_t H, size_t depth, const float *scores,
                      float *dz, size_t ldz, float *ds, size_t lds, float *lanes);
+    /* As forward, but every argument lies anywhere between z_lo and z_hi (N, lanes): p and h where y h is
+     * smallest, y (lanes) of +1 or -1; ends (N, lanes), or NULL, is +1 at z_hi and -1 at z_lo. */
+    void (*worst)(const float *z_lo, const float *z_hi, const float *y, size_t H, size_t depth,
+                  const float *scores, float *p, float *h, float *ends);
     /* h (count, lanes) = tanh(z), transposed from z (rows, ldz); slope (count, lanes) = 1 - h^2, to full
      * relative accuracy. */
     void (*tanh_lanes)(const float *z, size_t ldz, size_t rows, size_t count, float *h, float *slope);
+    /* The same at the end of [z_lo, z_hi] (count, lanes) where y h is smaller. */
+    void (*tanh_worst)(const float *z_lo, const float *z_hi, const float *y, size_t count, float *h,
+                       float *slope, float *ends);
     /* dz (rows, ldz) = a slope, transposed from lanes. */
     void (*tanh_backward)(const float *slope, const float *a, size_t rows, size_t count, float *dz,
                           size_t ldz);

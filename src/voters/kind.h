@@ -38,6 +38,17 @@ typedef struct surety_voter_kind {
     void (*gradient_sum)(const surety_voters *v, const float *g, const float *const *x, size_t rows,
                          size_t first, size_t end, float *const *gradients);
 
+    /* The worst outputs for labels y (lanes of +1 or -1) when every argument (a row of tensor 0 and its bias)
+     * may lie anywhere in [z_lo, z_hi], each (N, SURETY_BLOCK): h[t, r] has the smallest y h_t. Exact in real
+     * arithmetic for voters of one argument, else on the safe side. scratch is filled as by a forward at the
+     * worst ends, so that gradient_terms gives the derivatives in them; ends (N, SURETY_BLOCK), or NULL, says
+     * which end it is: +1 or -1. All lanes are computed. */
+    void (*worst)(const surety_voters *v, const float *z_lo, const float *z_hi, const float *y, float *h,
+                  float *ends, float *scratch);
+
+    /* What all roundings from arguments to outputs, in forward and in worst together, can come to. */
+    float (*margin)(const surety_voters *v);
+
     /* h_t(x) again, naively in double: x (d), parameters[k] laid out as tensor k. What the fast way is
      * checked against. */
     double (*twin)(const surety_voters *v, const double *const *parameters, const double *x, size_t t);

@@ -53,6 +53,17 @@ static void gradient_sum(const surety_voters *v, const float *g, const float *co
     }
 }
 
+static void worst(const surety_voters *v, const float *z_lo, const float *z_hi, const float *y, float *h,
+                  float *ends, float *scratch_) {
+    kernels()->tanh_worst(z_lo, z_hi, y, v->H, h, scratch_, ends);
+}
+
+/* tanh is within 2 2^-24 of itself, in forward and in worst; twice that for second-order terms. */
+static float margin(const surety_voters *v) {
+    (void)v;
+    return 8 * 0x1p-24f;
+}
+
 static double twin(const surety_voters *v, const double *const *parameters, const double *x, size_t t) {
     const double *w = parameters[WEIGHT] + t * v->tensors[WEIGHT].stride;
     double z = parameters[BIAS][t];
@@ -64,8 +75,18 @@ static void free_own(surety_voters *v) {
     (void)v;
 }
 
-static const surety_voter_kind linear_kind = {"linear", scratch,        prepare,      forward, gradient_input,
-                                              terms,    gradient_terms, gradient_sum, twin,    free_own};
+static const surety_voter_kind linear_kind = {.name = "linear",
+                                              .scratch = scratch,
+                                              .prepare = prepare,
+                                              .forward = forward,
+                                              .gradient_input = gradient_input,
+                                              .terms = terms,
+                                              .gradient_terms = gradient_terms,
+                                              .gradient_sum = gradient_sum,
+                                              .worst = worst,
+                                              .margin = margin,
+                                              .twin = twin,
+                                              .free = free_own};
 
 static surety_status fill_empty(surety_voters *v, surety_error *err) {
     SURETY_TRY(surety_tensor_new(v, WEIGHT, "linear.weight", 2, (size_t[]){v->H, v->d}, err));

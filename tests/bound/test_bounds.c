@@ -573,6 +573,18 @@ static void one_rounding_is_covered(void **state) {
     mpfr_clears(root, third, (mpfr_ptr)0);
 }
 
+/* Fact 1 of docs/theory.md 4.3 where Maurer's proof does not reach: sum_k C(m,k) (k/m)^k (1-k/m)^(m-k) is at
+ * most 2 sqrt(m), with equality at m = 1. C(m,k) is a double without rounding. */
+static void moments_of_few_examples(void **state) {
+    (void)state;
+    for (int m = 1; m <= 40; m++) {
+        double sum = 0, choose = 1;
+        for (int k = 0; k <= m; choose = choose * (m - k) / (k + 1), k++)
+            sum += choose * pow((double)k / m, k) * pow(1 - (double)k / m, m - k);
+        check(m == 1 ? sum == 2 : sum < 2 * sqrt(m), "m = %d: %.17g", m, sum);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reference_values),
@@ -588,6 +600,7 @@ int main(void) {
         cmocka_unit_test(bad_inputs),
         cmocka_unit_test(extremes),
         cmocka_unit_test(one_rounding_is_covered),
+        cmocka_unit_test(moments_of_few_examples),
     };
     return cmocka_run_group_tests_name("bound/bounds", tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 """surety bound from outside: risks recomputed with fractions from the definitions of docs/theory.md 4.1, 4.2 and 4.5,
 bounds from those with mpmath, on random votes with zeros and ties; every bad input; the table."""
+import math
 import os
 import tempfile
 from fractions import Fraction
@@ -9,7 +10,7 @@ from mpmath import mp, mpf
 
 from tap import FULL, answer, error, main, run
 
-mp.dps = 40
+mp.dps = 30
 FOLDER = tempfile.mkdtemp(prefix="surety-bound-")
 
 
@@ -86,7 +87,7 @@ def kl(a, b):
 def bisect(good, lo):
     """The largest p in [lo, 1] with good(p)."""
     hi = mpf(1)
-    for _ in range(120):
+    for _ in range(90):
         mid = (lo + hi) / 2
         lo, hi = (mid, hi) if good(mid) else (lo, mid)
     return hi
@@ -98,8 +99,10 @@ def kl_inv(q, c):
 
 
 def binomial_limit(k, m, delta):
-    tail = lambda p: sum(mp.binomial(m, i) * p**i * (1 - p)**(m - i) for i in range(k + 1))
-    return mpf(1) if k == m else bisect(lambda p: tail(p) > delta, mpf(0))
+    if k == m:
+        return mpf(1)
+    ways = [math.comb(m, i) for i in range(k + 1)]
+    return bisect(lambda p: sum(w * p**i * (1 - p)**(m - i) for i, w in enumerate(ways)) > delta, mpf(0))
 
 
 def bounds_of(r, m, n, H, p, delta, T, signed):

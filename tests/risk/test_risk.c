@@ -223,7 +223,8 @@ static void compare(const problem *p, const surety_risks *r) {
 static void promised(const problem *p, const surety_risks *r) {
     double slack = surety_vote_margin(p->H);
     assert_true(r->averaged <= r->averaged_max);
-    assert_true(r->abar <= r->gmax && r->rbar <= r->abar + 1e-9);
+    assert_true(r->abar <= r->gmax && r->rbar <= r->abar);
+    assert_true(r->gmax <= r->abar + r->tv && r->gmax <= r->abar + r->tv_published);
     assert_true(r->averaged <= 2 * r->rbar + slack);
     assert_true(r->averaged_max <= 2 * r->abar + slack);
     assert_true(r->tv_sum <= r->tv_published_sum + p->m);

@@ -1,0 +1,223 @@
+/* surety/certify.h - guarantees that can be defended: certificates, and their recheck from raw data
+ * (docs/theory.md 4.6, docs/certificates.md).
+ *
+ * A certificate is one claim about one model ("with confidence 95 % the vote fails on at most 2.2 % of new
+ * inputs, where ..") with every number that the claim rests on: the inputs of the formula, the settings of
+ * the attack, checksums of data, model and vote counts, and the ledger of delta. Verifying it trusts none of
+ * these numbers: the perturbations are drawn again, the votes counted again, the bound computed again, the
+ * sentence written again.
+ *
+ * What must be fixed before S is looked at is fixed by the model (seed, split, voters, masks, candidate
+ * priors) or by the caller's word (attack, radius, delta, bound); the caller's word is part of the claim.
+ *
+ * In short:
+ *     surety_certify_settings settings;
+ *     surety_certify_defaults(&settings, model);
+ *     settings.looks = 1;
+ *     surety_certificate certificate;
+ *     if (surety_certify(&certificate, model, data, &settings, NULL, &err)) ...
+ *     puts(certificate.claim);
+ *     surety_certificate_save(&certificate, "c.json", &err);
+ *     surety_certificate_free(&certificate);
+ */
+#ifndef SURETY_CERTIFY_H
+#define SURETY_CERTIFY_H
+
+#include "surety/attack.h"
+#include "surety/bound.h"
+#include "surety/data.h"
+#include "surety/model.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- what is asked ---- */
+
+typedef struct surety_certify_settings {
+    surety_attack_settings attack; /* its seed, profile and epoch are not read: the model's are used, so that
+                                      no random number can be chosen by looking at S */
+    const char *bound; /* a name of surety/bound.h, or "best", or NULL: surety_certify_default_bound */
+    double delta;      /* in (0,1): 1 - confidence */
+    uint64_t looks;    /* how many certificates looking at S could have led to, this one included: every model
+                          and every setting that could have been chosen by what was seen of S, counted before S
+                          was seen. At least 1; 0 (not said) is refused */
+    const char *model_file; /* the model's file; its base name is kept so that verify finds it beside the
+                               certificate. NULL: no name */
+} surety_certify_settings;
+
+/* The model's own: its defense as attack (pgdu if that is no attack), its ball and delta, 100 samples;
+ * default bound; looks 0: whoever calls must say. */
+SURETY_API void surety_certify_defaults(surety_certify_settings *settings, const surety_model *model);
+
+/* The bound where none is named. It depends on the training's objective only, never on S: vote_frozen_max for
+ * a baseline (Q = P by construction), else average_max_seeger. The same for every attack: where an attack
+ * gives one perturbation, "on at least one of them" means that one. */
+SURETY_API const char *surety_certify_default_bound(const surety_model *model);
+
+/* What "best" means, fixed before S is seen: the smallest of the bounds on the averaged-max risk that rest on
+ * these events (*count of them), delta split evenly among the events. A baseline: vote_frozen_max alone. Else
+ * average_max_seeger (with average_max and average_max_tv, which come free), average_max_voters_union,
+ * vote_anchored_max. */
+SURETY_API const surety_bound_id *surety_certify_best_events(const surety_model *model, size_t *count);
+
+/* ---- what comes out ---- */
+
+enum { SURETY_CLAIM = 2048, SURETY_CERTIFICATE_EVENTS = 8 };
+
+/* A certificate: all that its file says. Names are as on the command line; a number that does not apply is
+ * NaN or SURETY_ABSENT (null in the file), a text "". */
+typedef struct surety_certificate {
+    char claim[SURETY_CLAIM]; /* one English sentence */
+    char bound[40];           /* the bound that gives value */
+    double value;             /* limit on the risk of the vote, factor 2 included where the bound has it; not
+                                 clipped: 1 and more promise nothing */
+    double surrogate;         /* limit on the surrogate, NaN where the bound speaks of the vote only */
+    char risk[16];            /* "averaged_max": fails if wrong on some of n perturbations; "averaged": on one
+                                 perturbation drawn at random */
+    int vacuous;              /* value >= 1 */
+    double delta;             /* of the whole certificate */
+    char choice[8];           /* "one": one bound, fixed before; "best": see surety_certify_best_events */
+
+    struct {                      /* what the formula of the bound takes */
+        uint64_t m, n;            /* examples of S, perturbations of each */
+        uint64_t voter_count;     /* H */
+        uint64_t priors_compared; /* T_p */
+        uint64_t looks;
+        double delta_share; /* of the event that the bound rests on */
+        double kl;          /* KL(Q||P), rounded up */
+        int frozen;         /* 1: Q has the bits of P */
+    } inputs;
+
+    struct { /* on the perturbed S; see surety/risk.h */
+        double averaged, averaged_max, rbar, abar, gmax, tv, tandem;
+    } risks;
+
+    struct {
+        char name[16], norm[8];
+        double eps, box_lo, box_hi; /* NaN: no box */
+        uint64_t steps;             /* absent where the attack does not step */
+        double step_size, noise;    /* NaN where it does not apply */
+        uint64_t samples, restarts; /* absent where they do not apply */
+        char against[8];            /* "prior": the vote that is attacked */
+        uint64_t seed, pass;        /* the address of its random numbers */
+    } attack;
+
+    size_t event_count;
+    surety_ledger_entry events[SURETY_CERTIFICATE_EVENTS]; /* the ledger */
+
+    struct {
+        char file[256]; /* base name */
+        char sha256[65];
+        char kind[16], voters[8], defense[32], objective[32], profile[16];
+        uint64_t seed;
+    } model;
+
+    struct {
+        char task[64]; /* "" for own files */
+        size_t file_count;
+        struct {
+            char role[16];
+            uint64_t bytes;
+            char sha256[65];
+        } files[4];
+        int64_t class_first, class_second; /* labels that are -1 and +1 */
+        double scale;
+        uint64_t features;
+        uint64_t learn_size, test_size;
+        int shuffled;
+        uint64_t seed; /* of the shuffle; absent in file order */
+        char split[256];
+        uint64_t rows_prior, rows_learn, rows_test; /* |S'|, |S|, |T| */
+        uint64_t learn_in_prior; /* rows of S whose features occur in S' too: equal contents, not the same row
+                                  */
+    } data;
+
+    struct {
+        char version[32];
+        char cpu_level[16]; /* "fma" (avx2 and avx512 give the same bits) or "generic" */
+    } software;
+
+    struct { /* the exact sums of surety/risk.h, losses in units of 2^-32 */
+        uint64_t wrong, tied, max_wrong, max_tied, prior_wrong, prior_max_wrong;
+        uint64_t abar_sum, tv_sum, tandem_sum;
+        size_t voter_count; /* of the arrays below, owned by the certificate */
+        uint64_t *loss, *max_loss, *errors, *anchored_loss, *anchored_max, *anchored_errors;
+    } counts;
+    char counts_sha256[65]; /* of counts in canonical form */
+
+    char digest[65]; /* SHA-256 of everything above in canonical form */
+} surety_certificate;
+
+/* Draws the perturbations of S, counts the votes, computes the bound and fills a certificate (free it with
+ * surety_certificate_free; it is empty after a failure). SURETY_E_CHECK, and no certificate, when
+ *   - the data are not those the model was trained on,
+ *   - S and S' share a row,
+ *   - the model's profile is published (its attacks leave the ball),
+ *   - a look at S was not paid for (looks 0, an event that was not announced),
+ *   - the bound is not available for this model (vote_frozen_max for a learned posterior), or
+ *   - the bound asks for a part of S that was held out, or a worst case, which no sample can prove.
+ * A value of 1 or more is no failure: the certificate then says that it promises nothing. */
+SURETY_API surety_status surety_certify(surety_certificate *out, const surety_model *model,
+                                        const surety_data *data, const surety_certify_settings *settings,
+                                        const surety_run *run, surety_error *err);
+SURETY_API void surety_certificate_free(surety_certificate *certificate); /* all zero is fine */
+
+/* The certificate as its file has it. NULL when there is no memory; release with surety_text_free. */
+SURETY_API char *surety_certificate_json(const surety_certificate *certificate);
+
+/* Safely: the file appears complete or not at all. */
+SURETY_API surety_status surety_certificate_save(const surety_certificate *certificate, const char *path,
+                                                 surety_error *err);
+
+/* Reads a file. A key that is missing or unknown, a value of the wrong type or out of range: SURETY_E_INPUT
+ * with the key. A digest that does not fit: SURETY_E_CHECK. Whether the claim is true is another question:
+ * surety_verify. */
+SURETY_API surety_status surety_certificate_load(surety_certificate *out, const char *path,
+                                                 surety_error *err);
+
+/* ---- is it true? ---- */
+
+typedef struct surety_verify_settings {
+    const char *model; /* the model's file; NULL: the name in the certificate, beside the certificate */
+    surety_data_settings data; /* only where the data are is read: data_dir, or train, test and what belongs
+                                  to them. The split, classes and box are the model's */
+} surety_verify_settings;
+
+SURETY_API surety_verify_settings surety_verify_defaults(void);
+
+/* A number or text that is not what comes out of the data. */
+typedef struct surety_difference {
+    char field[96];   /* "risks.gmax", "data.files[0].sha256" */
+    char stated[128]; /* by the certificate, cut off if longer */
+    char found[128];  /* by this verification */
+} surety_difference;
+
+enum { SURETY_DIFFERENCES = 64 };
+
+typedef struct surety_verification {
+    int agrees;       /* 1: the claim follows from the data, the model and the seed */
+    char level[8];    /* "bits": every field is the same, bit for bit. "numbers": the certificate was made on
+                         a CPU with FMA and this one has none; counts and what follows from them were compared
+                         with the tolerance below, everything else bit for bit */
+    double tolerance; /* level numbers: share of the examples (or votes) that the certificate may have
+                         counted too few of, see docs/certificates.md; else 0 */
+    char reason[512]; /* why it does not agree, "" if it does */
+    size_t differences; /* how many; the first SURETY_DIFFERENCES of them are in difference[] */
+    surety_difference difference[SURETY_DIFFERENCES];
+    char claim[SURETY_CLAIM]; /* of the certificate, as it was read; "" if it could not be */
+    double value, found; /* the certificate's value, and the one that came out (NaN if it did not come so far)
+                          */
+} surety_verification;
+
+/* Derives the certificate in path again from the data files, the model file and the seed. SURETY_OK says that
+ * this could be done: out->agrees is the answer. What cannot be read at all is SURETY_E_INPUT. */
+SURETY_API surety_status surety_verify(surety_verification *out, const char *path,
+                                       const surety_verify_settings *settings, const surety_run *run,
+                                       surety_error *err);
+SURETY_API char *surety_verification_json(const surety_verification *verification);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

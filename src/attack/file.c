@@ -1,0 +1,53 @@
+/* Attacks from a set to files. */
+#include <string.h>
+
+#include "attack/attacker.h"
+#include "io/npy.h"
+
+typedef struct writing {
+    surety_npy_writer *points, *labels;
+    size_t d;
+} writing;
+
+static surety_status append(void *arg, size_t i, size_t j, const float *x, surety_error *err) {
+    writing *w = arg;
+    (void)i, (void)j;
+    return surety_npy_writer_append(w->points, x, w->d, err);
+}
+
+/* Opens both, so that a full disk or a bad path is known before the work. */
+static surety_status open_files(writing *w, const surety_attack_settings *s, const surety_set *set,
+                                const char *out, const char *labels, surety_error *err) {
+    int several = surety_attack_kind_plain(s->kind) != s->kind;
+    size_t shape[3] = {set->m, several ? surety_attack_samples(s) : set->d, set->d};
+    w->d = set->d;
+    if (labels && !strcmp(out, labels))
+        return surety_fail(err, SURETY_E_USAGE, "points and labels cannot go to the same file, %s", out);
+    SURETY_TRY(surety_npy_writer_open(&w->points, out, SURETY_F4, several ? 3 : 2, shape, err));
+    if (!labels) return SURETY_OK;
+    SURETY_TRY(surety_npy_writer_open(&w->labels, labels, SURETY_I1, 1, shape, err));
+    return surety_npy_writer_append(w->labels, set->y, set->m, err);
+}
+
+/* Labels first: points without them would look finished. */
+static surety_status commit(writing *w, surety_error *err) {
+    surety_npy_writer *labels = w->labels, *points = w->points;
+    w->labels = NULL; /* commit frees in every case */
+    if (labels) SURETY_TRY(surety_npy_writer_commit(labels, err));
+    w->points = NULL;
+    return surety_npy_writer_commit(points, err);
+}
+
+surety_status surety_attack_write(const surety_attack_settings *s, const surety_vote *vote,
+                                  const surety_set *set, const char *out, const char *labels,
+                                  surety_attack_result *result, const surety_run *run, surety_error *err) {
+    writing w = {0};
+    surety_status status = surety_attack_validate(s, err);
+    if (status == SURETY_OK) status = surety_attack_check_set(s, vote->voters, set, err);
+    if (status == SURETY_OK) status = open_files(&w, s, set, out, labels, err);
+    if (status == SURETY_OK) status = surety_attack_set(s, vote, set, append, &w, result, run, err);
+    if (status == SURETY_OK) status = commit(&w, err);
+    surety_npy_writer_abort(w.points);
+    surety_npy_writer_abort(w.labels);
+    return status;
+}

@@ -1,0 +1,313 @@
+/* Certificates as files. The tables below are the format: key, type, range (docs/certificates.md has the same
+ * in words). Digests are SHA-256 of the canonical form: keys sorted, no spaces, numbers with 17 digits. */
+#include "certify/certificate.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cpu.h"
+#include "base/random.h"
+#include "io/sha256.h"
+#include "io/write.h"
+#include "surety/risk.h"
+
+static const char format[] = "surety-certificate-1";
+
+#define WHOLE 0x1p63 /* any count that a file can hold */
+
+#define AT(member) offsetof(surety_certificate, member)
+#define IN(group, member) (offsetof(surety_certificate, group.member) - offsetof(surety_certificate, group))
+#define SIZE(member) sizeof(((surety_certificate *)0)->member)
+#define TABLE(name, rows) static const surety_table name##_table = {name##_rows, sizeof rows / sizeof *rows}
+
+#define TEXT(key, where, bytes) \
+    { key, SURETY_FIELD_TEXT, where, bytes, 0, 0, 0, SURETY_UNIT_EXACT, NULL, 0, 0 }
+#define TEXT_OR_NULL(key, where, bytes) \
+    { key, SURETY_FIELD_TEXT, where, bytes, 0, 0, 1, SURETY_UNIT_EXACT, NULL, 0, 0 }
+#define SHA256(key, where, unit) \
+    { key, SURETY_FIELD_SHA256, where, 65, 0, 0, 0, SURETY_UNIT_##unit, NULL, 0, 0 }
+#define REAL(key, where, min, max, unit) \
+    { key, SURETY_FIELD_REAL, where, 0, min, max, 0, SURETY_UNIT_##unit, NULL, 0, 0 }
+#define REAL_OR_NULL(key, where, min, max, unit) \
+    { key, SURETY_FIELD_REAL, where, 0, min, max, 1, SURETY_UNIT_##unit, NULL, 0, 0 }
+#define COUNT(key, where, min, max, unit) \
+    { key, SURETY_FIELD_COUNT, where, 0, min, max, 0, SURETY_UNIT_##unit, NULL, 0, 0 }
+#define COUNT_OR_NULL(key, where, min, max) \
+    { key, SURETY_FIELD_COUNT, where, 0, min, max, 1, SURETY_UNIT_EXACT, NULL, 0, 0 }
+#define INTEGER(key, where) \
+    { key, SURETY_FIELD_INTEGER, where, 0, 0, 0, 0, SURETY_UNIT_EXACT, NULL, 0, 0 }
+#define FLAG(key, where) \
+    { key, SURETY_FIELD_FLAG, where, 0, 0, 0, 0, SURETY_UNIT_EXACT, NULL, 0, 0 }
+#define OBJECT(key, where, fields) \
+    { key, SURETY_FIELD_OBJECT, where, 0, 0, 0, 0, SURETY_UNIT_EXACT, fields, 0, 0 }
+#define LIST(key, where, most, fields, each, number) \
+    { key, SURETY_FIELD_LIST, where, most, 0, 0, 0, SURETY_UNIT_EXACT, fields, each, number }
+#define COUNTS(key, unit)                                                                    \
+    {                                                                                        \
+#key, SURETY_FIELD_COUNTS, IN(counts, key), 0, 0, 0, 0, SURETY_UNIT_##unit, NULL, 0, \
+            IN(counts, voter_count)                                                          \
+    }
+
+static const surety_field inputs_rows[] = {
+    COUNT("m", IN(inputs, m), 1, 0x1p32, EXACT),
+    COUNT("n", IN(inputs, n), 1, SURETY_SAMPLE_LIMIT, EXACT),
+    COUNT("voter_count", IN(inputs, voter_count), 1, 0x1p32, EXACT),
+    COUNT("priors_compared", IN(inputs, priors_compared), 1, WHOLE, EXACT),
+    COUNT("looks", IN(inputs, looks), 1, WHOLE, EXACT),
+    REAL("delta_share", IN(inputs, delta_share), 0, 1, EXACT),
+    REAL("kl", IN(inputs, kl), 0, 1e9, EXACT),
+    FLAG("frozen", IN(inputs, frozen)),
+};
+TABLE(inputs, inputs_rows);
+
+#define RISK(key) REAL(#key, IN(risks, key), 0, 1, SHARE)
+static const surety_field risks_rows[] = {RISK(averaged), RISK(averaged_max), RISK(rbar),  RISK(abar),
+                                          RISK(gmax),     RISK(tv),           RISK(tandem)};
+TABLE(risks, risks_rows);
+
+static const surety_field attack_rows[] = {
+    TEXT("name", IN(attack, name), SIZE(attack.name)),
+    TEXT("norm", IN(attack, norm), SIZE(attack.norm)),
+    REAL("eps", IN(attack, eps), 0, 1e300, EXACT),
+    REAL_OR_NULL("box_lo", IN(attack, box_lo), -1e300, 1e300, EXACT),
+    REAL_OR_NULL("box_hi", IN(attack, box_hi), -1e300, 1e300, EXACT),
+    COUNT_OR_NULL("steps", IN(attack, steps), 1, 1e6),
+    REAL_OR_NULL("step_size", IN(attack, step_size), 0, 1e300, EXACT),
+    REAL_OR_NULL("noise", IN(attack, noise), 0, 1e300, EXACT),
+    COUNT_OR_NULL("samples", IN(attack, samples), 1, SURETY_SAMPLE_LIMIT),
+    COUNT_OR_NULL("restarts", IN(attack, restarts), 1, SURETY_RESTART_LIMIT),
+    TEXT("against", IN(attack, against), SIZE(attack.against)),
+    COUNT("seed", IN(attack, seed), 0, WHOLE, EXACT),
+    COUNT("pass", IN(attack, pass), 0, SURETY_EPOCH_LIMIT, EXACT),
+};
+TABLE(attack, attack_rows);
+
+#define ENTRY(member) offsetof(surety_ledger_entry, member)
+static const surety_field event_rows[] = {
+    TEXT("event", ENTRY(event), sizeof(((surety_ledger_entry *)0)->event)),
+    REAL("share", ENTRY(share), 0, 1, EXACT),
+    COUNT("priors_compared", ENTRY(priors_compared), 1, WHOLE, EXACT),
+    COUNT("looks", ENTRY(looks), 1, WHOLE, EXACT),
+    FLAG("spent", ENTRY(spent)),
+};
+TABLE(event, event_rows);
+
+static const surety_field model_rows[] = {
+    TEXT_OR_NULL("file", IN(model, file), SIZE(model.file)),
+    SHA256("sha256", IN(model, sha256), EXACT),
+    TEXT("kind", IN(model, kind), SIZE(model.kind)),
+    TEXT("voters", IN(model, voters), SIZE(model.voters)),
+    TEXT("defense", IN(model, defense), SIZE(model.defense)),
+    TEXT("objective", IN(model, objective), SIZE(model.objective)),
+    TEXT("profile", IN(model, profile), SIZE(model.profile)),
+    COUNT("seed", IN(model, seed), 0, WHOLE, EXACT),
+};
+TABLE(model, model_rows);
+
+#define FILE_AT(member) (AT(data.files[0].member) - AT(data.files))
+static const surety_field file_rows[] = {
+    TEXT("role", FILE_AT(role), SIZE(data.files[0].role)),
+    COUNT("bytes", FILE_AT(bytes), 0, WHOLE, EXACT),
+    SHA256("sha256", FILE_AT(sha256), EXACT),
+};
+TABLE(file, file_rows);
+
+static const surety_field data_rows[] = {
+    TEXT_OR_NULL("task", IN(data, task), SIZE(data.task)),
+    LIST("files", IN(data, files), 4, &file_table, SIZE(data.files[0]), IN(data, file_count)),
+    INTEGER("class_first", IN(data, class_first)),
+    INTEGER("class_second", IN(data, class_second)),
+    REAL("scale", IN(data, scale), 0, 1e300, EXACT),
+    COUNT("features", IN(data, features), 1, 0x1p32, EXACT),
+    COUNT("learn_size", IN(data, learn_size), 1, WHOLE, EXACT),
+    COUNT("test_size", IN(data, test_size), 0, WHOLE, EXACT),
+    FLAG("shuffled", IN(data, shuffled)),
+    COUNT_OR_NULL("seed", IN(data, seed), 0, WHOLE),
+    TEXT("split", IN(data, split), SIZE(data.split)),
+    COUNT("rows_prior", IN(data, rows_prior), 0, WHOLE, EXACT),
+    COUNT("rows_learn", IN(data, rows_learn), 1, WHOLE, EXACT),
+    COUNT("rows_test", IN(data, rows_test), 0, WHOLE, EXACT),
+    COUNT("learn_in_prior", IN(data, learn_in_prior), 0, WHOLE, EXACT),
+};
+const surety_table surety_certificate_data_table = {data_rows, sizeof data_rows / sizeof *data_rows};
+
+static const surety_field software_rows[] = {
+    TEXT("version", IN(software, version), SIZE(software.version)),
+    TEXT("cpu_level", IN(software, cpu_level), SIZE(software.cpu_level)),
+};
+TABLE(software, software_rows);
+
+#define SUM(key, unit) COUNT(#key, IN(counts, key), 0, WHOLE, unit)
+static const surety_field counts_rows[] = {
+    SUM(wrong, VOTES),
+    SUM(tied, VOTES),
+    SUM(max_wrong, EXAMPLES),
+    SUM(max_tied, EXAMPLES),
+    SUM(prior_wrong, VOTES),
+    SUM(prior_max_wrong, EXAMPLES),
+    SUM(abar_sum, LOSS),
+    SUM(tv_sum, LOSS),
+    SUM(tandem_sum, LOSSES),
+    COUNTS(loss, LOSSES),
+    COUNTS(max_loss, LOSS),
+    COUNTS(errors, EXAMPLES),
+    COUNTS(anchored_loss, LOSSES),
+    COUNTS(anchored_max, LOSS),
+    COUNTS(anchored_errors, EXAMPLES),
+};
+TABLE(counts, counts_rows);
+
+static const surety_field certificate_rows[] = {
+    TEXT("claim", AT(claim), SURETY_CLAIM),
+    TEXT("bound", AT(bound), SIZE(bound)),
+    REAL("value", AT(value), 0, 1e9, VALUE),
+    REAL_OR_NULL("surrogate", AT(surrogate), 0, 1e9, VALUE),
+    TEXT("risk", AT(risk), SIZE(risk)),
+    FLAG("vacuous", AT(vacuous)),
+    REAL("delta", AT(delta), 0, 1, EXACT),
+    TEXT("choice", AT(choice), SIZE(choice)),
+    OBJECT("inputs", AT(inputs), &inputs_table),
+    OBJECT("risks", AT(risks), &risks_table),
+    OBJECT("attack", AT(attack), &attack_table),
+    LIST("ledger", AT(events), SURETY_CERTIFICATE_EVENTS, &event_table, sizeof(surety_ledger_entry),
+         AT(event_count)),
+    OBJECT("model", AT(model), &model_table),
+    OBJECT("data", AT(data), &surety_certificate_data_table),
+    OBJECT("software", AT(software), &software_table),
+    OBJECT("counts", AT(counts), &counts_table),
+    SHA256("counts_sha256", AT(counts_sha256), ANY),
+};
+const surety_table surety_certificate_table = {certificate_rows,
+                                               sizeof certificate_rows / sizeof *certificate_rows};
+
+/* ---- from struct to text ---- */
+
+const char *surety_certificate_cpu(void) {
+    return surety_cpu() == SURETY_GENERIC ? "generic" : "fma";
+}
+
+/* {"format", all fields, "digest"}; the digest is left out where it is computed. */
+static json_t *to_json(const surety_certificate *c, int with_digest) {
+    json_t *object = SURETY_JSON_OBJECT({"format", surety_json_string(format)}),
+           *fields = surety_record_json(&surety_certificate_table, c);
+    int failed = !object || !fields || json_object_update(object, fields);
+    if (with_digest && !failed)
+        failed = json_object_set_new(object, "digest", surety_json_string(c->digest)) != 0;
+    json_decref(fields);
+    if (!failed) return object;
+    json_decref(object);
+    return NULL;
+}
+
+static surety_status digest_of(json_t *root, char sum[65], surety_error *err) {
+    char *text = surety_json_canonical(root);
+    if (!text) return surety_fail(err, SURETY_E_MEMORY, "no memory for the certificate");
+    surety_status status = surety_sha256(text, strlen(text), sum, err);
+    free(text);
+    return status;
+}
+
+surety_status surety_certificate_seal(surety_certificate *c, surety_error *err) {
+    SURETY_TRY(digest_of(surety_record_json(&counts_table, &c->counts), c->counts_sha256, err));
+    return digest_of(to_json(c, 0), c->digest, err);
+}
+
+char *surety_certificate_json(const surety_certificate *c) {
+    return surety_json_text(to_json(c, 1));
+}
+
+surety_status surety_certificate_save(const surety_certificate *c, const char *path, surety_error *err) {
+    char *text = surety_certificate_json(c), *line = NULL;
+    surety_status status = text ? surety_join(&line, text, "\n", "", err)
+                                : surety_fail(err, SURETY_E_MEMORY, "no memory for the certificate");
+    if (status == SURETY_OK) status = surety_write_file(path, line, strlen(line), err);
+    surety_free(line);
+    surety_text_free(text);
+    return status;
+}
+
+void surety_certificate_free(surety_certificate *c) {
+    surety_record_free(&surety_certificate_table, c);
+    *c = (surety_certificate){0};
+}
+
+/* ---- from text to struct ---- */
+
+/* Takes "format" and "digest" out of the object, so that the fields of the table are left. */
+static surety_status take_frame(json_t *object, char digest[65], surety_error *err) {
+    const char *stated = json_string_value(json_object_get(object, "format"));
+    if (!stated || strcmp(stated, format)) {
+        surety_fail(err, SURETY_E_INPUT, "it is not a certificate that this version reads");
+        surety_fail_place(err, "key format");
+        return surety_fail_expected(err, "\"format\": \"%s\"", format);
+    }
+    const char *sum = json_string_value(json_object_get(object, "digest"));
+    if (!sum || strlen(sum) != 64 || strspn(sum, "0123456789abcdef") != 64) {
+        surety_fail(err, SURETY_E_INPUT, "it is not a SHA-256");
+        surety_fail_place(err, "key digest");
+        return surety_fail_expected(err, "64 lower-case hexadecimal digits");
+    }
+    memcpy(digest, sum, 65);
+    json_object_del(object, "format");
+    json_object_del(object, "digest");
+    return SURETY_OK;
+}
+
+/* Names that mean something must be known; what they mean is checked by verifying. */
+static surety_status check_names(const surety_certificate *c, surety_error *err) {
+    static const char *const choices[] = {"one", "best"};
+    surety_error inner = SURETY_ERROR_NONE;
+    const surety_bound_info *info;
+    surety_attack_kind kind;
+    surety_norm norm;
+    const char *place = NULL;
+    if (surety_bound_find(c->bound, &info, &inner) != SURETY_OK)
+        place = "bound";
+    else if (surety_attack_kind_parse(c->attack.name, &kind, &inner) != SURETY_OK)
+        place = "attack.name";
+    else if (surety_norm_parse(c->attack.norm, &norm, &inner) != SURETY_OK)
+        place = "attack.norm";
+    if (place) {
+        surety_fail(err, SURETY_E_INPUT, "%s", inner.what);
+        return surety_fail_place(err, "key %s", place);
+    }
+    if (!strcmp(c->choice, choices[0]) || !strcmp(c->choice, choices[1])) return SURETY_OK;
+    surety_fail(err, SURETY_E_INPUT, "unknown choice '%s'", c->choice);
+    surety_fail_place(err, "key choice");
+    return surety_fail_expected(err, "one or best");
+}
+
+static surety_status read_object(surety_certificate *c, int *digest_fits, json_t *object, surety_error *err) {
+    char stated[65], sum[65];
+    SURETY_TRY(take_frame(object, stated, err));
+    SURETY_TRY(surety_record_read(&surety_certificate_table, c, object, "", err));
+    SURETY_TRY(check_names(c, err));
+    SURETY_TRY(digest_of(to_json(c, 0), sum, err));
+    memcpy(c->digest, stated, sizeof stated);
+    *digest_fits = !strcmp(stated, sum);
+    return SURETY_OK;
+}
+
+surety_status surety_certificate_read(surety_certificate *out, int *digest_fits, const char *path,
+                                      surety_error *err) {
+    json_t *object = NULL;
+    *out = (surety_certificate){0};
+    SURETY_TRY(surety_json_load(&object, path, err));
+    surety_status status = read_object(out, digest_fits, object, err);
+    json_decref(object);
+    if (status == SURETY_OK) return SURETY_OK;
+    surety_fail_file(err, path);
+    surety_certificate_free(out);
+    return status;
+}
+
+surety_status surety_certificate_load(surety_certificate *out, const char *path, surety_error *err) {
+    int digest_fits = 0;
+    SURETY_TRY(surety_certificate_read(out, &digest_fits, path, err));
+    if (digest_fits) return SURETY_OK;
+    surety_certificate_free(out);
+    surety_fail(err, SURETY_E_CHECK, "the digest does not belong to the content: the file was changed");
+    surety_fail_place(err, "key digest");
+    surety_fail_file(err, path);
+    return SURETY_E_CHECK;
+}

@@ -1,0 +1,28 @@
+/* What the files of this room share about certificates. */
+#ifndef SURETY_CERTIFY_CERTIFICATE_H
+#define SURETY_CERTIFY_CERTIFICATE_H
+
+#include "certify/record.h"
+#include "surety/certify.h"
+
+/* The whole certificate, and the part about the data, as tables of record.h. The digest is not in it. */
+extern const surety_table surety_certificate_table;
+extern const surety_table surety_certificate_data_table;
+
+/* Fills certificate->data from what was opened. */
+void surety_certificate_set_data(surety_certificate *c, const surety_data_info *info);
+
+/* Writes the sentence into c->claim from all that c says. */
+void surety_certificate_word(surety_certificate *c);
+
+/* c->counts_sha256 and c->digest, from all that c says. */
+surety_status surety_certificate_seal(surety_certificate *c, surety_error *err);
+
+/* "fma" or "generic". */
+const char *surety_certificate_cpu(void);
+
+/* Reads a certificate; *digest_fits says whether its digest does. */
+surety_status surety_certificate_read(surety_certificate *out, int *digest_fits, const char *path,
+                                      surety_error *err);
+
+#endif

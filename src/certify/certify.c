@@ -1,0 +1,362 @@
+/* From model, S and attack to a certificate. The order matters (docs/theory.md 4.6): everything that S must
+ * not decide is settled first (the checks, the attack, the events and their shares of delta), then S is
+ * looked at once, then the numbers are put together.
+ *
+ * Why the claim holds. The candidate priors come from S' and the seed alone. The n perturbations of an
+ * example of S come from the example, the prior's vote and random numbers addressed to its row in a pass
+ * (0) that no training uses, so for each candidate the m lists of losses are independent, as the proofs of
+ * bound/bounds.c want; the union over candidates and looks is in their C. The posterior may depend on S in
+ * any way: the bounds hold for all Q at once, or (vote_frozen_*) Q is a candidate itself. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "certify/certificate.h"
+#include "io/read.h"
+#include "io/sha256.h"
+#include "surety/evaluate.h"
+
+/* ---- what is fixed before S is seen ---- */
+
+static int is_baseline(const surety_model *model) {
+    return !strcmp(surety_model_about(model)->objective, "baseline");
+}
+
+void surety_certify_defaults(surety_certify_settings *s, const surety_model *model) {
+    const surety_model_facts *facts = surety_model_about(model);
+    *s = (surety_certify_settings){.delta = facts->delta};
+    surety_attack_defaults(&s->attack);
+    s->attack.ball = facts->ball;
+    if (surety_attack_kind_parse(facts->defense, &s->attack.kind, NULL) != SURETY_OK)
+        s->attack.kind = SURETY_ATTACK_PGDU;
+}
+
+const char *surety_certify_default_bound(const surety_model *model) {
+    return surety_bound_list()[is_baseline(model) ? SURETY_BOUND_VOTE_FROZEN_MAX
+                                                  : SURETY_BOUND_AVERAGE_MAX_SEEGER]
+        .name;
+}
+
+const surety_bound_id *surety_certify_best_events(const surety_model *model, size_t *count) {
+    static const surety_bound_id learned[] = {SURETY_BOUND_AVERAGE_MAX_SEEGER,
+                                              SURETY_BOUND_AVERAGE_MAX_VOTERS_UNION,
+                                              SURETY_BOUND_VOTE_ANCHORED_MAX};
+    static const surety_bound_id frozen[] = {SURETY_BOUND_VOTE_FROZEN_MAX};
+    *count = is_baseline(model) ? 1 : sizeof learned / sizeof *learned;
+    return is_baseline(model) ? frozen : learned;
+}
+
+typedef struct certifying {
+    const surety_model *model;
+    const surety_model_facts *facts;
+    const surety_data *data;
+    const surety_certify_settings *s;
+    surety_attack_settings attack;
+    int best;
+    const surety_bound_info *named; /* unless best */
+    surety_bound_id events[SURETY_CERTIFICATE_EVENTS];
+    size_t event_count;
+    surety_ledger *ledger;
+    surety_risks risks;
+    surety_certificate *c;
+} certifying;
+
+static surety_status check_model(const certifying *w, surety_error *err) {
+    if (w->facts->profile != SURETY_PROFILE_THEORY) {
+        surety_fail(
+            err, SURETY_E_CHECK,
+            "no certificate for profile published: its attacks leave the ball and its ties are half errors");
+        return surety_fail_expected(err, "a model trained with --profile theory");
+    }
+    size_t H = surety_voters_count(surety_model_voters(w->model));
+    const double *P = surety_model_prior(w->model), *Q = surety_model_posterior(w->model);
+    if (is_baseline(w->model) && memcmp(P, Q, H * sizeof *P))
+        return surety_fail(err, SURETY_E_CHECK,
+                           "the model says that it is a baseline, but its posterior is not its prior");
+    return SURETY_OK;
+}
+
+static int by_number(const void *a, const void *b) {
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* S and S' come from one file: no row may be in both, and none twice in S. */
+static surety_status check_rows(const surety_data *data, surety_error *err) {
+    const surety_set *S = surety_data_set(data, SURETY_SET_LEARN);
+    const surety_set *prior = surety_data_set(data, SURETY_SET_PRIOR);
+    uint32_t *rows;
+    SURETY_TRY(surety_alloc(&rows, S->m, sizeof *rows, err));
+    memcpy(rows, S->row, S->m * sizeof *rows);
+    qsort(rows, S->m, sizeof *rows, by_number);
+    surety_status status = SURETY_OK;
+    for (size_t i = 1; i < S->m && status == SURETY_OK; i++)
+        if (rows[i] == rows[i - 1])
+            status = surety_fail(err, SURETY_E_CHECK, "row %" PRIu32 " is in S twice", rows[i]);
+    for (size_t i = 0; i < prior->m && status == SURETY_OK; i++)
+        if (bsearch(&prior->row[i], rows, S->m, sizeof *rows, by_number))
+            status = surety_fail(err, SURETY_E_CHECK, "row %" PRIu32 " is in S and in S': S is not fresh",
+                                 prior->row[i]);
+    surety_free(rows);
+    return status;
+}
+
+static surety_status settle_attack(certifying *w, surety_error *err) {
+    w->attack = w->s->attack;
+    w->attack.seed = w->facts->seed; /* fixed by the training, which S cannot have chosen */
+    w->attack.profile = SURETY_PROFILE_THEORY;
+    w->attack.epoch = 0;
+    w->attack.early_stop = 1;
+    return surety_attack_validate(&w->attack, err);
+}
+
+static surety_status settle_bound(certifying *w, surety_error *err) {
+    const char *name = w->s->bound ? w->s->bound : surety_certify_default_bound(w->model);
+    if ((w->best = !strcmp(name, "best"))) {
+        const surety_bound_id *events = surety_certify_best_events(w->model, &w->event_count);
+        memcpy(w->events, events, w->event_count * sizeof *events);
+        return SURETY_OK;
+    }
+    SURETY_TRY(surety_bound_find(name, &w->named, err));
+    if (w->named->held_out)
+        return surety_fail(err, SURETY_E_CHECK,
+                           "%s needs a half of S that chose nothing; training used all of it",
+                           w->named->name);
+    if (w->named->risk == SURETY_RISK_WORST_CASE)
+        return surety_fail(
+            err, SURETY_E_CHECK,
+            "%s is about every point of the ball, which perturbations that were drawn cannot prove",
+            w->named->name);
+    w->events[0] = w->named->event;
+    w->event_count = 1;
+    return SURETY_OK;
+}
+
+/* What makes an event one of its own: the losses (bound, attack, ball, voters) that it is about. */
+static void event_name(const certifying *w, surety_bound_id id, char text[128]) {
+    char eps[32];
+    snprintf(text, 128, "%s, %s, %s %s, %s votes", surety_bound_list()[id].name,
+             surety_attack_kind_name(w->attack.kind), surety_norm_name(w->attack.ball.norm),
+             surety_shortest(w->attack.ball.radius, eps), surety_voter_set_name(w->facts->set));
+}
+
+static surety_status announce(certifying *w, surety_error *err) {
+    if (!w->s->looks) {
+        surety_fail(err, SURETY_E_CHECK,
+                    "how often S was looked at is not said: a look that is not paid for");
+        return surety_fail_expected(
+            err,
+            "--looks N: how many certificates looking at S could have led to, 1 if all "
+            "was decided before");
+    }
+    SURETY_TRY(surety_ledger_new(&w->ledger, w->s->delta, err));
+    for (size_t i = 0; i < w->event_count; i++) {
+        char event[128];
+        event_name(w, w->events[i], event);
+        SURETY_TRY(surety_ledger_announce(w->ledger, event, w->facts->priors_compared, w->s->looks, err));
+    }
+    return SURETY_OK;
+}
+
+static surety_status prepare(certifying *w, surety_error *err) {
+    if (!(w->s->delta > 0 && w->s->delta < 1))
+        return surety_fail(err, SURETY_E_USAGE, "delta is above 0 and below 1, not %g", w->s->delta);
+    SURETY_TRY(check_model(w, err));
+    SURETY_TRY(surety_model_check_data(w->model, surety_data_describe(w->data), err));
+    SURETY_TRY(check_rows(w->data, err));
+    SURETY_TRY(settle_attack(w, err));
+    SURETY_TRY(settle_bound(w, err));
+    return announce(w, err);
+}
+
+/* ---- the bound ---- */
+
+/* The best available bound among those that rest on event and may be used. */
+static void take_smallest(const certifying *w, surety_bound_id event, double share,
+                          const surety_bound_value values[SURETY_BOUNDS]) {
+    surety_certificate *c = w->c;
+    for (int id = 0; id < SURETY_BOUNDS; id++) {
+        const surety_bound_info *info = &surety_bound_list()[id];
+        int wanted = w->best
+                         ? info->event == event && info->risk == SURETY_RISK_AVERAGED_MAX && !info->held_out
+                         : info == w->named;
+        if (!wanted || !values[id].available || (c->bound[0] && values[id].vote >= c->value)) continue;
+        snprintf(c->bound, sizeof c->bound, "%s", info->name);
+        snprintf(c->risk, sizeof c->risk, "%s",
+                 info->risk == SURETY_RISK_AVERAGED ? "averaged" : "averaged_max");
+        c->value = values[id].vote;
+        c->surrogate = values[id].surrogate;
+        c->inputs.delta_share = share;
+    }
+}
+
+static surety_status not_available(const certifying *w, const surety_bound_value values[SURETY_BOUNDS],
+                                   surety_error *err) {
+    const char *missing = w->named ? values[w->named->id].missing : NULL;
+    surety_fail(err, SURETY_E_CHECK, "%s cannot be computed for this model: %s is missing",
+                w->named ? w->named->name : "the best bound", missing ? missing : "an input");
+    return surety_fail_expected(err, "a bound that fits, such as %s", surety_certify_default_bound(w->model));
+}
+
+static surety_status compute(certifying *w, surety_error *err) {
+    surety_certificate *c = w->c;
+    surety_bound_input input = surety_bound_input_defaults();
+    surety_bound_value values[SURETY_BOUNDS];
+    SURETY_TRY(surety_risks_input(&w->risks, surety_model_posterior(w->model), surety_model_prior(w->model),
+                                  &input, err));
+    input.priors_compared = w->facts->priors_compared;
+    input.looks = w->s->looks;
+    for (size_t i = 0; i < w->event_count; i++) {
+        char event[128];
+        surety_ledger_entry entry;
+        event_name(w, w->events[i], event);
+        SURETY_TRY(surety_ledger_spend(w->ledger, event, input.priors_compared, input.looks, &entry, err));
+        input.delta = entry.share;
+        SURETY_TRY(surety_risks_bounds(&input, values, err));
+        take_smallest(w, w->events[i], entry.share, values);
+    }
+    if (!c->bound[0]) return not_available(w, values, err);
+    c->vacuous = !(c->value < 1);
+    c->inputs.kl = input.kl;
+    c->inputs.frozen = input.frozen;
+    return SURETY_OK;
+}
+
+/* ---- filling the certificate ---- */
+
+static void set_attack(surety_certificate *c, const surety_attack_settings *a) {
+    int random =
+        a->kind == SURETY_ATTACK_UNIF || a->kind == SURETY_ATTACK_PGD || a->kind == SURETY_ATTACK_PGDU;
+    int noisy = surety_attack_kind_plain(a->kind) != a->kind, steps = a->kind > SURETY_ATTACK_FGSM;
+    snprintf(c->attack.name, sizeof c->attack.name, "%s", surety_attack_kind_name(a->kind));
+    snprintf(c->attack.norm, sizeof c->attack.norm, "%s", surety_norm_name(a->ball.norm));
+    snprintf(c->attack.against, sizeof c->attack.against, "prior");
+    c->attack.eps = a->ball.radius;
+    c->attack.box_lo = a->ball.has_box ? a->ball.lo : (double)NAN;
+    c->attack.box_hi = a->ball.has_box ? a->ball.hi : (double)NAN;
+    c->attack.steps = steps ? a->steps : SURETY_ABSENT;
+    c->attack.step_size = steps ? surety_attack_step(a) : (double)NAN;
+    c->attack.noise = noisy ? a->noise : (double)NAN;
+    c->attack.samples = noisy ? a->samples : SURETY_ABSENT;
+    c->attack.restarts = random ? a->restarts : SURETY_ABSENT;
+    c->attack.seed = a->seed;
+    c->attack.pass = a->epoch;
+}
+
+/* The file must hold the very bytes that stand for this model, or nobody could check it by its checksum. */
+static surety_status check_file(const char *path, const char *sha256, surety_error *err) {
+    surety_file file;
+    char sum[65];
+    SURETY_TRY(surety_file_open(&file, path, err));
+    surety_status status = surety_sha256(file.data, file.size, sum, err);
+    surety_file_close(&file);
+    if (status != SURETY_OK || !strcmp(sum, sha256)) return status;
+    surety_fail(err, SURETY_E_CHECK, "the file is not the model as it is written: its SHA-256 is %s", sum);
+    surety_fail_file(err, path);
+    return surety_fail_expected(err, "%s", sha256);
+}
+
+static surety_status set_model(certifying *w, surety_error *err) {
+    surety_certificate *c = w->c;
+    const char *path = w->s->model_file;
+    snprintf(c->model.file, sizeof c->model.file, "%s", path ? surety_path_name(path) : "");
+    snprintf(c->model.kind, sizeof c->model.kind, "%s", surety_voters_kind(surety_model_voters(w->model)));
+    snprintf(c->model.voters, sizeof c->model.voters, "%s", surety_voter_set_name(w->facts->set));
+    snprintf(c->model.defense, sizeof c->model.defense, "%s", w->facts->defense);
+    snprintf(c->model.objective, sizeof c->model.objective, "%s", w->facts->objective);
+    snprintf(c->model.profile, sizeof c->model.profile, "%s", surety_profile_name(w->facts->profile));
+    c->model.seed = w->facts->seed;
+    SURETY_TRY(surety_model_sha256(w->model, c->model.sha256, err));
+    return path ? check_file(path, c->model.sha256, err) : SURETY_OK;
+}
+
+void surety_certificate_set_data(surety_certificate *c, const surety_data_info *info) {
+    snprintf(c->data.task, sizeof c->data.task, "%s", info->task ? info->task : "");
+    c->data.file_count = info->files;
+    for (size_t i = 0; i < info->files; i++) {
+        snprintf(c->data.files[i].role, sizeof c->data.files[i].role, "%s", info->file[i].role);
+        c->data.files[i].bytes = info->file[i].bytes;
+        memcpy(c->data.files[i].sha256, info->file[i].sha256, sizeof info->file[i].sha256);
+    }
+    c->data.class_first = info->classes[0];
+    c->data.class_second = info->classes[1];
+    c->data.scale = info->scale;
+    c->data.features = info->d;
+    c->data.learn_size = info->learn_size;
+    c->data.test_size = info->test_size;
+    c->data.shuffled = info->shuffled;
+    c->data.seed = info->shuffled ? info->seed : SURETY_ABSENT;
+    snprintf(c->data.split, sizeof c->data.split, "%s", info->split);
+    c->data.rows_prior = info->m[SURETY_SET_PRIOR];
+    c->data.rows_learn = info->m[SURETY_SET_LEARN];
+    c->data.rows_test = info->m[SURETY_SET_TEST];
+    c->data.learn_in_prior = info->learn_in_prior;
+}
+
+static surety_status copy_counts(uint64_t **out, const uint64_t *from, size_t count, surety_error *err) {
+    SURETY_TRY(surety_alloc(out, count, sizeof **out, err));
+    memcpy(*out, from, count * sizeof **out);
+    return SURETY_OK;
+}
+
+static surety_status set_counts(surety_certificate *c, const surety_risks *r, surety_error *err) {
+    c->risks.averaged = r->averaged, c->risks.averaged_max = r->averaged_max;
+    c->risks.rbar = r->rbar, c->risks.abar = r->abar, c->risks.gmax = r->gmax;
+    c->risks.tv = r->tv, c->risks.tandem = r->tandem;
+    c->counts.wrong = r->wrong, c->counts.tied = r->tied;
+    c->counts.max_wrong = r->max_wrong, c->counts.max_tied = r->max_tied;
+    c->counts.prior_wrong = r->prior_wrong, c->counts.prior_max_wrong = r->prior_max_wrong;
+    c->counts.abar_sum = r->abar_sum, c->counts.tv_sum = r->tv_sum, c->counts.tandem_sum = r->tandem_sum;
+    size_t H = c->counts.voter_count = r->voters;
+    SURETY_TRY(copy_counts(&c->counts.loss, r->loss, H, err));
+    SURETY_TRY(copy_counts(&c->counts.max_loss, r->max_loss, H, err));
+    SURETY_TRY(copy_counts(&c->counts.errors, r->errors, H, err));
+    SURETY_TRY(copy_counts(&c->counts.anchored_loss, r->anchored_loss, H, err));
+    SURETY_TRY(copy_counts(&c->counts.anchored_max, r->anchored_max, H, err));
+    return copy_counts(&c->counts.anchored_errors, r->anchored_errors, H, err);
+}
+
+static void set_ledger(certifying *w) {
+    const surety_ledger_entry *entries = surety_ledger_entries(w->ledger, &w->c->event_count);
+    memcpy(w->c->events, entries, w->c->event_count * sizeof *entries);
+}
+
+static surety_status certify(certifying *w, const surety_run *run, surety_error *err) {
+    surety_certificate *c = w->c;
+    SURETY_TRY(prepare(w, err));
+    SURETY_TRY(surety_evaluate_perturbed(&w->risks, w->model, surety_data_set(w->data, SURETY_SET_LEARN),
+                                         &w->attack, run, err));
+    SURETY_TRY(compute(w, err));
+    c->delta = w->s->delta;
+    snprintf(c->choice, sizeof c->choice, "%s", w->best ? "best" : "one");
+    c->inputs.m = w->risks.m;
+    c->inputs.n = w->risks.n;
+    c->inputs.voter_count = w->risks.voters;
+    c->inputs.priors_compared = w->facts->priors_compared;
+    c->inputs.looks = w->s->looks;
+    set_attack(c, &w->attack);
+    set_ledger(w);
+    SURETY_TRY(set_model(w, err));
+    surety_certificate_set_data(c, surety_data_describe(w->data));
+    snprintf(c->software.version, sizeof c->software.version, "%s", surety_version());
+    snprintf(c->software.cpu_level, sizeof c->software.cpu_level, "%s", surety_certificate_cpu());
+    SURETY_TRY(set_counts(c, &w->risks, err));
+    surety_certificate_word(c);
+    return surety_certificate_seal(c, err);
+}
+
+surety_status surety_certify(surety_certificate *out, const surety_model *model, const surety_data *data,
+                             const surety_certify_settings *settings, const surety_run *run,
+                             surety_error *err) {
+    *out = (surety_certificate){0};
+    certifying w = {
+        .model = model, .facts = surety_model_about(model), .data = data, .s = settings, .c = out};
+    surety_status status = certify(&w, run, err);
+    surety_ledger_free(w.ledger);
+    surety_risks_free(&w.risks);
+    if (status != SURETY_OK) surety_certificate_free(out);
+    return status;
+}

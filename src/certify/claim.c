@@ -1,0 +1,109 @@
+/* The claim in one English sentence, written from the certificate's own fields (docs/theory.md 4.6): with
+ * which confidence, how many inputs, what "fails" means, against which attack, and under which assumptions.
+ * Percentages are rounded to the safe side. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "certify/certificate.h"
+
+static void say(surety_certificate *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void say(surety_certificate *c, const char *format, ...) {
+    size_t used = strlen(c->claim);
+    va_list args;
+    va_start(args, format);
+    vsnprintf(c->claim + used, sizeof c->claim - used, format, args);
+    va_end(args);
+}
+
+static const char *plural(uint64_t count) {
+    return count == 1 ? "" : "s";
+}
+
+/* 100 x, rounded up, with three digits that count. */
+static const char *percent_up(double x, char text[32]) {
+    int decimals = x < 0.001 ? 4 : x < 0.01 ? 3 : 2;
+    double scale = pow(10, decimals);
+    snprintf(text, 32, "%.*f", decimals, ceil(nextafter(x * 100 * scale, HUGE_VAL)) / scale);
+    return text;
+}
+
+/* 100 (1 - delta), rounded down at the tenth decimal; 0.05 is not quite 5/100, the 0.01 forgives that. */
+static const char *confidence(double delta, char text[32]) {
+    if (delta < 1e-9)
+        snprintf(text, 32, "99.9999999");
+    else
+        snprintf(text, 32, "%.12g", floor(1e10 * (100 - 100 * delta) + 0.01) / 1e10);
+    return text;
+}
+
+static void say_limit(surety_certificate *c) {
+    char text[32], level[32];
+    int perturbed = !strcmp(c->risk, "averaged") && c->inputs.n > 1;
+    if (c->vacuous)
+        say(c, "This certificate promises nothing: its limit of %s is not below 1; it would say that, with ",
+            surety_shortest(c->value, text));
+    else
+        say(c, "With ");
+    say(c,
+        "confidence %s %% over the draw of the %" PRIu64
+        " examples of S, the %s vote of this model (SHA-256 "
+        "%.16s) ",
+        confidence(c->delta, level), c->inputs.m, c->inputs.frozen ? "weighted" : "learned weighted",
+        c->model.sha256);
+    if (c->vacuous)
+        say(c, "fails on no more than all of the ");
+    else
+        say(c, "fails on at most %s %% of the ", percent_up(c->value, text));
+    say(c, "%snew inputs of its two classes, ", perturbed ? "perturbed " : "");
+}
+
+static void say_where(surety_certificate *c) {
+    char eps[32], lo[32], hi[32];
+    say(c, " within %s distance %s of the input", c->attack.norm, surety_shortest(c->attack.eps, eps));
+    if (!isnan(c->attack.box_lo))
+        say(c, " and inside [%s, %s]", surety_shortest(c->attack.box_lo, lo),
+            surety_shortest(c->attack.box_hi, hi));
+}
+
+static void say_failure(surety_certificate *c) {
+    const char *target =
+        c->inputs.frozen ? "against this very vote" : "against the vote of the model's prior";
+    say(c, "where it fails on an input if it is wrong or tied on ");
+    if (!strcmp(c->attack.name, "none")) {
+        say(c, "the input itself, unperturbed");
+        return;
+    }
+    if (c->inputs.n == 1)
+        say(c, "the perturbation that attack %s makes of it %s,", c->attack.name, target);
+    else if (!strcmp(c->risk, "averaged"))
+        say(c, "one perturbation, drawn at random among those that attack %s makes of it %s,", c->attack.name,
+            target);
+    else
+        say(c, "at least one of %" PRIu64 " perturbations that attack %s makes of it %s,", c->inputs.n,
+            c->attack.name, target);
+    say_where(c);
+}
+
+static void say_assumptions(surety_certificate *c) {
+    uint64_t T = c->inputs.priors_compared, looks = c->inputs.looks;
+    say(c,
+        "; this assumes that S and the new inputs are drawn independently from one distribution, and that "
+        "nothing was chosen by looking at S beyond what is paid for here: the prior among %" PRIu64
+        " candidate%s, ",
+        T, plural(T));
+    if (!c->inputs.frozen) say(c, "the posterior, ");
+    if (!strcmp(c->choice, "best"))
+        say(c, "the smallest of the bounds on %zu event%s, ", c->event_count, plural(c->event_count));
+    say(c, "and this certificate among at most %" PRIu64 " (--looks).", looks);
+}
+
+void surety_certificate_word(surety_certificate *c) {
+    c->claim[0] = 0;
+    say_limit(c);
+    say_failure(c);
+    say_assumptions(c);
+}

@@ -1,0 +1,290 @@
+/* The recheck of a certificate. From the certificate come only the settings (attack, delta, looks, which
+ * bound); everything else is derived again from the data files, the model file and the model's seed by the
+ * same call that makes certificates, and then compared field by field through the one table that also writes
+ * and reads them. A field that nobody derives again does not exist, but for the name of the model's file. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "certify/certificate.h"
+#include "data/dataset.h"
+#include "io/read.h"
+#include "io/sha256.h"
+
+/* Level numbers: a CPU without FMA rounds each product and sum of the voters, so that a vote near 0 may come
+ * out on the other side. Measured on a dozen certificates with m = 5000, that moved no sum by as much as one
+ * example; the certificate may have counted one example in a thousand too few (and always one). Near risk 0 a
+ * limit moves up to about eight times as much as the risk that it is made of (factor 2, and the slope of
+ * kl_inv). */
+#define TOLERANCE 0.001
+#define TOLERANCE_VALUE 8
+
+surety_verify_settings surety_verify_defaults(void) {
+    return (surety_verify_settings){.data = surety_data_defaults()};
+}
+
+typedef struct verifying {
+    surety_verification *out;
+    const char *path;
+    const surety_verify_settings *s;
+    surety_certificate stated, found;
+    char *model_path;
+    surety_model *model;
+    surety_data *data;
+} verifying;
+
+/* ---- differences ---- */
+
+static void differs(void *arg, const char *field, const char *stated, const char *found) {
+    surety_verification *out = arg;
+    out->agrees = 0;
+    if (out->differences < SURETY_DIFFERENCES) {
+        surety_difference *d = &out->difference[out->differences];
+        snprintf(d->field, sizeof d->field, "%s", field);
+        snprintf(d->stated, sizeof d->stated, "%s", stated);
+        snprintf(d->found, sizeof d->found, "%s", found);
+    }
+    out->differences++;
+}
+
+static void set_reason(surety_verification *out, const char *what) {
+    out->agrees = 0;
+    if (!out->reason[0]) snprintf(out->reason, sizeof out->reason, "%s", what);
+}
+
+/* One difference as the reason: another version or CPU explains all others, else the first. */
+static void explain(surety_verification *out, const char *hint) {
+    const surety_difference *d = &out->difference[0];
+    char text[512];
+    if (!out->differences) return;
+    for (size_t i = 0; i < out->differences && i < SURETY_DIFFERENCES; i++)
+        if (!strncmp(out->difference[i].field, "software.", 9)) {
+            d = &out->difference[i];
+            hint = strcmp(d->field, "software.version")
+                       ? ": with SURETY_CPU=generic in the environment, verify does as a CPU without FMA"
+                       : ": verify it with the version that made it";
+            break;
+        }
+    snprintf(text, sizeof text, "%s differs: the certificate says %s, derived again it is %s%s", d->field,
+             d->stated, d->found, hint);
+    set_reason(out, text);
+}
+
+/* ---- the pieces: model, data, settings ---- */
+
+static surety_status find_model(verifying *v, surety_error *err) {
+    if (v->s->model) return surety_join(&v->model_path, v->s->model, "", "", err);
+    if (!v->stated.model.file[0] || strchr(v->stated.model.file, '/')) {
+        surety_fail(err, SURETY_E_INPUT, "the certificate does not name a model file");
+        surety_fail_file(err, v->path);
+        surety_fail_place(err, "key model.file");
+        return surety_fail_expected(err, "--model FILE");
+    }
+    const char *name = surety_path_name(v->path);
+    char *folder;
+    SURETY_TRY(surety_join(&folder, v->path, "", "", err));
+    folder[name - v->path] = 0;
+    surety_status status = surety_join(&v->model_path, folder, v->stated.model.file, "", err);
+    surety_free(folder);
+    if (status == SURETY_OK && !surety_path_exists(v->model_path)) {
+        surety_fail(err, SURETY_E_INPUT, "the model file is not there");
+        surety_fail_file(err, v->model_path);
+        surety_fail_expected(err, "the model beside the certificate, or --model FILE");
+        status = SURETY_E_INPUT;
+    }
+    return status;
+}
+
+/* The bytes of the file before anything in it is believed; then the model that was read from it. */
+static surety_status open_model(verifying *v, surety_error *err) {
+    surety_file file;
+    char sum[65];
+    SURETY_TRY(find_model(v, err));
+    SURETY_TRY(surety_file_open(&file, v->model_path, err));
+    surety_status status = surety_sha256(file.data, file.size, sum, err);
+    surety_file_close(&file);
+    if (status != SURETY_OK) return status;
+    if (strcmp(sum, v->stated.model.sha256)) {
+        differs(v->out, "model.sha256", v->stated.model.sha256, sum);
+        explain(v->out, ": this is not the certified model");
+        return SURETY_OK;
+    }
+    return surety_model_load(&v->model, v->model_path, err);
+}
+
+/* A task's files were refused: if one of them has another checksum than the certificate says, that is the
+ * answer. */
+static void compare_task_files(verifying *v, const char *task_name) {
+    const surety_task *task = surety_task_find(task_name, NULL);
+    const surety_dataset *dataset = task ? surety_dataset_named(task->dataset, NULL) : NULL;
+    surety_place place = {0};
+    if (!dataset || surety_dataset_find(&place, dataset, v->s->data.data_dir, NULL) != SURETY_OK) return;
+    for (size_t i = 0; i < DATASET_FILES && i < v->stated.data.file_count; i++) {
+        surety_file file;
+        char sum[65] = "", field[64];
+        if (surety_file_open(&file, place.path[i], NULL) != SURETY_OK) continue;
+        surety_status status = surety_sha256(file.data, file.size, sum, NULL);
+        surety_file_close(&file);
+        snprintf(field, sizeof field, "data.files[%zu].sha256", i);
+        if (status == SURETY_OK && strcmp(sum, v->stated.data.files[i].sha256))
+            differs(v->out, field, v->stated.data.files[i].sha256, sum);
+    }
+    surety_place_free(&place);
+    explain(v->out, ": these are not the certified data");
+}
+
+static surety_status open_data(verifying *v, surety_error *err) {
+    surety_data_settings s = v->s->data;
+    surety_error refused = SURETY_ERROR_NONE;
+    SURETY_TRY(surety_model_data_settings(v->model, &s, err));
+    if (s.task)
+        s.classes_given = 0, s.train = s.test = s.train_labels = s.test_labels = NULL;
+    else if (!s.train)
+        return surety_fail(err, SURETY_E_USAGE,
+                           "the model was trained on own files: give them again with --train (and --test)");
+    surety_status status = surety_data_open(&v->data, &s, &refused);
+    if (status == SURETY_E_INPUT && s.task) compare_task_files(v, s.task);
+    if (status != SURETY_OK && v->out->agrees) {
+        if (err) *err = refused;
+        return status;
+    }
+    if (status != SURETY_OK) return SURETY_OK;
+    surety_certificate_set_data(&v->found, surety_data_describe(v->data));
+    surety_record_compare(&surety_certificate_data_table, &v->stated.data, &v->found.data, "data", NULL,
+                          differs, v->out);
+    explain(v->out, ": these are not the certified data");
+    return SURETY_OK;
+}
+
+/* What was asked for when the certificate was made. What does not apply keeps a default that is valid. */
+static void settings_of(const surety_certificate *c, surety_certify_settings *s) {
+    surety_attack_settings *a = &s->attack;
+    *s = (surety_certify_settings){.delta = c->delta, .looks = c->inputs.looks};
+    s->bound = strcmp(c->choice, "best") ? c->bound : "best";
+    surety_attack_defaults(a);
+    surety_attack_kind_parse(c->attack.name, &a->kind, NULL); /* both were checked when it was read */
+    surety_norm_parse(c->attack.norm, &a->ball.norm, NULL);
+    a->ball.radius = c->attack.eps;
+    a->ball.has_box = !isnan(c->attack.box_lo) || !isnan(c->attack.box_hi);
+    a->ball.lo = c->attack.box_lo;
+    a->ball.hi = c->attack.box_hi;
+    if (c->attack.steps != SURETY_ABSENT) a->steps = (size_t)c->attack.steps;
+    if (!isnan(c->attack.step_size)) a->step_size = c->attack.step_size;
+    if (!isnan(c->attack.noise)) a->noise = c->attack.noise;
+    if (c->attack.samples != SURETY_ABSENT) a->samples = (size_t)c->attack.samples;
+    if (c->attack.restarts != SURETY_ABSENT) a->restarts = (size_t)c->attack.restarts;
+}
+
+/* ---- putting it together ---- */
+
+static surety_status read_certificate(verifying *v, surety_error *err) {
+    int digest_fits = 0;
+    SURETY_TRY(surety_certificate_read(&v->stated, &digest_fits, v->path, err));
+    snprintf(v->out->claim, sizeof v->out->claim, "%s", v->stated.claim);
+    v->out->value = v->stated.value;
+    if (digest_fits) return SURETY_OK;
+    surety_certificate copy = v->stated; /* shares the arrays: not freed */
+    SURETY_TRY(surety_certificate_seal(&copy, err));
+    differs(v->out, "digest", v->stated.digest, copy.digest);
+    explain(v->out, ": the certificate was changed after it was written");
+    return SURETY_OK;
+}
+
+static surety_status derive(verifying *v, const surety_run *run, surety_error *err) {
+    surety_certify_settings settings;
+    surety_error refused = SURETY_ERROR_NONE;
+    settings_of(&v->stated, &settings);
+    surety_status status = surety_certify(&v->found, v->model, v->data, &settings, run, &refused);
+    if (status == SURETY_E_CHECK || status == SURETY_E_USAGE || status == SURETY_E_INPUT) {
+        /* no such certificate could have been made */
+        set_reason(v->out, refused.what);
+        return SURETY_OK;
+    }
+    if (status != SURETY_OK && err) *err = refused;
+    memcpy(v->found.model.file, v->stated.model.file, sizeof v->found.model.file);
+    return status;
+}
+
+/* Bit for bit, unless this CPU cannot give the bits that one with FMA gave. */
+static void compare(verifying *v) {
+    surety_verification *out = v->out;
+    const surety_certificate *c = &v->stated;
+    out->found = v->found.value;
+    int numbers = !strcmp(c->software.cpu_level, "fma") && !strcmp(v->found.software.cpu_level, "generic");
+    if (!numbers) {
+        surety_record_compare(&surety_certificate_table, c, &v->found, "", NULL, differs, out);
+        explain(out, "");
+        return;
+    }
+    double m = (double)v->found.inputs.m, n = (double)v->found.inputs.n, t = fmax(TOLERANCE, 1 / m);
+    const double allowed[SURETY_UNITS] = {[SURETY_UNIT_VALUE] = TOLERANCE_VALUE * t,
+                                          [SURETY_UNIT_SHARE] = t,
+                                          [SURETY_UNIT_EXAMPLES] = t * m,
+                                          [SURETY_UNIT_VOTES] = t * m * n,
+                                          [SURETY_UNIT_LOSS] = t * m * 0x1p32,
+                                          [SURETY_UNIT_LOSSES] = t * m * n * 0x1p32};
+    strcpy(out->level, "numbers");
+    out->tolerance = t;
+    surety_certificate again = v->found; /* the sentence must be the one for the stated numbers */
+    snprintf(again.software.cpu_level, sizeof again.software.cpu_level, "fma");
+    again.value = c->value;
+    again.vacuous = !(c->value < 1);
+    surety_certificate_word(&again);
+    again.value = v->found.value;
+    surety_record_compare(&surety_certificate_table, c, &again, "", allowed, differs, out);
+    explain(out, "");
+}
+
+static surety_status verify(verifying *v, const surety_run *run, surety_error *err) {
+    SURETY_TRY(read_certificate(v, err));
+    if (!v->out->agrees) return SURETY_OK;
+    SURETY_TRY(open_model(v, err));
+    if (!v->out->agrees) return SURETY_OK;
+    SURETY_TRY(open_data(v, err));
+    if (!v->out->agrees) return SURETY_OK;
+    SURETY_TRY(derive(v, run, err));
+    if (v->out->agrees) compare(v);
+    return SURETY_OK;
+}
+
+surety_status surety_verify(surety_verification *out, const char *path,
+                            const surety_verify_settings *settings, const surety_run *run,
+                            surety_error *err) {
+    verifying *v;
+    *out = (surety_verification){.level = "bits", .value = (double)NAN, .found = (double)NAN};
+    SURETY_TRY(surety_alloc(&v, 1, sizeof *v, err));
+    *v = (verifying){.out = out, .path = path, .s = settings};
+    out->agrees = 1; /* until something differs */
+    surety_status status = verify(v, run, err);
+    surety_certificate_free(&v->stated);
+    surety_certificate_free(&v->found);
+    surety_free(v->model_path);
+    surety_model_free(v->model);
+    surety_data_free(v->data);
+    surety_free(v);
+    if (status != SURETY_OK) out->agrees = 0;
+    return status;
+}
+
+char *surety_verification_json(const surety_verification *out) {
+    json_t *list = json_array();
+    size_t shown = out->differences < SURETY_DIFFERENCES ? out->differences : SURETY_DIFFERENCES;
+    int failed = !list;
+    for (size_t i = 0; i < shown && !failed; i++) {
+        const surety_difference *d = &out->difference[i];
+        failed = json_array_append_new(list, SURETY_JSON_OBJECT({"field", surety_json_string(d->field)},
+                                                                {"stated", surety_json_string(d->stated)},
+                                                                {"found", surety_json_string(d->found)}));
+    }
+    if (failed) {
+        json_decref(list);
+        list = NULL;
+    }
+    return surety_json_text(SURETY_JSON_OBJECT(
+        {"agrees", json_boolean(out->agrees)}, {"level", surety_json_string(out->level)},
+        {"tolerance", surety_json_real(out->tolerance)}, {"reason", surety_json_string(out->reason)},
+        {"claim", surety_json_string(out->claim)}, {"value", surety_json_real(out->value)},
+        {"found", surety_json_real(out->found)}, {"difference_count", surety_json_count(out->differences)},
+        {"differences", list}));
+}

@@ -1,0 +1,152 @@
+/* surety certify: model, S and attack to a certificate. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/shared.h"
+#include "surety/certify.h"
+
+typedef struct options {
+    surety_data_settings data;
+    surety_certify_settings certify;
+    const char *attack, *out;
+    double delta;
+} options;
+
+static surety_status read_looks(const char *text, void *target, surety_error *err) {
+    char *end;
+    unsigned long long looks = strtoull(text, &end, 10);
+    if (text[0] >= '0' && text[0] <= '9' && !*end && looks <= INT64_MAX)
+        return *(uint64_t *)target = looks, SURETY_OK;
+    err->code = SURETY_E_USAGE;
+    snprintf(err->what, sizeof err->what, "'%s' is not a number of looks", text);
+    return SURETY_E_USAGE;
+}
+
+static void add_options(cli *c, options *o) {
+    cli_text(c, "attack", "NAME", &o->attack,
+             "none, unif, fgsm, ifgsm, pgd, ifgsmu or pgdu; unless given, the model's defense");
+    cli_text(c, "bound", "NAME|best", &o->certify.bound,
+             "the bound; unless given, vote_frozen_max for a baseline, else average_max_seeger. best: the "
+             "smallest for the averaged-max risk of those on three events (average_max_seeger, "
+             "average_max_voters_union, vote_anchored_max), each with a third of delta");
+    cli_other(c, "looks", "N", &o->certify.looks, read_looks, NULL,
+              "must be given: how many certificates looking at S could have led to, this one included; 1 if "
+              "model and settings were decided before anything was seen of S");
+    cli_text(c, "out", "C.json", &o->out, "file of the certificate");
+    cli_real(c, "delta", "D", &o->delta, "1 - confidence; unless given, the training's");
+    cli_ball_options(c, &o->certify.attack);
+    cli_data_file_options(c, &o->data);
+}
+
+/* The model's own settings, unless options say otherwise. */
+static surety_status settle(cli *c, options *o, const surety_model *model) {
+    const surety_model_facts *facts = surety_model_about(model);
+    surety_certify_settings own;
+    surety_certify_defaults(&own, model);
+    surety_attack_settings *attack = &o->certify.attack;
+    attack->kind = own.attack.kind;
+    if (o->attack) {
+        surety_status status = surety_attack_kind_parse(o->attack, &attack->kind, &c->error);
+        if (status != SURETY_OK) return status;
+    }
+    o->certify.delta = isnan(o->delta) ? own.delta : o->delta;
+    o->certify.model_file = c->words[0];
+    if (cli_given(c, "seed") && attack->seed != facts->seed)
+        return cli_wrong(c, "a certificate's random numbers are those of the model's seed, %llu",
+                         (unsigned long long)facts->seed);
+    if (cli_given(c, "profile") && attack->profile != facts->profile)
+        return cli_wrong(c, "the model was trained with profile %s", surety_profile_name(facts->profile));
+    return cli_settle_model(c, model, &o->data, attack);
+}
+
+static void print_inputs(const surety_certificate *c) {
+    printf("\n%-22s %s (on the risk of the vote%s)\n", "bound", c->bound,
+           isnan(c->surrogate) ? "" : ", factor 2 included");
+    printf("%-22s %.6f\n", "value", cli_limit(c->value, 6));
+    printf("%-22s m = %" PRIu64 " examples of S, n = %" PRIu64 " perturbations each, H = %" PRIu64
+           " voters\n",
+           "sizes", c->inputs.m, c->inputs.n, c->inputs.voter_count);
+    printf("%-22s T_p = %" PRIu64 " candidates, KL(Q||P) = %.6f%s\n", "prior", c->inputs.priors_compared,
+           c->inputs.kl, c->inputs.frozen ? " (Q is P)" : "");
+    printf("%-22s averaged %.6f, averaged-max %.6f\n", "risks on perturbed S", c->risks.averaged,
+           c->risks.averaged_max);
+    printf("%-22s Rbar %.6f, Gmax %.6f\n", "surrogates", c->risks.rbar, c->risks.gmax);
+    printf("%-22s %.6g, spent on\n", "delta", c->delta);
+    for (size_t i = 0; i < c->event_count; i++)
+        printf("%22s %.6g: %s; %" PRIu64 " look%s\n", "", c->events[i].share, c->events[i].event,
+               c->events[i].looks, c->events[i].looks == 1 ? "" : "s");
+}
+
+static void print_command(const cli *c, const options *o) {
+    printf("\ncertificate: %s\nverify it:   surety verify %s --model %s", o->out, o->out, c->words[0]);
+    if (o->data.data_dir) printf(" --data-dir %s", o->data.data_dir);
+    if (o->data.train) printf(" --train %s", o->data.train);
+    if (o->data.train_labels) printf(" --train-labels %s", o->data.train_labels);
+    if (o->data.test) printf(" --test %s", o->data.test);
+    if (o->data.test_labels) printf(" --test-labels %s", o->data.test_labels);
+    if (o->data.label_column) printf(" --label-column %s", o->data.label_column);
+    printf("\n");
+}
+
+static surety_status certify(cli *c, options *o, const surety_model *model) {
+    surety_data *data = NULL;
+    surety_certificate certificate = {0};
+    surety_status status = settle(c, o, model);
+    if (status == SURETY_OK) status = surety_data_open(&data, &o->data, &c->error);
+    if (status == SURETY_OK)
+        status = surety_certify(&certificate, model, data, &o->certify, &c->run, &c->error);
+    if (status == SURETY_OK) status = surety_certificate_save(&certificate, o->out, &c->error);
+    cli_progress_end(c);
+    if (status == SURETY_OK && certificate.vacuous)
+        cli_say(c, "note: the limit is %.3f, not below 1: this certificate promises nothing",
+                certificate.value);
+    if (status == SURETY_OK && c->json) {
+        status = cli_print_json(c, surety_certificate_json(&certificate));
+    } else if (status == SURETY_OK) {
+        cli_print_wrapped(certificate.claim, 0, 0);
+        print_inputs(&certificate);
+        print_command(c, o);
+    }
+    surety_certificate_free(&certificate);
+    surety_data_free(data);
+    return status;
+}
+
+static surety_status run(cli *c) {
+    options o = {.data = surety_data_defaults(), .delta = (double)NAN};
+    surety_model *model = NULL;
+    surety_attack_defaults(&o.certify.attack);
+    add_options(c, &o);
+    surety_status status = cli_parse(c, 1, 1);
+    if (status != SURETY_OK || c->helped) return status;
+    if (!o.out) return cli_wrong(c, "where should the certificate go? Give --out C.json");
+    if (!cli_given(c, "looks"))
+        return cli_wrong(c,
+                         "how often was S looked at? Give --looks N: 1 if model and settings were decided "
+                         "before anything was seen of S");
+    status = surety_model_load(&model, c->words[0], &c->error);
+    if (status == SURETY_OK) status = certify(c, &o, model);
+    surety_model_free(model);
+    return status;
+}
+
+const cli_command cli_certify = {
+    .name = "certify",
+    .usage = "MODEL --looks N --out C.json [options]",
+    .summary = "write a certificate: how often the vote can fail, and why",
+    .text =
+        "Perturbs S by attacking the prior's vote, counts how the posterior's vote fares, computes the bound "
+        "and "
+        "writes a certificate: the claim in one sentence with every number it rests on, which 'surety "
+        "verify' "
+        "derives again. Attack, radius, delta and bound must be decided before S is looked at; seed, data "
+        "and "
+        "split are the model's. Refused: models of profile published, other data than the model's, looks "
+        "that "
+        "are not paid for.",
+    .example = "surety certify model.safetensors --attack pgdu --looks 1 --out c.json",
+    .run = run,
+};

@@ -1,0 +1,131 @@
+#include "evaluate/worst.h"
+
+#include <math.h>
+
+#include "base/parallel.h"
+
+enum { L = SURETY_BLOCK, HALVINGS = 16 };
+
+struct surety_worst {
+    surety_range *range;
+    surety_ball ball;
+    surety_voter_set set;
+    size_t H;
+    float *lo, *hi; /* (H, lanes); the worst votes end up in lo */
+};
+
+surety_status surety_worst_new(surety_worst **out, const surety_voters *voters, const surety_ball *ball,
+                               surety_voter_set set, surety_error *err) {
+    *out = NULL;
+    surety_worst *w;
+    SURETY_TRY(surety_alloc(&w, 1, sizeof *w, err));
+    *w = (surety_worst){.ball = *ball, .set = set, .H = voters->H};
+    surety_status status = surety_range_new(&w->range, voters, ball, err);
+    if (status == SURETY_OK) status = surety_alloc(&w->lo, 2 * w->H * L, sizeof *w->lo, err);
+    if (status != SURETY_OK) {
+        surety_worst_free(w);
+        return status;
+    }
+    w->hi = w->lo + w->H * L;
+    *out = w;
+    return SURETY_OK;
+}
+
+void surety_worst_free(surety_worst *w) {
+    if (!w) return;
+    surety_range_free(w->range);
+    surety_free(w->lo);
+    surety_free(w);
+}
+
+const float *surety_worst_run(surety_worst *w, const surety_examples *e, const double *radius) {
+    surety_range_run(w->range, e->x, e->rows, radius, w->lo, w->hi);
+    for (size_t t = 0; t < w->H; t++)
+        for (size_t r = 0; r < e->rows; r++) {
+            float y = e->y[r], vote = y > 0 ? w->lo[t * L + r] : w->hi[t * L + r];
+            if (w->set == SURETY_SIGNED) vote = y * vote > 0 ? y : -y;
+            w->lo[t * L + r] = vote;
+        }
+    return w->lo;
+}
+
+/* Which votes are proved right at these radii. */
+static void prove(surety_worst *w, const surety_vote *vote, const surety_examples *e, const double *radius,
+                  int *proved) {
+    double votes[L];
+    surety_vote_lanes(surety_worst_run(w, e, radius), vote->weights, w->H, w->set, votes);
+    for (size_t r = 0; r < e->rows; r++) proved[r] = e->y[r] * votes[r] > 0;
+}
+
+/* The radius beyond which nothing is new. */
+static double widest(const surety_ball *ball, size_t d) {
+    if (!ball->has_box) return 0x1p20 * (ball->radius > 0 ? ball->radius : 1);
+    double side = ball->hi - ball->lo;
+    return ball->norm == SURETY_LINF ? side : side * (ball->norm == SURETY_L2 ? sqrt((double)d) : (double)d);
+}
+
+void surety_worst_radius(surety_worst *w, const surety_vote *vote, const surety_examples *e, double *radius,
+                         int *proved) {
+    double most = widest(&w->ball, vote->voters->d), b = fmin(w->ball.radius, most);
+    double good[L], bad[L], probe[L];
+    int at_zero[L], right[L];
+    for (size_t r = 0; r < L; r++) good[r] = 0, bad[r] = HUGE_VAL, probe[r] = 0;
+    prove(w, vote, e, probe, at_zero);
+    for (size_t r = 0; r < L; r++) probe[r] = b;
+    prove(w, vote, e, probe, proved);
+    for (size_t r = 0; r < e->rows; r++) *(proved[r] ? &good[r] : &bad[r]) = b;
+    for (int step = 0, open = 1; open && step < 64; step++) { /* doubles until it fails */
+        open = 0;
+        for (size_t r = 0; r < e->rows; r++)
+            probe[r] = isinf(bad[r]) ? fmin(fmax(2 * good[r], most * 0x1p-10), most) : good[r];
+        prove(w, vote, e, probe, right);
+        for (size_t r = 0; r < e->rows; r++) {
+            if (!isinf(bad[r])) continue;
+            *(right[r] ? &good[r] : &bad[r]) = probe[r];
+            if (good[r] >= most) bad[r] = good[r];
+            open |= isinf(bad[r]);
+        }
+    }
+    for (int step = 0; step < HALVINGS; step++) {
+        for (size_t r = 0; r < e->rows; r++) probe[r] = (good[r] + bad[r]) / 2;
+        prove(w, vote, e, probe, right);
+        for (size_t r = 0; r < e->rows; r++) *(right[r] ? &good[r] : &bad[r]) = probe[r];
+    }
+    for (size_t r = 0; r < e->rows; r++) radius[r] = at_zero[r] ? good[r] : 0;
+}
+
+/* ---- a whole set ---- */
+
+typedef struct set_votes {
+    const surety_set *set;
+    double radius[L];
+    surety_worst **workers; /* per thread */
+    size_t H;
+    float *votes;
+} set_votes;
+
+static surety_status votes_block(void *arg, size_t block, int thread, surety_error *err) {
+    const set_votes *s = arg;
+    (void)err;
+    surety_examples e = surety_examples_of(s->set, block * L);
+    const float *worst = surety_worst_run(s->workers[thread], &e, s->radius);
+    for (size_t r = 0; r < e.rows; r++)
+        for (size_t t = 0; t < s->H; t++) s->votes[(block * L + r) * s->H + t] = worst[t * L + r];
+    return SURETY_OK;
+}
+
+surety_status surety_worst_votes(const surety_voters *voters, const surety_ball *ball, surety_voter_set set,
+                                 const surety_set *examples, float *votes, const surety_run *run,
+                                 surety_error *err) {
+    set_votes s = {.set = examples, .H = voters->H, .votes = votes};
+    size_t threads = (size_t)surety_threads(run);
+    for (size_t r = 0; r < L; r++) s.radius[r] = ball->radius;
+    surety_status status = surety_alloc(&s.workers, threads, sizeof *s.workers, err);
+    for (size_t t = 0; status == SURETY_OK && t < threads; t++)
+        status = surety_worst_new(&s.workers[t], voters, ball, set, err);
+    if (status == SURETY_OK)
+        status = surety_parallel(run, NULL, (examples->m + L - 1) / L, votes_block, &s, err);
+    for (size_t t = 0; s.workers && t < threads; t++) surety_worst_free(s.workers[t]);
+    surety_free((void *)s.workers);
+    return status;
+}

@@ -1,0 +1,35 @@
+/* The worst that every voter can do over the whole ball (docs/theory.md 8.2): votes without a sample.
+ *
+ * A voter's worst vote on an example (x, y) is y times a lower limit of y v(x + e) over all e of the ball, v
+ * being its output, or its sign with "not proved right" counted as wrong. The weighted vote of the program is
+ * a sum of rounded products in a fixed order; rounding is monotone, so the same sum over the worst votes is a
+ * lower limit of y times the computed vote itself: if it is right, the vote is proved right everywhere in the
+ * ball, with no margin more. */
+#ifndef SURETY_EVALUATE_WORST_H
+#define SURETY_EVALUATE_WORST_H
+
+#include "attack/attacker.h"
+#include "voters/range.h"
+
+/* One thread's workspace; the voters are borrowed and must not change. */
+typedef struct surety_worst surety_worst;
+
+surety_status surety_worst_new(surety_worst **out, const surety_voters *voters, const surety_ball *ball,
+                               surety_voter_set set, surety_error *err);
+void surety_worst_free(surety_worst *w);
+
+/* The worst votes (H, SURETY_BLOCK) of the examples, radius[r] around each; w's own until its next run. */
+const float *surety_worst_run(surety_worst *w, const surety_examples *examples, const double *radius);
+
+/* proved[r]: the vote is right everywhere in the ball's own radius. radius[r]: the largest radius for which
+ * the vote was proved right, by bisection to 2^-16 of it (0: not even for x itself), at most the radius
+ * beyond which a box has no more points (without a box 2^20 times the ball's). */
+void surety_worst_radius(surety_worst *w, const surety_vote *vote, const surety_examples *examples,
+                         double *radius, int *proved);
+
+/* votes (m, H): the worst votes of a whole set. */
+surety_status surety_worst_votes(const surety_voters *voters, const surety_ball *ball, surety_voter_set set,
+                                 const surety_set *examples, float *votes, const surety_run *run,
+                                 surety_error *err);
+
+#endif

@@ -1,0 +1,22 @@
+/* Sound limits of voters over a ball (docs/theory.md 8.1): no float point of the ball-and-box around x makes
+ * `forward` of these voters return an output outside of them. */
+#ifndef SURETY_VOTERS_RANGE_H
+#define SURETY_VOTERS_RANGE_H
+
+#include "voters/kind.h"
+
+/* One thread's workspace. The voters are borrowed and must not change while it lives. */
+typedef struct surety_range surety_range;
+
+/* norm and box of the ball are kept, its radius is not: every row brings its own. */
+surety_status surety_range_new(surety_range **out, const surety_voters *voters, const surety_ball *ball,
+                               surety_error *err);
+void surety_range_free(surety_range *range);
+
+/* lo, hi (H, SURETY_BLOCK): limits of every voter over the ball of radius[r] around row r, for rows <=
+ * SURETY_BLOCK; lanes behind rows are unspecified. A row lies in the box. Where the parameters are so large
+ * that the program could overflow, the limits of all voters are -1 and 1. */
+void surety_range_run(surety_range *range, const float *const *x, size_t rows, const double *radius,
+                      float *lo, float *hi);
+
+#endif

@@ -1,0 +1,201 @@
+#include "voters/robust.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { L = SURETY_BLOCK };
+
+struct surety_robust {
+    surety_voters *v;
+    surety_ball ball; /* its radius is that of the last prepare */
+    size_t N, ldz, stride;
+    float *E, *O;               /* (N, stride) */
+    surety_weights *even, *odd; /* the same, packed */
+    float *tau;                 /* l1: (N) */
+    float *sizes;               /* l1: (d) scratch of prepare */
+};
+
+surety_status surety_robust_new(surety_robust **out, surety_voters *voters, const surety_ball *ball,
+                                surety_error *err) {
+    *out = NULL;
+    surety_robust *k;
+    const surety_tensor *w = &voters->tensors[0];
+    SURETY_TRY(surety_alloc(&k, 1, sizeof *k, err));
+    *k = (surety_robust){.v = voters, .ball = *ball, .N = w->rows, .stride = w->stride};
+    k->ldz = surety_padded(k->N);
+    surety_status status = surety_alloc(&k->E, 2 * k->N, k->stride * sizeof(float), err);
+    if (status == SURETY_OK) status = surety_alloc(&k->tau, k->ldz + voters->d, sizeof(float), err);
+    if (status == SURETY_OK) status = surety_weights_new(&k->even, k->N, voters->d, err);
+    if (status == SURETY_OK) status = surety_weights_new(&k->odd, k->N, voters->d, err);
+    if (status != SURETY_OK) {
+        surety_robust_free(k);
+        return status;
+    }
+    k->O = k->E + k->N * k->stride;
+    k->sizes = k->tau + k->ldz;
+    *out = k;
+    return SURETY_OK;
+}
+
+void surety_robust_free(surety_robust *k) {
+    if (!k) return;
+    surety_weights_free(k->even);
+    surety_weights_free(k->odd);
+    surety_free(k->E);
+    surety_free(k->tau);
+    surety_free(k);
+}
+
+/* The value of the given rank (0: the largest), by Hoare's selection; reorders the values. A good guess, such
+ * as the last answer, saves most of the work and changes nothing else. */
+static float select_largest(float *values, size_t count, size_t rank, float guess) {
+    float pivot = guess;
+    for (size_t lo = 0, hi = count; hi - lo > 1; pivot = values[lo + (hi - lo) / 2]) { /* it is in [lo, hi) */
+        size_t above = lo, below = hi; /* larger ones to the front, smaller ones to the back */
+        for (size_t k = lo; k < below;) {
+            float value = values[k];
+            if (value > pivot)
+                values[k++] = values[above], values[above++] = value;
+            else if (value < pivot)
+                values[k] = values[--below], values[below] = value;
+            else
+                k++;
+        }
+        if (rank < above)
+            hi = above;
+        else if (rank >= below)
+            lo = below;
+        else
+            return pivot;
+    }
+    return values[rank];
+}
+
+/* The |w_j| of the rank at which b is spent if every room is half the box; without a box the largest. */
+static float find_tau(const surety_robust *k, const float *w, float guess) {
+    size_t d = k->v->d;
+    double room = k->ball.has_box ? (k->ball.hi - k->ball.lo) / 2 : k->ball.radius;
+    double rank = room > 0 ? ceil(k->ball.radius / room) : 1;
+    if (rank > (double)d) return 0;
+    for (size_t j = 0; j < d; j++) k->sizes[j] = fabsf(w[j]);
+    return select_largest(k->sizes, d, rank < 1 ? 0 : (size_t)rank - 1, guess);
+}
+
+void surety_robust_prepare(surety_robust *k, double radius) {
+    k->ball.radius = radius;
+    for (size_t i = 0; i < k->N; i++) {
+        const float *w = k->v->tensors[0].values + i * k->stride;
+        float *E = k->E + i * k->stride, *O = k->O + i * k->stride;
+        if (k->ball.norm == SURETY_L1) k->tau[i] = find_tau(k, w, k->tau[i]);
+        float tau = k->ball.norm == SURETY_L1 ? k->tau[i] : 0;
+        for (size_t j = 0; j < k->stride; j++) {
+            float a = fabsf(w[j]);
+            E[j] = a > tau ? a - tau : 0;
+        }
+        for (size_t j = 0; k->ball.norm == SURETY_L2 && j < k->stride; j++)
+            E[j] = E[j] < 1e-15f ? 0 : E[j] * E[j]; /* subnormals are slow */
+        for (size_t j = 0; j < k->stride; j++) O[j] = w[j] < 0 ? -E[j] : E[j];
+    }
+    surety_weights_pack(k->even, k->E, k->stride);
+    surety_weights_pack(k->odd, k->O, k->stride);
+}
+
+/* ---- a block ---- */
+
+typedef struct parts {
+    float *z, *e, *o;           /* (rows, ldz) */
+    float *z_lo, *z_hi, *ends;  /* (N, lanes) */
+    float *slope_lo, *slope_hi; /* (N, lanes): F' at both ends */
+    float *kind;                /* scratch of the kind */
+} parts;
+
+static parts parts_of(const surety_robust *k, float *scratch) {
+    size_t rows = L * k->ldz, lanes = k->N * L;
+    float *z_lo = scratch + 3 * rows;
+    return (parts){scratch,         scratch + rows,   scratch + 2 * rows, z_lo,
+                   z_lo + lanes,    z_lo + 2 * lanes, z_lo + 3 * lanes,   z_lo + 4 * lanes,
+                   z_lo + 5 * lanes};
+}
+
+size_t surety_robust_scratch(const surety_robust *k) {
+    return L * (3 * k->ldz + 5 * k->N) + k->v->kind->scratch(k->v);
+}
+
+/* (u + v)/2 and (u - v)/2 of one row. */
+static void rooms(const surety_robust *k, const float *x, float *even, float *odd) {
+    double b = k->ball.radius, cut = k->ball.norm == SURETY_L2     ? b / 16
+                                     : k->ball.norm == SURETY_LINF ? b
+                                                                   : HUGE_VAL;
+    float most = k->ball.has_box || isfinite(cut) ? (float)cut : (float)b;
+    float lo = k->ball.has_box ? (float)k->ball.lo : -HUGE_VALF,
+          hi = k->ball.has_box ? (float)k->ball.hi : HUGE_VALF;
+    float unit = k->ball.norm == SURETY_L2 && most > 0 ? 0.5f / most : 0.5f;
+    for (size_t j = 0; j < k->v->d; j++) {
+        float up = hi - x[j] < most ? hi - x[j] : most, down = x[j] - lo < most ? x[j] - lo : most;
+        even[j] = (up + down) * unit;
+        odd[j] = (up - down) * unit;
+    }
+}
+
+/* F and F' at a. */
+static float reach(const surety_robust *k, size_t i, float a, float *slope) {
+    float b = (float)k->ball.radius;
+    *slope = 1;
+    if (k->ball.norm == SURETY_LINF) return a;
+    if (k->ball.norm == SURETY_L1) return k->tau[i] * b + a;
+    float root = sqrtf(a > 0 ? a : 0);
+    *slope = b / (2 * root + 1e-12f);
+    return b * root;
+}
+
+void surety_robust_forward(const surety_robust *k, const float *const *x, size_t rows, const float *y,
+                           float *const *even, float *const *odd, float *h, float *scratch) {
+    parts p = parts_of(k, scratch);
+    for (size_t r = 0; r < rows; r++) rooms(k, x[r], even[r], odd[r]);
+    surety_product_forward(k->v->packed, x, rows, k->v->tensors[1].values, p.z, k->ldz);
+    surety_product_forward(k->even, (const float *const *)even, rows, NULL, p.e, k->ldz);
+    surety_product_forward(k->odd, (const float *const *)odd, rows, NULL, p.o, k->ldz);
+    for (size_t i = 0; i < k->N; i++)
+        for (size_t r = 0; r < L; r++) {
+            size_t from = (r < rows ? r : 0) * k->ldz + i, to = i * L + r;
+            float z = p.z[from], e = p.e[from], o = p.o[from];
+            p.z_hi[to] = z + reach(k, i, e + o, &p.slope_hi[to]);
+            p.z_lo[to] = z - reach(k, i, e - o, &p.slope_lo[to]);
+        }
+    k->v->kind->worst(k->v, p.z_lo, p.z_hi, y, h, p.ends, p.kind);
+}
+
+/* dz at the upper end is dz F' for both products; at the lower end, z - F(e - o), it is -dz F' for e. */
+void surety_robust_terms(const surety_robust *k, const float *a, size_t rows, float *g, float *g_even,
+                         float *g_odd, float *scratch) {
+    parts p = parts_of(k, scratch);
+    size_t terms = k->v->kind->terms(k->v);
+    k->v->kind->gradient_terms(k->v, a, rows, g, p.kind);
+    for (size_t r = 0; r < rows; r++)
+        for (size_t i = 0; i < k->N; i++) {
+            int high = p.ends[i * L + r] > 0;
+            float d = g[r * terms + i] * (high ? p.slope_hi : p.slope_lo)[i * L + r];
+            g_odd[r * k->ldz + i] = d;
+            g_even[r * k->ldz + i] = high ? d : -d;
+        }
+}
+
+/* E' and O' at w: (2w, 2|w|), (sign w, 1), or the same where |w| > tau and 0 elsewhere. */
+void surety_robust_sum(const surety_robust *k, const float *g_even, const float *g_odd,
+                       const float *const *even, const float *const *odd, size_t rows, size_t first,
+                       size_t end, float *const *gradients, float *room) {
+    const surety_tensor *t = &k->v->tensors[0];
+    size_t each = k->N / k->v->H, from = first * each, to = end * each;
+    float *of_even = room, *of_odd = room + k->N * k->stride;
+    memset(of_even + from * k->stride, 0, (to - from) * k->stride * sizeof(float));
+    memset(of_odd + from * k->stride, 0, (to - from) * k->stride * sizeof(float));
+    surety_product_outer(g_even, k->ldz, even, rows, from, to, k->v->d, of_even, k->stride);
+    surety_product_outer(g_odd, k->ldz, odd, rows, from, to, k->v->d, of_odd, k->stride);
+    for (size_t n = from * k->stride; n < to * k->stride; n++) {
+        float w = t->values[n], a = fabsf(w), sign = (float)((w > 0) - (w < 0));
+        float scale = k->ball.norm == SURETY_L2 ? 2 * a : 1;
+        if (k->ball.norm == SURETY_L1 && k->E[n] == 0) scale = 0;
+        if (t->mask && !t->mask[n]) scale = 0;
+        gradients[0][n] += scale * (sign * of_even[n] + of_odd[n]);
+    }
+}

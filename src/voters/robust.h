@@ -1,0 +1,53 @@
+/* What the certified defense lowers (docs/theory.md 8.3): the voters' worst outputs over ball-and-box, by a
+ * range of every argument that is differentiable and costs two products more than a forward. It steers a
+ * training and proves nothing; limits that do are in range.h.
+ *
+ * With a room u_j up and v_j down for every feature, an argument z = c + <w, x> can rise by s(+) and fall by
+ * s(-), where
+ *
+ *   s(+-) = F( <E, (u + v)/2> +- <O, (u - v)/2> ),   O_j = sign(w_j) E_j,
+ *
+ *   linf   E_j = |w_j|,            F(a) = a,          rooms cut at b: exact
+ *   l2     E_j = w_j^2,            F(a) = b sqrt(a),  rooms cut at rho = b/16 and divided by it: the length
+ * of w restricted to features that can move that way l1     E_j = (|w_j| - tau)+,   F(a) = tau b + a,  tau
+ * the |w_j| of rank ceil(b / half the box): the dual value of an example with half the room everywhere
+ *
+ * so that the products of a whole block are three of the house's shape. The gradient in w follows from the
+ * chain rule through the end that the worst output uses.
+ */
+#ifndef SURETY_VOTERS_ROBUST_H
+#define SURETY_VOTERS_ROBUST_H
+
+#include "voters/kind.h"
+
+/* E and O of some voters, shared by all threads. The voters are borrowed. */
+typedef struct surety_robust surety_robust;
+
+surety_status surety_robust_new(surety_robust **out, surety_voters *voters, const surety_ball *ball,
+                                surety_error *err);
+void surety_robust_free(surety_robust *robust);
+
+/* Sets the radius and packs E and O; again after every change of the voters. */
+void surety_robust_prepare(surety_robust *robust, double radius);
+
+/* Floats of scratch for one block. */
+size_t surety_robust_scratch(const surety_robust *robust);
+
+/* h (H, SURETY_BLOCK): the worst outputs of rows x for labels y (lanes). even[r], odd[r] (padded d floats
+ * each) receive (u + v)/2 and (u - v)/2, which the gradient needs. */
+void surety_robust_forward(const surety_robust *robust, const float *const *x, size_t rows, const float *y,
+                           float *const *even, float *const *odd, float *h, float *scratch);
+
+/* Contributions of the rows of the last forward into this scratch: g (rows, terms) as kind.h has them, and
+ * g_even, g_odd (rows, padded N) beside them. */
+void surety_robust_terms(const surety_robust *robust, const float *a, size_t rows, float *g, float *g_even,
+                         float *g_odd, float *scratch);
+
+/* Adds to the weights' gradient of voters [first, end), which gradient_sum made from g, what comes through
+ * the rooms: E' sum_r g_even even + O' sum_r g_odd odd. room (2, N, stride) is scratch, of which threads use
+ * disjoint rows. */
+void surety_robust_sum(const surety_robust *robust, const float *g_even, const float *g_odd,
+                       const float *const *even, const float *const *odd, size_t rows, size_t first,
+                       size_t end, float *const *gradients, float *room);
+
+#endif

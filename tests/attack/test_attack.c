@@ -1,0 +1,794 @@
+/* attack: strength against closed forms, a naive attack in double beside the fast one, early stop, restarts,
+ * both profiles, the same bits for any neighbours, threads and levels with FMA; bad input. */
+#include <math.h>
+#include <unistd.h>
+
+#include "attack/l1.h"
+#include "base/parallel.h"
+#include "cases.h"
+
+static surety_attack_settings settings_of(surety_attack_kind kind, surety_norm norm, double radius) {
+    surety_attack_settings s;
+    surety_attack_defaults(&s);
+    s.kind = kind;
+    s.ball.norm = norm;
+    s.ball.radius = radius;
+    s.samples = 3;
+    return s;
+}
+
+static surety_attacker *attacker_of(const surety_attack_settings *s, const surety_voters *v) {
+    surety_error err = SURETY_ERROR_NONE;
+    surety_attacker *a = NULL;
+    check_ok(surety_attack_validate(s, &err));
+    check_ok(surety_attacker_new(&a, s, v, &err));
+    return a;
+}
+
+/* Linear loss and vote at one point, through the public calls. */
+static double loss_at(const surety_vote *vote, const float *x, double y) {
+    surety_error err = SURETY_ERROR_NONE;
+    surety_vote real = {vote->voters, vote->weights, SURETY_REAL};
+    double value;
+    check_ok(surety_vote_predict(&real, x, vote->voters->d, 1, &value, NULL, &err));
+    return 0.5 * (1 - y * value);
+}
+
+static int wrong_at(const surety_vote *vote, const float *x, double y) {
+    surety_error err = SURETY_ERROR_NONE;
+    double value;
+    check_ok(surety_vote_predict(vote, x, vote->voters->d, 1, &value, NULL, &err));
+    return !(y * value > 0);
+}
+
+/* ---- strength ---- */
+
+static double dual_norm(surety_norm norm, const float *w, size_t d) {
+    double sum = 0, most = 0;
+    for (size_t j = 0; j < d; j++) {
+        double a = fabs((double)w[j]);
+        most = fmax(most, a);
+        sum += norm == SURETY_L2 ? a * a : a;
+    }
+    return norm == SURETY_L1 ? most : norm == SURETY_L2 ? sqrt(sum) : sum;
+}
+
+/* Voters tanh(s_t <w, x> + c_t), s_t > 0, share their worst perturbation: <w, e> = -y b ||w||_dual. */
+static void linear_voters_reach_the_optimum(void **state) {
+    (void)state;
+    draw r = {21};
+    const surety_attack_kind kinds[] = {SURETY_ATTACK_FGSM, SURETY_ATTACK_IFGSM, SURETY_ATTACK_PGD};
+    for (long round = 0; round < check_count(400, 10000); round++) {
+        surety_error err = SURETY_ERROR_NONE;
+        surety_norm norm = (surety_norm)(round % 3);
+        surety_attack_settings s = settings_of(kinds[draw_size(&r, 0, 1)], norm, draw_real(&r, 0.01, 2));
+        s.steps = draw_size(&r, 1, 30);
+        s.early_stop = (int)draw_size(&r, 0, 1);
+        if (round % 10 == 9) { /* from anywhere in the ball it takes the length of the ball to get there */
+            s.kind = SURETY_ATTACK_PGD;
+            s.step_size = 3 * s.ball.radius / (double)s.steps;
+            s.steps *= norm == SURETY_L2 ? 20 : norm == SURETY_L1 ? 3 : 1;
+        }
+        if (round % 2) s.ball.lo = -1000, s.ball.hi = 1000; /* a box that does not bind */
+        s.ball.has_box = round % 2;
+        size_t d = draw_size(&r, 1, 120), H = draw_size(&r, 1, 4);
+        surety_voters *v = NULL;
+        check_ok(surety_linear_empty(&v, H, d, &err));
+        surety_tensor w = surety_voters_tensor(v, 0), c = surety_voters_tensor(v, 1);
+        double q[4], y = round % 4 < 2 ? 1 : -1, best = 0, dual;
+        for (size_t j = 0; j < d; j++) w.values[j] = (float)(draw_normal(&r) / sqrt((double)d));
+        dual = dual_norm(norm, w.values, d);
+        surety_ball around = {.norm = norm};
+        random_set set = random_set_new(&r, 1, d, &around, 1);
+        set.y[0] = (int8_t)y;
+        double z0 = 0;
+        for (size_t j = 0; j < d; j++) z0 += (double)w.values[j] * (double)set.x[j];
+        for (size_t t = 0; t < H; t++) {
+            float scale = t ? 0.5f * (float)t : 1;
+            for (size_t j = 0; j < d; j++) w.values[t * w.stride + j] = scale * w.values[j];
+            /* right everywhere in the ball, so that early stop never acts */
+            c.values[t] = (float)(-(double)scale * z0 +
+                                  y * ((double)scale * s.ball.radius * dual + draw_real(&r, 0.1, 0.5)));
+            q[t] = 1. / (double)H;
+            double z = (double)c.values[t] + (double)scale * (z0 - y * s.ball.radius * dual);
+            best += q[t] * 0.5 * (1 - y * tanh(z));
+        }
+        surety_voters_changed(v);
+        surety_vote vote = {v, q, SURETY_REAL};
+        surety_attacker *a = attacker_of(&s, v);
+        surety_examples e = surety_examples_of(&set.set, 0);
+        const surety_attacked *result = surety_attacker_run(a, &vote, &e);
+        double tolerance =
+            round % 10 == 9 ? 2e-3 * (1 + s.ball.radius * dual) : 2e-5 * (1 + s.ball.radius * dual);
+        check(result->loss[0] >= best - tolerance && result->loss[0] <= best + 1e-5 && !result->fooled[0],
+              "%s %s d %zu b %g: loss %.9g, optimum %.9g", surety_attack_kind_name(s.kind),
+              surety_norm_name(norm), d, s.ball.radius, result->loss[0], best);
+        surety_attacker_free(a);
+        random_set_free(&set);
+        surety_voters_free(v);
+    }
+}
+
+/* With a binding box: linf moves every feature to its own end; l1 spends its budget greedily on the features
+ * of largest |w| that have room, and does not stall on a saturated one. */
+static void boxes_that_bind(void **state) {
+    (void)state;
+    draw r = {22};
+    for (long round = 0; round < check_count(200, 5000); round++) {
+        surety_error err = SURETY_ERROR_NONE;
+        surety_norm norm = round % 2 ? SURETY_LINF : SURETY_L1;
+        surety_attack_settings s = settings_of(SURETY_ATTACK_IFGSM, norm,
+                                               round % 2 ? draw_real(&r, 0.05, 0.8) : draw_real(&r, 0.2, 4));
+        s.early_stop = 0;
+        size_t d = draw_size(&r, 2, 40), order[40];
+        if (norm == SURETY_L1)
+            s.step_size = s.ball.radius / 40, s.steps = 40 + 2 * d; /* a clip wastes part of a step */
+        surety_voters *v = NULL;
+        check_ok(surety_linear_new(&v, 1, d, (uint64_t)round, &err));
+        const float *w = surety_voters_tensor(v, 0).values;
+        random_set set = random_set_new(&r, 1, d, &s.ball, 1);
+        double y = set.y[0], left = s.ball.radius, z = 0;
+        for (size_t j = 0; j < d; j++) {
+            order[j] = j;
+            z += (double)w[j] * (double)set.x[j];
+        }
+        for (size_t i = 0; i < d; i++) /* |w| descending */
+            for (size_t j = i + 1; j < d; j++)
+                if (fabsf(w[order[j]]) > fabsf(w[order[i]])) {
+                    size_t swap = order[i];
+                    order[i] = order[j], order[j] = swap;
+                }
+        for (size_t i = 0; i < d; i++) {
+            double wj = (double)w[order[i]], xj = (double)set.x[order[i]];
+            double room = -y * wj > 0 ? 1 - xj : xj,
+                   move = fmin(room, norm == SURETY_L1 ? left : s.ball.radius);
+            if (norm == SURETY_L1) left -= move;
+            z -= y * fabs(wj) * move;
+        }
+        surety_vote vote = {v, (const double[]){1}, SURETY_REAL};
+        surety_attacker *a = attacker_of(&s, v);
+        surety_examples e = surety_examples_of(&set.set, 0);
+        double loss = surety_attacker_run(a, &vote, &e)->loss[0], best = 0.5 * (1 - y * tanh(z));
+        /* projecting the last step onto the l1 ball takes a little from every feature that was moved */
+        double tolerance = norm == SURETY_L1 ? s.step_size * dual_norm(SURETY_L1, w, d) / 2 : 1e-5;
+        check(loss <= best + 1e-5 && loss >= best - tolerance, "%s d %zu: loss %.9g, optimum %.9g",
+              surety_norm_name(norm), d, loss, best);
+        surety_attacker_free(a);
+        random_set_free(&set);
+        surety_voters_free(v);
+    }
+}
+
+static surety_attack_settings any_settings(draw *r) {
+    surety_attack_settings s = settings_of((surety_attack_kind)draw_size(r, 0, SURETY_ATTACK_KINDS - 1),
+                                           (surety_norm)draw_size(r, 0, 2), pow(10, draw_real(r, -2, 1)));
+    s.profile = draw_size(r, 0, 2) ? SURETY_PROFILE_THEORY : SURETY_PROFILE_PUBLISHED;
+    s.steps = draw_size(r, 1, 8);
+    if (draw_size(r, 0, 1)) s.step_size = s.ball.radius * draw_real(r, 0.05, 1.5);
+    if (s.ball.norm != SURETY_L2 || s.profile == SURETY_PROFILE_THEORY)
+        s.ball.has_box = (int)draw_size(r, 0, 1);
+    s.restarts = draw_size(r, 1, 3);
+    s.seed = draw_bits(r) >> 1;
+    return s;
+}
+
+/* What is reported of a point is what the public calls say of it. In profile theory its loss is not below the
+ * loss at x (at the random start for pgd), unless it is wrong, which is what the attack wanted. */
+static void the_result_is_what_it_says(void **state) {
+    (void)state;
+    draw r = {23};
+    for (long round = 0; round < check_count(300, 6000); round++) {
+        surety_attack_settings s = any_settings(&r), start = s;
+        size_t d = draw_size(&r, 1, 60);
+        random_vote v = random_vote_new(&r, d, 0);
+        random_set set = random_set_new(&r, 16, d, &s.ball, 1);
+        surety_attack_kind plain = surety_attack_kind_plain(s.kind);
+        start.kind = plain == SURETY_ATTACK_PGD ? SURETY_ATTACK_UNIF : SURETY_ATTACK_NONE;
+        start.restarts = 1;
+        if (s.kind == SURETY_ATTACK_UNIF) start.kind = SURETY_ATTACK_UNIF;
+        surety_attacker *a = attacker_of(&s, v.voters), *b = attacker_of(&start, v.voters);
+        surety_examples e = surety_examples_of(&set.set, 0);
+        const surety_attacked *result = surety_attacker_run(a, &v.vote, &e),
+                              *from = surety_attacker_run(b, &v.vote, &e);
+        for (size_t i = 0; i < e.rows; i++) {
+            assert_true(result->loss[i] == loss_at(&v.vote, result->x[i], e.y[i]));
+            assert_int_equal(result->fooled[i], wrong_at(&v.vote, result->x[i], e.y[i]));
+            if (s.profile == SURETY_PROFILE_THEORY && !(result->fooled[i] && v.vote.set == SURETY_SIGNED))
+                assert_true(result->loss[i] >= from->loss[i]);
+            if (from->fooled[i]) assert_true(result->fooled[i]);
+        }
+        surety_attacker_free(a), surety_attacker_free(b);
+        random_set_free(&set);
+        random_vote_free(&v);
+    }
+}
+
+/* Profile theory, a fixed step size: more steps never lower the loss, more restarts neither; exactly. */
+static void more_work_never_hurts(void **state) {
+    (void)state;
+    draw r = {24};
+    for (long round = 0; round < check_count(60, 1500); round++) {
+        surety_attack_settings s = any_settings(&r);
+        s.profile = SURETY_PROFILE_THEORY;
+        s.kind = draw_size(&r, 0, 1) ? SURETY_ATTACK_PGD : SURETY_ATTACK_IFGSM;
+        s.step_size = s.ball.radius * draw_real(&r, 0.02, 1);
+        size_t d = draw_size(&r, 1, 40);
+        random_vote v = random_vote_new(&r, d, 0);
+        v.vote.set = SURETY_REAL;
+        random_set set = random_set_new(&r, 16, d, &s.ball, 1);
+        surety_examples e = surety_examples_of(&set.set, 0);
+        double before[16];
+        s.restarts = 1; /* with several, a wrong point of an earlier restart would end the attack */
+        for (int what = 0; what < 2; what++) {
+            for (size_t i = 0; i < 16; i++) before[i] = -1;
+            for (size_t count = 1; count <= 8; count++) {
+                *(what ? &s.restarts : &s.steps) = count;
+                surety_attacker *a = attacker_of(&s, v.voters);
+                const surety_attacked *result = surety_attacker_run(a, &v.vote, &e);
+                for (size_t i = 0; i < 16; i++) {
+                    assert_true(result->loss[i] >= before[i]);
+                    before[i] = result->loss[i];
+                }
+                surety_attacker_free(a);
+            }
+            s.steps = 3;
+        }
+        random_set_free(&set);
+        random_vote_free(&v);
+    }
+}
+
+/* ---- the naive attack: one example, double, straight from the text (docs/theory.md 3 and 7) ---- */
+
+typedef struct naive {
+    const surety_attack_settings *s;
+    const surety_voters *v; /* linear */
+    const double *q;
+    const float *x0;
+    double y;
+    size_t d;
+} naive;
+
+static double naive_vote(const naive *n, const double *x, double *gradient) {
+    surety_tensor w = surety_voters_tensor(n->v, 0), c = surety_voters_tensor(n->v, 1);
+    double sum = 0;
+    memset(gradient, 0, n->d * sizeof *gradient);
+    for (size_t t = 0; t < n->v->H; t++) {
+        double z = (double)c.values[t];
+        for (size_t j = 0; j < n->d; j++) z += (double)w.values[t * w.stride + j] * x[j];
+        sum += n->q[t] * tanh(z);
+        for (size_t j = 0; j < n->d; j++) /* of the loss, up to a factor */
+            gradient[j] -= n->y * n->q[t] * (1 - tanh(z) * tanh(z)) * (double)w.values[t * w.stride + j];
+    }
+    return sum;
+}
+
+static void naive_project(const naive *n, double *x) {
+    const surety_ball *ball = &n->s->ball;
+    double b = ball->radius, squares = 0;
+    int cube = ball->norm == SURETY_LINF || n->s->profile == SURETY_PROFILE_PUBLISHED;
+    for (size_t j = 0; j < n->d; j++) squares += pow(x[j] - (double)n->x0[j], 2);
+    double f = !cube && squares > b * b ? b / sqrt(squares) : 1;
+    for (size_t j = 0; j < n->d; j++) {
+        double x0 = (double)n->x0[j];
+        x[j] = x0 + f * (x[j] - x0);
+        if (cube) x[j] = fmin(x0 + b, fmax(x0 - b, x[j]));
+        if (ball->has_box) x[j] = fmin(ball->hi, fmax(ball->lo, x[j]));
+    }
+}
+
+/* l2 and linf, from x, real votes. out: the best iterate, or the last one in profile published. */
+static void naive_attack(const naive *n, double *out) {
+    double x[64], g[64],
+        best = -1, step = n->s->step_size > 0 ? n->s->step_size : n->s->ball.radius / (double)n->s->steps;
+    for (size_t j = 0; j < n->d; j++) x[j] = (double)n->x0[j];
+    for (size_t k = 0;; k++) {
+        double vote = naive_vote(n, x, g), loss = 0.5 * (1 - n->y * vote), squares = 0;
+        int wrong = n->y * vote <= 0;
+        if (n->s->profile == SURETY_PROFILE_PUBLISHED || wrong || loss > best)
+            memcpy(out, x, n->d * sizeof *x);
+        best = fmax(best, loss);
+        if (wrong || k == n->s->steps) return;
+        for (size_t j = 0; j < n->d; j++) squares += g[j] * g[j];
+        for (size_t j = 0; j < n->d; j++)
+            x[j] += step * (n->s->ball.norm == SURETY_L2 ? g[j] / sqrt(squares) : (g[j] > 0) - (g[j] < 0));
+        naive_project(n, x);
+    }
+}
+
+static void the_naive_attack_agrees(void **state) {
+    (void)state;
+    draw r = {25};
+    long outside = 0, far = 0;
+    for (long round = 0; round < check_count(500, 10000); round++) {
+        surety_attack_settings s =
+            settings_of(SURETY_ATTACK_IFGSM, (surety_norm)(round % 2), draw_real(&r, 0.05, 1.5));
+        s.profile = round % 4 < 2 ? SURETY_PROFILE_THEORY : SURETY_PROFILE_PUBLISHED;
+        s.steps = draw_size(&r, 1, 25);
+        if (draw_size(&r, 0, 1)) s.step_size = s.ball.radius * draw_real(&r, 0.05, 0.7);
+        size_t d = draw_size(&r, 1, 60);
+        random_vote v = random_vote_new(&r, d, 1);
+        v.vote.set = SURETY_REAL;
+        random_set set = random_set_new(&r, 16, d, &s.ball, 1);
+        surety_examples e = surety_examples_of(&set.set, 0);
+        surety_attacker *a = attacker_of(&s, v.voters);
+        const surety_attacked *result = surety_attacker_run(a, &v.vote, &e);
+        for (size_t i = 0; i < e.rows; i++) {
+            naive n = {&s, v.voters, v.weights, e.x[i], e.y[i], d};
+            double want[64], g[64], apart = 0;
+            naive_attack(&n, want);
+            double loss = 0.5 * (1 - n.y * naive_vote(&n, want, g));
+            for (size_t j = 0; j < d; j++) apart = fmax(apart, fabs(want[j] - (double)result->x[i][j]));
+            far += apart > 1e-4; /* a sign or a comparison that rounding decided; the loss must agree still */
+            check(fabs(loss - result->loss[i]) < 1e-3, "%s %s: loss %.9g, naive %.9g",
+                  surety_norm_name(s.ball.norm), surety_profile_name(s.profile), result->loss[i], loss);
+            outside += true_distance(SURETY_L2, result->x[i], e.x[i], d) > (long double)s.ball.radius &&
+                       s.ball.norm == SURETY_L2;
+        }
+        surety_attacker_free(a);
+        random_set_free(&set);
+        random_vote_free(&v);
+    }
+    long all = check_count(500, 10000) * 16;
+    check(far * 100 < all, "%ld of %ld points differ", far, all);
+    assert_true(outside > 0); /* published l2 leaves the ball */
+}
+
+/* ---- early stop, zero gradients, zero radius ---- */
+
+/* Rows that are wrong leave: with K steps a row moves until it is wrong, as runs of 0, 1, .. K steps show. */
+static void early_stop_counts_moves(void **state) {
+    (void)state;
+    draw r = {26};
+    for (long round = 0; round < check_count(60, 1000); round++) {
+        surety_attack_settings s = any_settings(&r);
+        s.kind = SURETY_ATTACK_IFGSM;
+        s.step_size = s.ball.radius * draw_real(&r, 0.05, 0.4);
+        size_t d = draw_size(&r, 1, 40), K = draw_size(&r, 1, 8), expected = 0;
+        random_vote v = random_vote_new(&r, d, 0);
+        random_set set = random_set_new(&r, 16, d, &s.ball, 1);
+        surety_examples e = surety_examples_of(&set.set, 0);
+        for (size_t steps = 0; steps < K;
+             steps++) { /* one move for every row that is still right after `steps` */
+            surety_attack_settings t = s;
+            t.kind = steps ? s.kind : SURETY_ATTACK_NONE;
+            t.steps = steps ? steps : 1;
+            surety_attacker *a = attacker_of(&t, v.voters);
+            const surety_attacked *result = surety_attacker_run(a, &v.vote, &e);
+            for (size_t i = 0; i < e.rows; i++) {
+                expected += !result->fooled[i];
+                if (!steps && result->fooled[i]) assert_memory_equal(result->x[i], e.x[i], d * sizeof(float));
+            }
+            surety_attacker_free(a);
+        }
+        s.steps = K;
+        surety_attacker *a = attacker_of(&s, v.voters);
+        assert_int_equal(surety_attacker_run(a, &v.vote, &e)->moves, expected);
+        surety_attacker_free(a);
+        s.early_stop = 0;
+        a = attacker_of(&s, v.voters);
+        assert_int_equal(surety_attacker_run(a, &v.vote, &e)->moves, 16 * K);
+        surety_attacker_free(a);
+        random_set_free(&set);
+        random_vote_free(&v);
+    }
+}
+
+static void zero_gradients_move_nothing(void **state) {
+    (void)state;
+    draw r = {27};
+    enum { D = 21 };
+    surety_error err = SURETY_ERROR_NONE;
+    surety_voters *v = NULL;
+    check_ok(surety_linear_empty(&v, 2, D, &err));
+    surety_vote vote = {v, (const double[]){0.5, 0.5}, SURETY_REAL};
+    for (int half = 0; half < 2; half++)
+        for (int norm = 0; norm < 3; norm++)
+            for (int profile = 0; profile < 2; profile++)
+                for (int huge = 0; huge < 2; huge++) {
+                    surety_attack_settings s =
+                        settings_of(SURETY_ATTACK_IFGSM, (surety_norm)norm, huge ? 1e29 : 0.5);
+                    s.profile = (surety_profile)profile;
+                    s.early_stop = 0;
+                    if (huge) s.step_size = 1e29;
+                    random_set set = random_set_new(&r, 16, D, &s.ball, 1);
+                    surety_tensor w = surety_voters_tensor(v, 0);
+                    for (size_t j = 0; j < D; j += 2) w.values[j] = half ? (float)draw_normal(&r) : 0;
+                    surety_voters_changed(v);
+                    surety_examples e = surety_examples_of(&set.set, 0);
+                    surety_attacker *a = attacker_of(&s, v);
+                    const surety_attacked *result = surety_attacker_run(a, &vote, &e);
+                    for (size_t i = 0; i < 16; i++)
+                        for (size_t j = half ? 1 : 0; j < D; j += half ? 2 : 1)
+                            assert_memory_equal(&result->x[i][j], &e.x[i][j], sizeof(float));
+                    surety_attacker_free(a);
+                    random_set_free(&set);
+                }
+    surety_voters_free(v);
+}
+
+/* A gradient near the smallest or the largest floats still gives a direction; a zero one gives none. */
+static void tiny_gradients_give_directions(void **state) {
+    (void)state;
+    for (int level = SURETY_GENERIC; level <= (int)surety_cpu_highest(); level++)
+        for (int exponent = -37; exponent <= 37; exponent++) {
+            const surety_step_kernels *k = surety_step_kernels_at((surety_level)level);
+            float g[3] = {(float)pow(10, exponent)}, zero[3] = {0}, out[2][3];
+            const float lo[3] = {-1000, -1000, -1000}, hi[3] = {1000, 1000, 1000};
+            g[1] = 2 * g[0], g[2] = -2 * g[0];
+            k->l2_step(zero, g, zero, 100, k->inverse_norm(g, 3), 200, -1000, 1000, 3, out[0]);
+            k->box_step(zero, g, 100, k->inverse_norm(g, 3), lo, hi, 3, out[1]);
+            for (int i = 0; i < 2; i++)
+                for (int j = 0; j < 3; j++) {
+                    double want = 100. / 3 * (j == 0 ? 1 : j == 1 ? 2 : -2);
+                    check(fabs((double)out[i][j] - want) < 1e-4, "1e%d: %g, not %g", exponent,
+                          (double)out[i][j], want);
+                }
+            assert_true(k->inverse_norm(zero, 3) == 0);
+        }
+}
+
+static void zero_radius_is_no_attack(void **state) {
+    (void)state;
+    draw r = {28};
+    for (int kind = 0; kind < SURETY_ATTACK_KINDS; kind++)
+        for (int norm = 0; norm < 3; norm++) {
+            surety_attack_settings s = settings_of((surety_attack_kind)kind, (surety_norm)norm, 0);
+            random_vote v = random_vote_new(&r, 13, 0);
+            random_set set = random_set_new(&r, 16, 13, &s.ball, 1);
+            surety_examples e = surety_examples_of(&set.set, 0);
+            surety_attacker *a = attacker_of(&s, v.voters);
+            surety_attacker_run(a, &v.vote, &e);
+            for (size_t i = 0; i < 16; i++)
+                for (size_t j = 0; j < 3; j++) {
+                    float out[16];
+                    surety_attacker_sample(a, i, j, out);
+                    assert_memory_equal(out, e.x[i], 13 * sizeof(float));
+                }
+            surety_attacker_free(a);
+            random_set_free(&set);
+            random_vote_free(&v);
+        }
+}
+
+/* ---- samples of the u-attacks ---- */
+
+/* Sample j is the attacked point + noise, clipped to the box, then (theory) projected: recomputed in double
+ * from the addressed draws. It does not depend on n. Published linf may leave the ball by the noise, and
+ * does. */
+static void samples_are_noise_around_the_result(void **state) {
+    (void)state;
+    draw r = {29};
+    int outside = 0;
+    for (long round = 0; round < check_count(150, 3000); round++) {
+        surety_attack_settings s = any_settings(&r), more;
+        s.kind = draw_size(&r, 0, 1) ? SURETY_ATTACK_PGDU : SURETY_ATTACK_IFGSMU;
+        s.noise = draw_real(&r, 0, 0.2);
+        more = s;
+        more.samples = 50;
+        size_t d = draw_size(&r, 1, 48);
+        random_vote v = random_vote_new(&r, d, 0);
+        random_set set = random_set_new(&r, 16, d, &s.ball, 1);
+        surety_examples e = surety_examples_of(&set.set, 0);
+        surety_attacker *a = attacker_of(&s, v.voters), *b = attacker_of(&more, v.voters);
+        const surety_attacked *result = surety_attacker_run(a, &v.vote, &e);
+        surety_attacker_run(b, &v.vote, &e);
+        for (size_t i = 0; i < 16; i++)
+            for (size_t j = 0; j < s.samples; j++) {
+                float out[48], other[48];
+                double x[48], squares = 0, b0 = s.ball.radius;
+                surety_attacker_sample(a, i, j, out);
+                surety_attacker_sample(b, i, j, other);
+                assert_memory_equal(out, other, d * sizeof(float));
+                surety_address where = {
+                    .row = e.row[i], .sample = (uint32_t)j, .purpose = SURETY_FOR_NOISE + SURETY_SET_LEARN};
+                for (size_t k = 0; k < d; k++) {
+                    x[k] = (double)result->x[i][k] +
+                           s.noise * (2 * (double)surety_random_uniform(s.seed, &where, k) - 1);
+                    if (s.ball.has_box) x[k] = fmin(s.ball.hi, fmax(s.ball.lo, x[k]));
+                    x[k] -= (double)e.x[i][k];
+                    squares += x[k] * x[k];
+                }
+                outside += s.profile == SURETY_PROFILE_PUBLISHED && s.ball.norm == SURETY_LINF &&
+                           true_distance(SURETY_LINF, out, e.x[i], d) > (long double)b0;
+                if (s.ball.norm == SURETY_L1 && s.profile == SURETY_PROFILE_THEORY)
+                    continue; /* see test of l1 */
+                double f = squares > b0 * b0 ? b0 / sqrt(squares) : 1;
+                for (size_t k = 0; k < d; k++) {
+                    if (s.profile == SURETY_PROFILE_THEORY)
+                        x[k] = s.ball.norm == SURETY_L2 ? f * x[k] : fmin(b0, fmax(-b0, x[k]));
+                    check(fabs((double)out[k] - (double)e.x[i][k] - x[k]) < 5e-6 * (1 + b0),
+                          "%s: %.9g, not %.9g", surety_norm_name(s.ball.norm), (double)out[k],
+                          (double)e.x[i][k] + x[k]);
+                }
+            }
+        surety_attacker_free(a), surety_attacker_free(b);
+        random_set_free(&set);
+        random_vote_free(&v);
+    }
+    assert_true(outside > 0);
+}
+
+/* ---- the l1 ball ---- */
+
+/* The projection is the nearest point: in the ball, and by convexity <e - p, q - p> <= 0 for every q of the
+ * ball, whose extreme points are +-b along the axes. */
+static void l1_projection_is_nearest(void **state) {
+    (void)state;
+    draw r = {30};
+    for (long round = 0; round < check_count(2000, 100000); round++) {
+        float x[50], x0[50], was[50];
+        size_t d = draw_size(&r, 1, 50);
+        double b = pow(10, draw_real(&r, -2, 1)), spread = pow(10, draw_real(&r, -2, 1)), inner = 0, most = 0,
+               size = 0;
+        for (size_t j = 0; j < d; j++) {
+            x0[j] = (float)draw_real(&r, 0, 1);
+            x[j] = was[j] = draw_size(&r, 0, 3) ? x0[j] + (float)(spread * draw_normal(&r)) : x0[j];
+        }
+        surety_l1_project(x, x0, b, d);
+        long double inside = true_distance(SURETY_L1, was, x0, d);
+        assert_true(true_distance(SURETY_L1, x, x0, d) <= (long double)(b + 1e-5));
+        if (inside <= (long double)b) assert_memory_equal(x, was, d * sizeof(float));
+        for (size_t j = 0; j < d; j++) {
+            double g = (double)was[j] - (double)x[j], p = (double)x[j] - (double)x0[j];
+            inner += g * p, most = fmax(most, fabs(g)), size += g * g;
+        }
+        check(most * b - inner <= 1e-5 * (1 + b) * (1 + sqrt(size)), "not the nearest point: %g",
+              most * b - inner);
+    }
+}
+
+/* ---- neighbours, threads, levels ---- */
+
+static void an_example_never_sees_its_neighbours(void **state) {
+    (void)state;
+    draw r = {31};
+    for (long round = 0; round < check_count(100, 2000); round++) {
+        surety_attack_settings s = any_settings(&r);
+        size_t d = draw_size(&r, 1, 60);
+        random_vote v = random_vote_new(&r, d, 0);
+        random_set set = random_set_new(&r, 16, d, &s.ball, 1);
+        surety_examples all = surety_examples_of(&set.set, 0), some = {.which = all.which};
+        size_t from[16];
+        for (size_t i = draw_size(&r, 0, 15); some.rows < 16 && i < 16; i += draw_size(&r, 1, 5)) {
+            from[some.rows] = i;
+            some.x[some.rows] = all.x[i], some.y[some.rows] = all.y[i], some.row[some.rows++] = all.row[i];
+        }
+        surety_attacker *a = attacker_of(&s, v.voters), *b = attacker_of(&s, v.voters);
+        const surety_attacked *p = surety_attacker_run(a, &v.vote, &all),
+                              *q = surety_attacker_run(b, &v.vote, &some);
+        for (size_t i = 0; i < some.rows; i++) {
+            float one[64], two[64];
+            assert_memory_equal(p->x[from[i]], q->x[i], d * sizeof(float));
+            assert_true(p->loss[from[i]] == q->loss[i] && p->fooled[from[i]] == q->fooled[i]);
+            surety_attacker_sample(a, from[i], 2, one);
+            surety_attacker_sample(b, i, 2, two);
+            assert_memory_equal(one, two, d * sizeof(float));
+        }
+        surety_attacker_free(a), surety_attacker_free(b);
+        random_set_free(&set);
+        random_vote_free(&v);
+    }
+}
+
+static uint64_t digest_add(uint64_t digest, const void *bytes, size_t size) {
+    for (size_t i = 0; i < size; i++)
+        digest = (digest ^ ((const uint8_t *)bytes)[i]) * UINT64_C(0x100000001b3);
+    return digest;
+}
+
+typedef struct collected {
+    uint64_t digest, fooled;
+    const surety_vote *vote;
+    const surety_set *set;
+} collected;
+
+static surety_status collect(void *arg, size_t i, size_t j, const float *x, surety_error *err) {
+    collected *c = arg;
+    (void)j, (void)err;
+    c->digest = digest_add(c->digest, x, c->set->d * sizeof *x);
+    c->fooled += (uint64_t)wrong_at(c->vote, x, c->set->y[i]);
+    return SURETY_OK;
+}
+
+/* Everything that surety_attack_set gives, for many settings; the counts are right besides. */
+static uint64_t digest_sets(int threads, long rounds) {
+    draw r = {32};
+    collected c = {.digest = UINT64_C(0xcbf29ce484222325)};
+    for (long round = 0; round < rounds; round++) {
+        surety_error err = SURETY_ERROR_NONE;
+        surety_attack_settings s = any_settings(&r);
+        surety_run run = {.threads = threads};
+        size_t d = draw_size(&r, 1, 60), m = draw_size(&r, 1, 150);
+        random_vote v = random_vote_new(&r, d, 0);
+        random_set set = random_set_new(&r, m, d, &s.ball, 1);
+        surety_attack_result result, silent;
+        c.vote = &v.vote, c.set = &set.set, c.fooled = 0;
+        check_ok(surety_attack_set(&s, &v.vote, &set.set, collect, &c, &result, &run, &err));
+        check_ok(surety_attack_set(&s, &v.vote, &set.set, NULL, NULL, &silent, &run, &err));
+        assert_memory_equal(&result, &silent, sizeof result);
+        assert_int_equal(result.fooled, c.fooled);
+        assert_int_equal(result.m, m);
+        c.digest = digest_add(c.digest, &result, sizeof result);
+        random_set_free(&set);
+        random_vote_free(&v);
+    }
+    return c.digest;
+}
+
+static void same_bits_for_any_number_of_threads(void **state) {
+    (void)state;
+    const int threads[] = {2, 3, 7};
+    long rounds = check_count(20, 200);
+    uint64_t first = digest_sets(1, rounds);
+    for (int i = 0; i < 3; i++) assert_true(digest_sets(threads[i], rounds) == first);
+}
+
+static char *own_path;
+
+static void ask_child(const char *level, char *answer, int size) {
+    char command[4400];
+    snprintf(command, sizeof command, "SURETY_CPU=%s '%s' --digest", level, own_path);
+    FILE *child = popen(command, "r"); /* NOLINT: own path */
+    assert_non_null(child);
+    assert_non_null(fgets(answer, size, child));
+    assert_int_equal(pclose(child), 0);
+}
+
+static void same_bits_at_every_level_with_fma(void **state) {
+    (void)state;
+    char avx2[64], avx512[64];
+    if (surety_cpu_highest() < SURETY_AVX512) skip();
+    ask_child("avx2", avx2, sizeof avx2);
+    ask_child("avx512", avx512, sizeof avx512);
+    assert_memory_equal(avx2, "avx2 ", 5);
+    assert_memory_equal(avx512, "avx512 ", 7);
+    assert_string_equal(strchr(avx2, ' '), strchr(avx512, ' '));
+}
+
+/* ---- bad input, stopping, memory ---- */
+
+static void wrong_settings_get_a_sentence(void **state) {
+    (void)state;
+    surety_attack_settings good = settings_of(SURETY_ATTACK_PGDU, SURETY_L2, 1);
+    surety_error err = SURETY_ERROR_NONE;
+    check_ok(surety_attack_validate(&good, &err));
+    surety_attack_settings bad[20];
+    for (size_t i = 0; i < 20; i++) bad[i] = good;
+    bad[0].ball.radius = -1;
+    bad[1].ball.radius = NAN;
+    bad[2].ball.radius = HUGE_VAL;
+    bad[3].steps = 0;
+    bad[4].step_size = -0.1;
+    bad[5].step_size = NAN;
+    bad[6].noise = -0.01;
+    bad[7].noise = NAN;
+    bad[8].samples = 0;
+    bad[9].samples = SURETY_SAMPLE_LIMIT;
+    bad[10].restarts = 0;
+    bad[11].restarts = SURETY_RESTART_LIMIT;
+    bad[12].seed = UINT64_C(1) << 63;
+    bad[13].epoch = SURETY_EPOCH_LIMIT;
+    bad[14].ball.lo = 1;
+    bad[15].ball.hi = NAN;
+    bad[16].kind = SURETY_ATTACK_KINDS;
+    bad[17].ball.norm = (surety_norm)3;
+    bad[18].steps = 1000001;
+    bad[19].profile = SURETY_PROFILE_PUBLISHED, bad[19].ball.has_box = 0;
+    for (size_t i = 0; i < 20; i++) {
+        err = (surety_error)SURETY_ERROR_NONE;
+        check(surety_attack_validate(&bad[i], &err) == SURETY_E_USAGE && err.what[0], "case %zu passes", i);
+    }
+    good.kind = SURETY_ATTACK_NONE, good.steps = 0; /* it takes none */
+    err = (surety_error)SURETY_ERROR_NONE;
+    check_ok(surety_attack_validate(&good, &err));
+    surety_attack_kind kind;
+    assert_int_equal(surety_attack_kind_parse("pgdd", &kind, &err), SURETY_E_USAGE);
+    assert_non_null(strstr(err.what, "did you mean 'pgd'"));
+}
+
+static void data_that_cannot_be_attacked(void **state) {
+    (void)state;
+    draw r = {33};
+    surety_attack_settings s = settings_of(SURETY_ATTACK_NONE, SURETY_L2, 1), open = s;
+    open.ball.has_box = 0;
+    random_vote v = random_vote_new(&r, 5, 0);
+    random_set set = random_set_new(&r, 40, 5, &s.ball, 1);
+    surety_attack_result result;
+    const float bad[] = {1.0001f, -1e-7f, NAN, HUGE_VALF, -HUGE_VALF, 2e30f};
+    for (size_t i = 0; i < 6; i++)
+        for (int boxed = 0; boxed < 2; boxed++) {
+            surety_error err = SURETY_ERROR_NONE;
+            float was = set.x[33 * 16 + 2];
+            set.x[33 * 16 + 2] = bad[i];
+            surety_status status =
+                surety_attack_set(boxed ? &s : &open, &v.vote, &set.set, NULL, NULL, &result, NULL, &err);
+            set.x[33 * 16 + 2] = was;
+            assert_int_equal(status, boxed || i > 1 ? SURETY_E_INPUT : SURETY_OK);
+            if (status) {
+                assert_non_null(strstr(err.what, "feature 2"));
+                assert_string_equal(err.place, "row 234"); /* 7 * 33 + 3, as the set says */
+            }
+        }
+    surety_error err = SURETY_ERROR_NONE;
+    surety_set other = set.set;
+    other.d = 4;
+    assert_int_equal(surety_attack_set(&s, &v.vote, &other, NULL, NULL, &result, NULL, &err), SURETY_E_INPUT);
+    assert_non_null(strstr(err.expected, "5 features"));
+    err = (surety_error)SURETY_ERROR_NONE;
+    other = set.set;
+    other.m = 0;
+    assert_int_equal(surety_attack_set(&s, &v.vote, &other, NULL, NULL, &result, NULL, &err), SURETY_E_INPUT);
+    random_set_free(&set);
+    random_vote_free(&v);
+}
+
+static surety_status refuse(void *arg, size_t i, size_t j, const float *x, surety_error *err) {
+    (void)arg, (void)j, (void)x;
+    return i == 20 ? surety_fail(err, SURETY_E_SYSTEM, "full") : SURETY_OK;
+}
+
+static int fail_at(void *arg, size_t bytes) {
+    (void)bytes;
+    return (*(int *)arg)-- != 0;
+}
+
+static void failing_along_the_way(void **state) {
+    (void)state;
+    draw r = {34};
+    surety_attack_settings s = settings_of(SURETY_ATTACK_PGDU, SURETY_L2, 1);
+    random_vote v = random_vote_new(&r, 5, 0);
+    random_set set = random_set_new(&r, 40, 5, &s.ball, 1);
+    surety_attack_result result;
+    surety_error err = SURETY_ERROR_NONE;
+    assert_int_equal(surety_attack_set(&s, &v.vote, &set.set, refuse, NULL, &result, NULL, &err),
+                     SURETY_E_SYSTEM);
+    assert_string_equal(err.what, "full");
+    volatile sig_atomic_t stop = 1;
+    surety_run run = {.threads = 2, .stop = &stop};
+    err = (surety_error)SURETY_ERROR_NONE;
+    assert_int_equal(surety_attack_set(&s, &v.vote, &set.set, NULL, NULL, &result, &run, &err),
+                     SURETY_E_STOPPED);
+    run.stop = NULL;
+    surety_status status = SURETY_E_MEMORY;
+    for (int k = 0; status != SURETY_OK; k++) {
+        int left = k;
+        err = (surety_error)SURETY_ERROR_NONE;
+        surety_memory_hook(fail_at, &left);
+        status = surety_attack_set(&s, &v.vote, &set.set, NULL, NULL, &result, &run, &err);
+        surety_memory_hook(NULL, NULL);
+        assert_true(status == SURETY_OK || status == SURETY_E_MEMORY);
+    }
+    char *json = surety_attack_result_json(&result);
+    assert_non_null(strstr(json, "\"norm_max\": "));
+    assert_non_null(strstr(json, "\"fooled\": "));
+    surety_text_free(json);
+    random_set_free(&set);
+    random_vote_free(&v);
+}
+
+int main(int argc, char **argv) {
+    own_path = argv[0];
+    if (argc > 1 && !strcmp(argv[1], "--digest"))
+        return printf("%s %016llx\n", surety_cpu_level(), (unsigned long long)digest_sets(2, 60)) < 0;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(linear_voters_reach_the_optimum),
+        cmocka_unit_test(boxes_that_bind),
+        cmocka_unit_test(the_result_is_what_it_says),
+        cmocka_unit_test(more_work_never_hurts),
+        cmocka_unit_test(the_naive_attack_agrees),
+        cmocka_unit_test(early_stop_counts_moves),
+        cmocka_unit_test(zero_gradients_move_nothing),
+        cmocka_unit_test(tiny_gradients_give_directions),
+        cmocka_unit_test(zero_radius_is_no_attack),
+        cmocka_unit_test(samples_are_noise_around_the_result),
+        cmocka_unit_test(l1_projection_is_nearest),
+        cmocka_unit_test(an_example_never_sees_its_neighbours),
+        cmocka_unit_test(same_bits_for_any_number_of_threads),
+        cmocka_unit_test(same_bits_at_every_level_with_fma),
+        cmocka_unit_test(wrong_settings_get_a_sentence),
+        cmocka_unit_test(data_that_cannot_be_attacked),
+        cmocka_unit_test(failing_along_the_way),
+    };
+    return cmocka_run_group_tests_name("attack", tests, NULL, NULL);
+}

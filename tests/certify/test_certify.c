@@ -1,0 +1,616 @@
+/* Certificates on small data of our own: what is refused, what is written, and that no change to a
+ * certificate, the model or the data goes unnoticed. */
+#include <math.h>
+
+#include "certify/certificate.h"
+#include "draw.h"
+#include "io/files.h"
+#include "io/npy.h"
+#include "io/sha256.h"
+#include "surety/train.h"
+
+enum { ROWS = 240, LEARN = 100, D = 5 };
+
+static surety_data *data;
+static surety_model *model;
+static surety_certify_settings settings;
+static const surety_run one_thread = {.threads = 1};
+
+/* ---- a small world ---- */
+
+/* Two overlapping clouds in [0,1]^D; labels 0 and 1, features float32. */
+static void write_world(const char *x_name, const char *y_name, int changed_row) {
+    surety_error err = SURETY_ERROR_NONE;
+    surety_npy_writer *x, *y;
+    draw d = {42};
+    check_ok(surety_npy_writer_open(&x, files_path(x_name), SURETY_F4, 2, (size_t[]){ROWS, D}, &err));
+    check_ok(surety_npy_writer_open(&y, files_path(y_name), SURETY_U1, 1, (size_t[]){ROWS}, &err));
+    for (int i = 0; i < ROWS; i++) {
+        uint8_t label = (uint8_t)(i % 2);
+        float row[D];
+        for (int j = 0; j < D; j++)
+            row[j] = (float)fmin(1, fmax(0, 0.35 + 0.3 * label + 0.15 * draw_normal(&d)));
+        if (i == changed_row) label = !label;
+        check_ok(surety_npy_writer_append(x, row, D, &err));
+        check_ok(surety_npy_writer_append(y, &label, 1, &err));
+    }
+    check_ok(surety_npy_writer_commit(x, &err));
+    check_ok(surety_npy_writer_commit(y, &err));
+}
+
+static surety_data_settings world(void) {
+    surety_data_settings s = surety_data_defaults();
+    s.train = files_path("X_train.npy");
+    s.learn_size = LEARN;
+    s.test_size = 40;
+    return s;
+}
+
+static surety_train_settings training(surety_profile profile, surety_objective objective) {
+    surety_train_settings s;
+    surety_train_defaults(&s, profile);
+    s.objective = objective;
+    s.set = SURETY_REAL; /* sums of real losses notice the slightest change of a perturbation */
+    s.defense.ball.norm = SURETY_LINF;
+    s.defense.ball.radius = 0.05;
+    s.defense.steps = 3;
+    s.forest.trees = 4;
+    s.step1_epochs = s.step2_epochs = 2;
+    s.batch = 16;
+    s.lr = 0.05;
+    return s;
+}
+
+static void train(const surety_train_settings *s, surety_model **out) {
+    surety_error err = SURETY_ERROR_NONE;
+    surety_train_result result;
+    surety_checkpointing none = {0};
+    check_ok(surety_train(out, s, data, &none, &result, &one_thread, &err));
+    surety_train_result_free(&result);
+}
+
+static int begin(void **state) {
+    surety_error err = SURETY_ERROR_NONE;
+    if (files_begin(state)) return -1;
+    write_world("X_train.npy", "y_train.npy", -1);
+    surety_data_settings s = world();
+    surety_train_settings t = training(SURETY_PROFILE_THEORY, SURETY_OBJECTIVE_SEEGER);
+    check_ok(surety_data_open(&data, &s, &err));
+    train(&t, &model);
+    check_ok(surety_model_save(model, files_path("m.safetensors"), &err));
+    surety_certify_defaults(&settings, model);
+    settings.attack.samples = 5;
+    settings.attack.steps = 3;
+    settings.looks = 1;
+    settings.model_file = strdup(files_path("m.safetensors"));
+    return 0;
+}
+
+static int end(void **state) {
+    free((char *)(uintptr_t)settings.model_file);
+    surety_model_free(model);
+    surety_data_free(data);
+    return files_end(state);
+}
+
+static void make(surety_certificate *c, const surety_certify_settings *s) {
+    surety_error err = SURETY_ERROR_NONE;
+    check_ok(surety_certify(c, model, data, s, &one_thread, &err));
+}
+
+static const char *save(const char *name, const surety_certify_settings *s) {
+    surety_error err = SURETY_ERROR_NONE;
+    surety_certificate c;
+    make(&c, s);
+    const char *path = files_path(name);
+    check_ok(surety_certificate_save(&c, path, &err));
+    surety_certificate_free(&c);
+    return path;
+}
+
+static surety_status verify(surety_verification *v, const char *path, surety_error *err) {
+    surety_verify_settings s = surety_verify_defaults();
+    s.data.train = files_path("X_train.npy");
+    return surety_verify(v, path, &s, &one_thread, err);
+}
+
+/* ---- what a certificate says ---- */
+
+static void test_agrees_and_says_what_it_must(void **state) {
+    (void)state;
+    surety_error err = SURETY_ERROR_NONE;
+    surety_certificate c, again;
+    surety_verification *v = malloc(sizeof *v);
+    make(&c, &settings);
+    assert_string_equal(c.bound, "average_max_seeger");
+    assert_string_equal(c.attack.name, "pgdu"); /* the defense */
+    assert_true(c.value == 2 * c.surrogate || c.value > 2 * c.surrogate);
+    assert_int_equal(c.inputs.m, LEARN);
+    assert_int_equal(c.inputs.n, 5);
+    assert_int_equal(c.inputs.priors_compared, 2);
+    const char *parts[] = {"confidence 95 %",
+                           "100 examples of S",
+                           "at least one of 5 perturbations",
+                           "pgdu",
+                           "linf distance 0.05",
+                           "[0, 1]",
+                           "independently from one distribution",
+                           "2 candidates",
+                           "at most 1 (--looks)",
+                           "prior"};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        check(strstr(c.claim, parts[i]) != NULL, "no '%s' in: %s", parts[i], c.claim);
+    check_ok(surety_certificate_save(&c, files_path("c.json"), &err));
+    check_ok(surety_certificate_load(&again, files_path("c.json"), &err));
+    char *a = surety_certificate_json(&c), *b = surety_certificate_json(&again);
+    assert_string_equal(a, b);
+    assert_null(strstr(a, files_folder)); /* no path of this machine */
+    surety_text_free(a);
+    surety_text_free(b);
+    check_ok(verify(v, files_path("c.json"), &err));
+    check(v->agrees && !strcmp(v->level, "bits") && !v->differences, "%s", v->reason);
+    assert_true(v->found == c.value && v->value == c.value);
+    char *text = surety_verification_json(v);
+    assert_non_null(strstr(text, "\"agrees\": true"));
+    surety_text_free(text);
+    surety_certificate_free(&c);
+    surety_certificate_free(&again);
+    free(v);
+}
+
+static void test_bits_for_any_number_of_threads(void **state) {
+    (void)state;
+    surety_error err = SURETY_ERROR_NONE;
+    char *texts[3];
+    for (int t = 0; t < 3; t++) {
+        surety_certificate c;
+        check_ok(surety_certify(&c, model, data, &settings, &(surety_run){.threads = t + 1}, &err));
+        texts[t] = surety_certificate_json(&c);
+        surety_certificate_free(&c);
+    }
+    assert_string_equal(texts[0], texts[1]);
+    assert_string_equal(texts[0], texts[2]);
+    for (int t = 0; t < 3; t++) surety_text_free(texts[t]);
+}
+
+/* The percentage in the sentence is never below the value, the confidence never above 1 - delta. */
+static void test_sentence_errs_on_the_safe_side(void **state) {
+    (void)state;
+    surety_certificate c;
+    draw d = {7};
+    make(&c, &settings);
+    for (long i = 0; i < check_count(2000, 100000); i++) {
+        double percent, sure;
+        c.value = pow(10, draw_real(&d, -6, 0));
+        c.delta = pow(10, draw_real(&d, -12, -0.01));
+        c.vacuous = 0;
+        surety_certificate_word(&c);
+        const char *at = strstr(c.claim, "at most ");
+        assert_int_equal(sscanf(at, "at most %lf %%", &percent), 1);
+        assert_int_equal(sscanf(c.claim, "With confidence %lf %%", &sure), 1);
+        check(percent >= 100 * c.value && percent <= 100 * c.value * 1.1 + 1e-4, "%g for %g", percent,
+              c.value);
+        check(sure <= 100 * (1 - c.delta) + 1e-11 && sure >= 99.999 * (1 - c.delta), "%.12g for %g", sure,
+              c.delta);
+    }
+    c.value = 1.25, c.vacuous = 1;
+    surety_certificate_word(&c);
+    assert_non_null(strstr(c.claim, "promises nothing"));
+    surety_certificate_free(&c);
+}
+
+static void test_best_pays_for_its_events(void **state) {
+    (void)state;
+    surety_certificate one, best;
+    surety_certify_settings s = settings;
+    double smallest = HUGE_VAL;
+    s.bound = "best";
+    make(&best, &s);
+    assert_int_equal(best.event_count, 3);
+    double spent = 0;
+    for (size_t i = 0; i < 3; i++) {
+        assert_true(best.events[i].spent && best.events[i].share > 0);
+        spent += best.events[i].share;
+    }
+    assert_true(spent <= s.delta && spent > 0.999 * s.delta);
+    /* the same bounds one by one, each with its third of delta: best is the smallest of them */
+    const char *names[] = {"average_max_seeger", "average_max", "average_max_tv", "average_max_voters_union",
+                           "vote_anchored_max"};
+    s.delta = best.events[0].share;
+    for (size_t i = 0; i < 5; i++) {
+        s.bound = names[i];
+        make(&one, &s);
+        smallest = fmin(smallest, one.value);
+        assert_int_equal(one.event_count, 1);
+        surety_certificate_free(&one);
+    }
+    assert_true(best.value == smallest);
+    surety_certificate_free(&best);
+}
+
+static void test_more_looks_cost(void **state) {
+    (void)state;
+    surety_certificate c;
+    surety_certify_settings s = settings;
+    double before = 0;
+    for (s.looks = 1; s.looks <= 1000; s.looks *= 10) {
+        make(&c, &s);
+        assert_true(c.value > before);
+        before = c.value;
+        surety_certificate_free(&c);
+    }
+}
+
+/* ---- what is refused ---- */
+
+static void refused(const surety_model *m, const surety_certify_settings *s, surety_status code,
+                    const char *word) {
+    surety_error err = SURETY_ERROR_NONE;
+    surety_certificate c;
+    surety_status status = surety_certify(&c, m, data, s, &one_thread, &err);
+    check(status == code && (strstr(err.what, word) || strstr(err.expected, word)), "%s: %s",
+          surety_status_name(status), err.what);
+    assert_int_equal(c.claim[0], 0);
+}
+
+static void test_refusals(void **state) {
+    (void)state;
+    surety_certify_settings s = settings;
+    s.looks = 0;
+    refused(model, &s, SURETY_E_CHECK, "not paid for");
+    s = settings, s.delta = 0;
+    refused(model, &s, SURETY_E_USAGE, "delta");
+    s = settings, s.bound = "average_max_seger";
+    refused(model, &s, SURETY_E_USAGE, "average_max_seeger");
+    s = settings, s.bound = "vote_holdout";
+    refused(model, &s, SURETY_E_CHECK, "half of S");
+    s = settings, s.bound = "worst_case";
+    refused(model, &s, SURETY_E_CHECK, "every point");
+    s = settings, s.bound = "vote_frozen_max";
+    refused(model, &s, SURETY_E_CHECK, "candidate prior");
+    s = settings, s.attack.samples = 0;
+    refused(model, &s, SURETY_E_USAGE, "samples");
+    s = settings, s.model_file = files_path("X_train.npy");
+    refused(model, &s, SURETY_E_CHECK, "not the model");
+}
+
+static void test_published_is_refused(void **state) {
+    (void)state;
+    surety_model *m;
+    surety_train_settings t = training(SURETY_PROFILE_PUBLISHED, SURETY_OBJECTIVE_CHROMATIC);
+    surety_certify_settings s = settings;
+    train(&t, &m);
+    s.model_file = NULL;
+    refused(m, &s, SURETY_E_CHECK, "published");
+    surety_model_free(m);
+}
+
+static void test_baseline_is_frozen_by_default(void **state) {
+    (void)state;
+    surety_error err = SURETY_ERROR_NONE;
+    surety_model *m;
+    surety_certificate c;
+    surety_train_settings t = training(SURETY_PROFILE_THEORY, SURETY_OBJECTIVE_BASELINE);
+    surety_certify_settings s = settings;
+    train(&t, &m);
+    s.model_file = NULL;
+    check_ok(surety_certify(&c, m, data, &s, &one_thread, &err));
+    assert_string_equal(c.bound, "vote_frozen_max");
+    assert_true(c.inputs.frozen && isnan(c.surrogate) && c.inputs.kl == 0);
+    assert_true(c.value == surety_binomial_limit(c.counts.prior_max_wrong, LEARN, c.delta / 2) ||
+                fabs(c.value / surety_binomial_limit(c.counts.prior_max_wrong, LEARN, c.delta / 2) - 1) <
+                    1e-12);
+    surety_certificate_free(&c);
+    surety_model_free(m);
+}
+
+static void test_shared_row_is_refused(void **state) {
+    (void)state;
+    uint32_t *row = (uint32_t *)(uintptr_t)surety_data_set(data, SURETY_SET_LEARN)->row, was = row[3];
+    row[3] = surety_data_set(data, SURETY_SET_PRIOR)->row[7];
+    refused(model, &settings, SURETY_E_CHECK, "in S and in S'");
+    row[3] = row[4];
+    refused(model, &settings, SURETY_E_CHECK, "twice");
+    row[3] = was;
+}
+
+static void test_other_data_is_refused(void **state) {
+    (void)state;
+    surety_error err = SURETY_ERROR_NONE;
+    surety_data *other, *was = data;
+    surety_data_settings s = world();
+    s.seed = 1;
+    check_ok(surety_data_open(&other, &s, &err));
+    data = other;
+    refused(model, &settings, SURETY_E_CHECK, "not the data");
+    data = was;
+    surety_data_free(other);
+}
+
+/* ---- tampering ---- */
+
+static void write_json(const char *name, json_t *root, int with_new_digest) {
+    if (with_new_digest) {
+        char sum[65];
+        json_object_del(root, "digest");
+        char *canonical = surety_json_canonical(json_incref(root));
+        assert_int_equal(surety_sha256(canonical, strlen(canonical), sum, NULL), SURETY_OK);
+        json_object_set_new(root, "digest", json_string(sum));
+        free(canonical);
+    }
+    char *text = surety_json_text(json_incref(root));
+    files_text(name, text);
+    free(text);
+}
+
+/* The changed certificate must be refused as malformed, or derived again and found wrong: for a reason. */
+static void must_fail(json_t *root, const char *what, long *refusals, long *disagreements) {
+    static surety_verification v;
+    int digest = !strncmp(what, ".digest", 7); /* a new one would repair it */
+    for (int new_digest = 0; new_digest < 2 - digest; new_digest++) {
+        surety_error err = SURETY_ERROR_NONE;
+        write_json("t.json", root, new_digest);
+        surety_status status = verify(&v, files_path("t.json"), &err);
+        check(status == SURETY_OK || (status == SURETY_E_INPUT && err.what[0] && err.file[0]), "%s: %s %s",
+              what, surety_status_name(status), err.what);
+        check(!v.agrees, "%s (%s digest) was not noticed", what, new_digest ? "new" : "old");
+        check(status != SURETY_OK || v.reason[0], "%s: no reason", what);
+        ++*(status == SURETY_OK ? disagreements : refusals);
+    }
+}
+
+/* A copy of the certificate with the value at path (keys and indices) replaced; NULL: removed. */
+static json_t *changed(const json_t *root, const char *const *keys, size_t depth, json_t *value) {
+    json_t *copy = json_deep_copy(root), *at = copy;
+    for (size_t i = 0; i + 1 < depth; i++)
+        at =
+            json_is_array(at) ? json_array_get(at, strtoul(keys[i], NULL, 10)) : json_object_get(at, keys[i]);
+    const char *last = keys[depth - 1];
+    if (json_is_array(at) && value) json_array_set_new(at, strtoul(last, NULL, 10), value);
+    if (json_is_array(at) && !value) json_array_remove(at, strtoul(last, NULL, 10));
+    if (json_is_object(at) && value) json_object_set_new(at, last, value);
+    if (json_is_object(at) && !value) json_object_del(at, last);
+    return copy;
+}
+
+/* Other values that a leaf could be given. Settings of the attack that are real numbers are changed by much:
+ * an attack that differs in the twelfth digit is another true certificate with the same counts. */
+static size_t others(const json_t *leaf, int is_setting, json_t **out) {
+    size_t n = 0;
+    if (json_is_integer(leaf)) {
+        out[n++] = json_integer(json_integer_value(leaf) + 1);
+        if (json_integer_value(leaf) > 0) out[n++] = json_integer(json_integer_value(leaf) - 1);
+        out[n++] = json_integer(-1);
+    } else if (json_is_real(leaf)) {
+        double x = json_real_value(leaf);
+        out[n++] = json_real(0.7 * x + 0.013);
+        if (!is_setting) out[n++] = json_real(nextafter(x, 1e9));
+        if (!is_setting) out[n++] = json_real(nextafter(x, -1e9));
+        out[n++] = json_string("0.5");
+    } else if (json_is_string(leaf)) {
+        char *text = strdup(json_string_value(leaf));
+        text[strlen(text) / 2] = text[strlen(text) / 2] == 'a' ? 'b' : 'a';
+        out[n++] = json_string(text);
+        out[n++] = json_string("");
+        free(text);
+    } else if (json_is_boolean(leaf)) {
+        out[n++] = json_boolean(json_is_false(leaf));
+    } else {
+        out[n++] = json_integer(1);
+        out[n++] = json_real(0.25);
+        out[n++] = json_string("x");
+    }
+    out[n++] = json_is_null(leaf) ? json_true() : json_null();
+    return n;
+}
+
+typedef struct walk {
+    json_t *root;
+    const char *keys[8];
+    size_t depth;
+    long leaves, refusals, disagreements;
+} walk;
+
+static void try_change(walk *w, json_t *value, const char *how) {
+    char what[256] = "";
+    for (size_t i = 0; i < w->depth; i++)
+        snprintf(what + strlen(what), sizeof what - strlen(what), ".%s", w->keys[i]);
+    snprintf(what + strlen(what), sizeof what - strlen(what), " %s", how);
+    json_t *copy = changed(w->root, w->keys, w->depth, value);
+    must_fail(copy, what, &w->refusals, &w->disagreements);
+    json_decref(copy);
+}
+
+static void tamper(walk *w, const json_t *at) {
+    const char *key;
+    json_t *value;
+    if (json_is_object(at)) {
+        w->keys[w->depth++] = "unknown_key";
+        try_change(w, json_integer(1), "added");
+        json_object_foreach((json_t *)(uintptr_t)at, key, value) {
+            w->keys[w->depth - 1] = key;
+            try_change(w, NULL, "removed");
+            tamper(w, value);
+        }
+        w->depth--;
+    } else if (json_is_array(at)) {
+        w->depth++;
+        for (size_t i = 0; i < json_array_size(at); i++) {
+            char index[32];
+            snprintf(index, sizeof index, "%zu", i);
+            w->keys[w->depth - 1] = index;
+            if (i == 0) try_change(w, NULL, "removed");
+            tamper(w, json_array_get(at, i));
+        }
+        w->depth--;
+    } else {
+        int is_setting = w->depth == 2 && !strcmp(w->keys[0], "attack");
+        json_t *values[8];
+        size_t count = others(at, is_setting, values);
+        char how[64];
+        w->leaves++;
+        for (size_t i = 0; i < count; i++) {
+            snprintf(how, sizeof how, "changed (%zu)", i);
+            try_change(w, values[i], how);
+        }
+    }
+}
+
+static void tamper_all(const char *path, long least) {
+    surety_error err = SURETY_ERROR_NONE;
+    walk w = {0};
+    check_ok(surety_json_load(&w.root, path, &err));
+    tamper(&w, w.root);
+    check(w.leaves >= least, "%ld leaves", w.leaves);
+    print_message("# %ld leaves: %ld changes refused, %ld found to disagree\n", w.leaves, w.refusals,
+                  w.disagreements);
+    assert_true(w.disagreements > 3 * w.leaves);
+    json_decref(w.root);
+}
+
+static void test_every_tampering_is_noticed(void **state) {
+    (void)state;
+    tamper_all(save("c.json", &settings), 100);
+}
+
+static void test_every_tampering_of_best_is_noticed(void **state) {
+    (void)state;
+    surety_certify_settings s = settings;
+    if (check_count(0, 1) == 0) skip();
+    s.bound = "best";
+    tamper_all(save("b.json", &s), 100);
+    s.bound = "voters_union";
+    s.attack.kind = SURETY_ATTACK_UNIF;
+    tamper_all(save("u.json", &s), 100);
+}
+
+static void test_flipped_bits_of_the_model(void **state) {
+    (void)state;
+    static surety_verification v;
+    size_t size = 0;
+    save("c.json", &settings);
+    char *bytes = files_get(files_path("m.safetensors"), &size);
+    size_t step = check_count(61, 1) == 1 ? 1 : 61;
+    for (size_t i = 0; i < 8 * size; i += step) {
+        surety_error err = SURETY_ERROR_NONE;
+        bytes[i / 8] = (char)(bytes[i / 8] ^ 1 << i % 8);
+        files_put("m.safetensors", bytes, size);
+        check_ok(verify(&v, files_path("c.json"), &err));
+        check(!v.agrees && strstr(v.reason, "model.sha256"), "bit %zu: %s", i, v.reason);
+        bytes[i / 8] = (char)(bytes[i / 8] ^ 1 << i % 8);
+    }
+    files_put("m.safetensors", bytes, size);
+    free(bytes);
+}
+
+static void test_changed_data(void **state) {
+    (void)state;
+    static surety_verification v;
+    surety_error err = SURETY_ERROR_NONE;
+    save("c.json", &settings);
+    for (int row = 0; row < ROWS; row += 17) {
+        write_world("X_train.npy", "y_train.npy", row);
+        check_ok(verify(&v, files_path("c.json"), &err));
+        check(!v.agrees && strstr(v.reason, "data.files[1].sha256"), "row %d: %s", row, v.reason);
+    }
+    write_world("X_train.npy", "y_train.npy", -1);
+    check_ok(verify(&v, files_path("c.json"), &err));
+    assert_true(v.agrees);
+}
+
+static void test_files_that_are_none(void **state) {
+    (void)state;
+    static surety_verification v;
+    surety_error err;
+    surety_certificate c;
+    const char *texts[] = {"",
+                           "{}",
+                           "[]",
+                           "{\"format\": 1}",
+                           "{\"format\": \"surety-certificate-2\"}",
+                           "null",
+                           "{\"format\": \"surety-certificate-1\", \"digest\": \"00\"}"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        const char *path = files_text("bad.json", texts[i]);
+        check_bad(surety_certificate_load(&c, path, &err), SURETY_E_INPUT);
+        check_bad(verify(&v, path, &err), SURETY_E_INPUT);
+        assert_false(v.agrees);
+    }
+    check_bad(verify(&v, files_path("absent.json"), &err), SURETY_E_INPUT);
+    save("c.json", &settings);
+    surety_verify_settings s = surety_verify_defaults();
+    err = (surety_error)SURETY_ERROR_NONE;
+    assert_int_equal(surety_verify(&v, files_path("c.json"), &s, &one_thread, &err), SURETY_E_USAGE);
+    s.data.train = files_path("X_train.npy");
+    s.model = files_path("absent.safetensors");
+    check_bad(surety_verify(&v, files_path("c.json"), &s, &one_thread, &err), SURETY_E_INPUT);
+}
+
+/* ---- memory ---- */
+
+static surety_status load_and_save(void *arg, surety_error *err) {
+    surety_certificate c;
+    SURETY_TRY(surety_certificate_load(&c, arg, err));
+    surety_status status = surety_certificate_save(&c, files_path("copy.json"), err);
+    surety_certificate_free(&c);
+    return status;
+}
+
+static surety_status certify_once(void *arg, surety_error *err) {
+    surety_certificate c;
+    (void)arg;
+    SURETY_TRY(surety_certify(&c, model, data, &settings, &one_thread, err));
+    surety_certificate_free(&c);
+    return SURETY_OK;
+}
+
+/* Without memory a verification may fail in any of the rooms, but it never says that a certificate agrees or
+ * does not. (Some readers take a failed allocation for bad input.) */
+static void verify_with_little_memory(const char *path) {
+    static surety_verification v;
+    surety_status status = SURETY_E_MEMORY;
+    for (long k = 0; status != SURETY_OK; k += check_count(13, 1)) {
+        surety_error err = SURETY_ERROR_NONE;
+        files_allocations_left = k;
+        json_set_alloc_funcs(files_json_malloc, free);
+        surety_memory_hook(files_may_allocate, NULL);
+        status = verify(&v, path, &err);
+        surety_memory_hook(NULL, NULL);
+        json_set_alloc_funcs(malloc, free);
+        check(status == SURETY_OK || status == SURETY_E_MEMORY || status == SURETY_E_INPUT, "%s %s",
+              surety_status_name(status), err.what);
+        check(v.agrees == (status == SURETY_OK), "with %ld allocations: %s", k, v.reason);
+    }
+}
+
+static void test_no_memory(void **state) {
+    (void)state;
+    save("c.json", &settings);
+    char *path = strdup(files_path("c.json"));
+    files_fail_allocations(load_and_save, path);
+    files_fail_allocations(certify_once, NULL);
+    verify_with_little_memory(path);
+    free(path);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_agrees_and_says_what_it_must),
+        cmocka_unit_test(test_bits_for_any_number_of_threads),
+        cmocka_unit_test(test_sentence_errs_on_the_safe_side),
+        cmocka_unit_test(test_best_pays_for_its_events),
+        cmocka_unit_test(test_more_looks_cost),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_published_is_refused),
+        cmocka_unit_test(test_baseline_is_frozen_by_default),
+        cmocka_unit_test(test_shared_row_is_refused),
+        cmocka_unit_test(test_other_data_is_refused),
+        cmocka_unit_test(test_every_tampering_is_noticed),
+        cmocka_unit_test(test_every_tampering_of_best_is_noticed),
+        cmocka_unit_test(test_flipped_bits_of_the_model),
+        cmocka_unit_test(test_changed_data),
+        cmocka_unit_test(test_files_that_are_none),
+        cmocka_unit_test(test_no_memory),
+    };
+    return cmocka_run_group_tests(tests, begin, end);
+}

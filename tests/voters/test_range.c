@@ -1,0 +1,562 @@
+/* Limits of voters over a ball: nothing found in the ball may lie outside of them (the program's own float
+ * outputs at random points, at the ends where the arguments are extreme, and wherever strong attacks lead;
+ * the exact values in MPFR); and they must be no wider than the mathematics (an independent bottom-up bound
+ * in MPFR intervals; closed forms of the support function). */
+#include "check.h"
+
+#include <math.h>
+#include <mpfr.h>
+
+#include "attack/attacker.h"
+#include "draw.h"
+#include "voters/range.h"
+#include "voters/range_kernel.h"
+
+enum { L = SURETY_BLOCK };
+
+/* ---- random voters and examples ---- */
+
+static surety_voters *random_voters(draw *r, size_t most_depth, size_t most_d, size_t most_H) {
+    surety_error err = SURETY_ERROR_NONE;
+    surety_voters *v = NULL;
+    size_t d = draw_size(r, 1, most_d), H = draw_size(r, 1, most_H);
+    double spread = draw_real(r, 0.5, 6);
+    if (draw_size(r, 0, 3) == 0) {
+        check_ok(surety_linear_new(&v, H, d, draw_bits(r) >> 1, &err));
+    } else {
+        surety_forest_settings s = {H, draw_size(r, 1, most_depth), draw_real(r, 0, 0.9)};
+        check_ok(surety_forest_new(&v, &s, d, draw_bits(r) >> 1, &err));
+    }
+    for (size_t k = 0; k < surety_voters_tensors(v); k++) {
+        surety_tensor t = surety_voters_tensor(v, k);
+        for (size_t i = 0; i < t.rows; i++)
+            for (size_t j = 0; j < t.length; j++)
+                if (!t.mask || t.mask[i * t.stride + j])
+                    t.values[i * t.stride + j] =
+                        (float)(spread * (double)t.values[i * t.stride + j] + (k ? 0.3 * draw_normal(r) : 0));
+    }
+    surety_voters_changed(v);
+    return v;
+}
+
+static surety_ball random_ball(draw *r, size_t d) {
+    surety_ball ball = {.norm = (surety_norm)draw_size(r, 0, 2), .has_box = draw_size(r, 0, 3) > 0, .hi = 1};
+    double least = ball.norm == SURETY_LINF ? 0.001 : 0.01;
+    ball.radius = least * exp(draw_real(r, 0, 6));
+    if (ball.norm == SURETY_L1) ball.radius *= sqrt((double)d);
+    return ball;
+}
+
+/* Rows like images: many zeros and ones, the rest between. Without a box anything goes. */
+static void random_rows(draw *r, const surety_ball *ball, size_t d, float *x) {
+    for (size_t i = 0; i < L; i++)
+        for (size_t j = 0; j < d; j++) {
+            double value = draw_real(r, -0.7, 1.7);
+            if (ball->has_box) value = fmin(fmax(value, 0), 1);
+            x[i * surety_padded(d) + j] = (float)value;
+        }
+}
+
+/* A block of rows with its limits. */
+typedef struct block {
+    surety_voters *v;
+    surety_ball ball;
+    surety_range *range;
+    size_t H, d, stride;
+    float *x, *point, *lo, *hi, *h, *scratch;
+    const float *rows[L];
+    double radius[L];
+} block;
+
+static void fill(block *k, draw *r, surety_voters *v, surety_ball ball) {
+    surety_error err = SURETY_ERROR_NONE;
+    size_t d = surety_voters_features(v), H = surety_voters_count(v);
+    *k = (block){.v = v, .ball = ball, .H = H, .d = d, .stride = surety_padded(d)};
+    check_ok(surety_range_new(&k->range, v, &ball, &err));
+    check_ok(surety_alloc(&k->x, L * k->stride, sizeof(float), &err));
+    check_ok(surety_alloc(&k->point, L * k->stride, sizeof(float), &err));
+    check_ok(surety_alloc(&k->lo, 3 * H * L, sizeof(float), &err));
+    check_ok(surety_alloc(&k->scratch, v->kind->scratch(v), sizeof(float), &err));
+    k->hi = k->lo + H * L, k->h = k->hi + H * L;
+    random_rows(r, &ball, d, k->x);
+    for (size_t i = 0; i < L; i++) k->rows[i] = k->x + i * k->stride, k->radius[i] = ball.radius;
+    surety_range_run(k->range, k->rows, L, k->radius, k->lo, k->hi);
+}
+
+static void empty(block *k) {
+    surety_range_free(k->range);
+    surety_free(k->x);
+    surety_free(k->point);
+    surety_free(k->lo);
+    surety_free(k->scratch);
+    surety_voters_free(k->v);
+}
+
+/* The program's outputs at k->point must lie in the limits. */
+static void check_points(block *k, const char *what) {
+    const float *rows[L];
+    for (size_t i = 0; i < L; i++) rows[i] = k->point + i * k->stride;
+    k->v->kind->forward(k->v, rows, L, k->h, k->scratch);
+    for (size_t t = 0; t < k->H; t++)
+        for (size_t i = 0; i < L; i++) {
+            float h = k->h[t * L + i], lo = k->lo[t * L + i], hi = k->hi[t * L + i];
+            check(lo <= h && h <= hi, "%s, %s %s d %zu b %g: %.9g is not in [%.9g, %.9g]", what,
+                  surety_voters_kind(k->v), surety_norm_name(k->ball.norm), k->d, k->ball.radius, (double)h,
+                  (double)lo, (double)hi);
+        }
+}
+
+/* Is the float point in ball and box, as real arithmetic measures it (up to 1e-12, far below a margin)? */
+static int inside(const block *k, size_t i) {
+    const float *p = k->point + i * k->stride, *x = k->rows[i];
+    for (size_t j = 0; j < k->d; j++)
+        if (k->ball.has_box && !(p[j] >= 0 && p[j] <= 1)) return 0;
+    return surety_distance(k->ball.norm, p, x, k->d) <= k->ball.radius * (1 + 1e-12);
+}
+
+/* ---- points at random and at the ends of an argument ---- */
+
+/* Pulls the point towards x until it is inside. */
+static void pull_inside(block *k, size_t i) {
+    float *p = k->point + i * k->stride;
+    const float *x = k->rows[i];
+    for (size_t j = 0; k->ball.has_box && j < k->d; j++) p[j] = fminf(fmaxf(p[j], 0), 1);
+    for (double scale = 1; !inside(k, i); scale *= 0.9999999)
+        for (size_t j = 0; j < k->d; j++)
+            p[j] = (float)((double)x[j] + ((double)p[j] - (double)x[j]) * scale);
+}
+
+/* x + e with e the best direction for +-w: mu w clipped for l2 and a random mu, the largest few features for
+ * l1, the corner for linf; or noise. */
+static void place_point(block *k, draw *r, size_t i, int noise) {
+    const surety_tensor w = surety_voters_tensor(k->v, 0);
+    const float *row = w.values + draw_size(r, 0, w.rows - 1) * w.stride, *x = k->rows[i];
+    double sign = draw_size(r, 0, 1) ? 1 : -1, b = k->ball.radius, norm = 1e-30, cut = draw_real(r, 0, 1);
+    float *p = k->point + i * k->stride;
+    for (size_t j = 0; j < k->d; j++) norm += (double)row[j] * (double)row[j];
+    double mu = b / sqrt(norm) * exp(draw_real(r, 0, 1.5));
+    for (size_t j = 0; j < k->d; j++) {
+        double e = noise ? draw_normal(r) : sign * (double)row[j];
+        if (k->ball.norm == SURETY_LINF) e = e > 0 ? b : -b;
+        if (k->ball.norm == SURETY_L2 && !noise) e *= mu;
+        if (k->ball.norm == SURETY_L1 && !noise) e = fabs(e) * 3 > cut * sqrt(norm) ? (e > 0 ? b : -b) : 0;
+        if (noise && k->ball.norm == SURETY_LINF) e *= draw_real(r, 0, 1);
+        p[j] = (float)((double)x[j] + e);
+    }
+    double far = surety_distance(k->ball.norm, p, x, k->d);
+    for (size_t j = 0; noise && far > b && j < k->d; j++)
+        p[j] = (float)((double)x[j] + ((double)p[j] - (double)x[j]) * b / far);
+    pull_inside(k, i);
+}
+
+static void nothing_found_lies_outside(void **state) {
+    (void)state;
+    draw r = {1};
+    for (long round = 0; round < check_count(300, 20000); round++) {
+        block k;
+        surety_voters *v = random_voters(&r, 4, 40, 8);
+        fill(&k, &r, v, random_ball(&r, surety_voters_features(v)));
+        memcpy(k.point, k.x, L * k.stride * sizeof(float));
+        check_points(&k, "x itself");
+        for (int draws = 0; draws < 6; draws++) {
+            for (size_t i = 0; i < L; i++) place_point(&k, &r, i, draws % 3 == 0);
+            check_points(&k, draws % 3 == 0 ? "noise" : "the end of an argument");
+        }
+        empty(&k);
+    }
+}
+
+/* ---- attacks ---- */
+
+/* pgd with many restarts on one voter after another, both labels; its points are in the ball by contract. */
+static void attack_block(block *k, draw *r, size_t restarts) {
+    surety_error err = SURETY_ERROR_NONE;
+    surety_attack_settings s;
+    surety_attack_defaults(&s);
+    s.ball = k->ball;
+    s.restarts = restarts;
+    s.steps = 8;
+    s.step_size = k->ball.radius / 3;
+    s.early_stop = 0;
+    s.seed = draw_bits(r) >> 1;
+    surety_attacker *a;
+    check_ok(surety_attacker_new(&a, &s, k->v, &err));
+    double *weights = calloc(k->H, sizeof *weights);
+    surety_examples e = {.rows = L};
+    for (size_t i = 0; i < L; i++) e.x[i] = k->rows[i], e.row[i] = (uint32_t)i;
+    for (size_t t = 0; t < k->H; t++) {
+        for (size_t i = 0; i < L; i++) e.y[i] = draw_size(r, 0, 1) ? 1 : -1;
+        weights[t] = 1;
+        surety_vote vote = {k->v, weights, SURETY_REAL};
+        const surety_attacked *found = surety_attacker_run(a, &vote, &e);
+        for (size_t i = 0; i < L; i++) memcpy(k->point + i * k->stride, found->x[i], k->d * sizeof(float));
+        check_points(k, "pgd");
+        weights[t] = 0;
+    }
+    free(weights);
+    surety_attacker_free(a);
+}
+
+static void no_attack_beats_the_limits(void **state) {
+    (void)state;
+    draw r = {2};
+    long tries = 0;
+    for (; tries < check_count(20000, 1000000);) { /* one try: one start against one voter on one example */
+        block k;
+        surety_voters *v = random_voters(&r, 3, 30, 6);
+        fill(&k, &r, v, random_ball(&r, surety_voters_features(v)));
+        attack_block(&k, &r, 5);
+        tries += (long)(L * 5 * k.H);
+        empty(&k);
+    }
+}
+
+/* ---- the same bound in MPFR intervals ---- */
+
+enum { BITS = 200 };
+
+/* Limits of <w, e> over ball-and-box for one row, exactly up to BITS bits: sign * w. */
+static void support_mpfr(mpfr_t out, const block *k, const float *w, const float *x, int sign) {
+    size_t d = k->d;
+    mpfr_t lambda, lower, upper, sum, term, e;
+    mpfr_inits2(BITS, lambda, lower, upper, sum, term, e, (mpfr_ptr)0);
+    mpfr_set_ui(lower, 0, MPFR_RNDN);
+    mpfr_set_d(upper, 1e6, MPFR_RNDN);
+    mpfr_set_inf(out, 1);
+    /* bisection on the multiplier of the ball; for linf the corner */
+    for (int i = 0; i < (k->ball.norm == SURETY_LINF ? 1 : 160); i++) {
+        mpfr_add(lambda, lower, upper, MPFR_RNDN);
+        mpfr_div_2ui(lambda, lambda, 1, MPFR_RNDN);
+        mpfr_t used; /* b^2 - sum e^2, or b - sum |e|: its sign says where to go on */
+        mpfr_init2(used, BITS);
+        mpfr_set_d(used, k->ball.radius, MPFR_RNDN);
+        if (k->ball.norm == SURETY_L2) mpfr_sqr(used, used, MPFR_RNDN);
+        mpfr_mul(sum, used, lambda, MPFR_RNDN);
+        if (k->ball.norm == SURETY_L2) mpfr_div_2ui(sum, sum, 1, MPFR_RNDN);
+        if (k->ball.norm == SURETY_LINF) mpfr_set_ui(sum, 0, MPFR_RNDN);
+        for (size_t j = 0; j < d; j++) {
+            double a = sign * (double)w[j], room = k->ball.norm == SURETY_LINF ? k->ball.radius : 1e30;
+            if (k->ball.has_box) room = fmin(room, a > 0 ? 1 - (double)x[j] : (double)x[j]); /* exact here */
+            a = fabs(a);
+            if (a == 0) continue;
+            mpfr_set_d(e, room, MPFR_RNDN);
+            if (k->ball.norm == SURETY_L2) { /* e = min(a / lambda, room), a e - lambda e^2 / 2 */
+                mpfr_d_div(term, a, lambda, MPFR_RNDN);
+                mpfr_min(e, e, term, MPFR_RNDN);
+                mpfr_sqr(term, e, MPFR_RNDN);
+                mpfr_sub(used, used, term, MPFR_RNDN);
+                mpfr_mul(term, term, lambda, MPFR_RNDN);
+                mpfr_div_2ui(term, term, 1, MPFR_RNDN);
+                mpfr_mul_d(e, e, a, MPFR_RNDN);
+                mpfr_sub(term, e, term, MPFR_RNDN);
+            } else if (k->ball.norm == SURETY_L1) { /* (a - tau)+ room */
+                mpfr_d_sub(term, a, lambda, MPFR_RNDN);
+                if (mpfr_sgn(term) > 0) {
+                    mpfr_sub(used, used, e, MPFR_RNDN);
+                    mpfr_mul(term, term, e, MPFR_RNDN);
+                } else {
+                    mpfr_set_ui(term, 0, MPFR_RNDN);
+                }
+            } else {
+                mpfr_mul_d(term, e, a, MPFR_RNDN);
+            }
+            mpfr_add(sum, sum, term, MPFR_RNDN);
+        }
+        mpfr_min(out, out, sum, MPFR_RNDN);
+        if (mpfr_sgn(used) > 0) /* more could be spent: a smaller multiplier */
+            mpfr_set(upper, lambda, MPFR_RNDN);
+        else
+            mpfr_set(lower, lambda, MPFR_RNDN);
+        mpfr_clear(used);
+    }
+    mpfr_clears(lambda, lower, upper, sum, term, e, (mpfr_ptr)0);
+}
+
+/* z at the end where it is largest (sign +1) or smallest (-1). */
+static void argument_mpfr(mpfr_t z, const block *k, size_t row, const float *x, int sign) {
+    const surety_tensor w = surety_voters_tensor(k->v, 0), c = surety_voters_tensor(k->v, 1);
+    const float *weights = w.values + row * w.stride;
+    mpfr_t term;
+    mpfr_init2(term, BITS);
+    support_mpfr(z, k, weights, x, sign);
+    mpfr_mul_si(z, z, sign, MPFR_RNDN);
+    mpfr_add_d(z, z, (double)c.values[row], MPFR_RNDN);
+    for (size_t j = 0; j < k->d; j++) {
+        mpfr_set_d(term, (double)weights[j], MPFR_RNDN);
+        mpfr_mul_d(term, term, (double)x[j], MPFR_RNDN);
+        mpfr_add(z, z, term, MPFR_RNDN);
+    }
+    mpfr_clear(term);
+}
+
+/* The smallest y f of node i of a tree, both ends tried. */
+static void node_mpfr(mpfr_t f, const block *k, size_t t, size_t i, const float *x, int y) {
+    size_t I = ((size_t)1 << surety_voters_depth(k->v)) - 1;
+    if (i >= I) {
+        const surety_tensor u = surety_voters_tensor(k->v, 2);
+        mpfr_set_d(f, (double)u.values[t * (I + 1) + i - I], MPFR_RNDN);
+        mpfr_tanh(f, f, MPFR_RNDN);
+        mpfr_mul_si(f, f, y, MPFR_RNDN);
+        return;
+    }
+    mpfr_t left, right, p, value;
+    mpfr_inits2(BITS, left, right, p, value, (mpfr_ptr)0);
+    node_mpfr(left, k, t, 2 * i + 1, x, y);
+    node_mpfr(right, k, t, 2 * i + 2, x, y);
+    mpfr_set_inf(f, 1);
+    for (int sign = -1; sign <= 1; sign += 2) {
+        argument_mpfr(p, k, t * I + i, x, sign);
+        mpfr_neg(p, p, MPFR_RNDN);
+        mpfr_exp(p, p, MPFR_RNDN);
+        mpfr_add_ui(p, p, 1, MPFR_RNDN);
+        mpfr_ui_div(p, 1, p, MPFR_RNDN);
+        mpfr_sub(value, left, right, MPFR_RNDN);
+        mpfr_mul(value, value, p, MPFR_RNDN);
+        mpfr_add(value, value, right, MPFR_RNDN);
+        mpfr_min(f, f, value, MPFR_RNDN);
+    }
+    mpfr_clears(left, right, p, value, (mpfr_ptr)0);
+}
+
+static double worst_mpfr(const block *k, size_t t, const float *x, int y) {
+    mpfr_t f;
+    mpfr_init2(f, BITS);
+    if (surety_voters_depth(k->v)) {
+        node_mpfr(f, k, t, 0, x, y);
+    } else {
+        argument_mpfr(f, k, t, x, -y);
+        mpfr_tanh(f, f, MPFR_RNDN);
+        mpfr_mul_si(f, f, y, MPFR_RNDN);
+    }
+    double out = mpfr_get_d(f, MPFR_RNDN);
+    mpfr_clear(f);
+    return out;
+}
+
+/* Below the exact bound, for trees of depth 1 and linear voters that is the true optimum, and above it less
+ * the margins: those of the arguments (at most (d + 2)^2 2^-24 times the largest term, here 60; a slope of at
+ * most 1, spread over all levels) and the search's 2^-19. */
+static void limits_are_those_of_the_mathematics(void **state) {
+    (void)state;
+    draw r = {3};
+    for (long round = 0; round < check_count(40, 1500); round++) {
+        block k;
+        surety_voters *v = random_voters(&r, 3, 8, 3);
+        fill(&k, &r, v, random_ball(&r, surety_voters_features(v)));
+        size_t i = draw_size(&r, 0, L - 1), t = draw_size(&r, 0, k.H - 1);
+        double low = worst_mpfr(&k, t, k.rows[i], 1), high = -worst_mpfr(&k, t, k.rows[i], -1);
+        double lo = (double)k.lo[t * L + i], hi = (double)k.hi[t * L + i];
+        check(lo <= low && lo >= fmax(low - 3e-4, -1) - 1e-9, "%s %s b %g: lower limit %.9g, exact %.9g",
+              surety_voters_kind(v), surety_norm_name(k.ball.norm), k.ball.radius, lo, low);
+        check(hi >= high && hi <= fmin(high + 3e-4, 1) + 1e-9, "%s %s b %g: upper limit %.9g, exact %.9g",
+              surety_voters_kind(v), surety_norm_name(k.ball.norm), k.ball.radius, hi, high);
+        empty(&k);
+    }
+}
+
+/* ---- the radius ---- */
+
+/* Up to the last bits of a saturated sigmoid and of the search. */
+static void wider_balls_have_wider_limits(void **state) {
+    (void)state;
+    const float little = 0x1p-20f;
+    draw r = {4};
+    for (long round = 0; round < check_count(60, 1000); round++) {
+        block k;
+        surety_voters *v = random_voters(&r, 4, 60, 8);
+        surety_ball ball = random_ball(&r, surety_voters_features(v));
+        double b = ball.radius;
+        ball.radius = 0;
+        fill(&k, &r, v, ball);
+        v->kind->forward(v, k.rows, L, k.h, k.scratch);
+        float *lo = malloc(2 * k.H * L * sizeof *lo), *hi = lo + k.H * L;
+        for (size_t n = 0; n < k.H * L; n++) { /* radius 0: the output itself, up to the margins */
+            check(k.lo[n] <= k.h[n] && k.h[n] <= k.hi[n], "radius 0: outside");
+            check(k.hi[n] - k.lo[n] < 1e-3f, "radius 0: [%.9g, %.9g]", (double)k.lo[n], (double)k.hi[n]);
+        }
+        for (double share = 0.125; share <= 1; share *= 2) {
+            memcpy(lo, k.lo, k.H * L * sizeof *lo), memcpy(hi, k.hi, k.H * L * sizeof *hi);
+            for (size_t i = 0; i < L; i++) k.radius[i] = b * share;
+            surety_range_run(k.range, k.rows, L, k.radius, k.lo, k.hi);
+            for (size_t n = 0; n < k.H * L; n++)
+                check(k.lo[n] <= lo[n] + little && k.hi[n] >= hi[n] - little,
+                      "%s: twice the radius %g, [%.9g, %.9g] after [%.9g, %.9g]",
+                      surety_norm_name(k.ball.norm), b * share, (double)k.lo[n], (double)k.hi[n],
+                      (double)lo[n], (double)hi[n]);
+        }
+        free(lo);
+        empty(&k);
+    }
+}
+
+/* ---- neighbours and levels ---- */
+
+/* A row's limits do not depend on the other rows, on their radii or on how many there are. */
+static void neighbours_do_not_matter(void **state) {
+    (void)state;
+    draw r = {5};
+    for (long round = 0; round < check_count(60, 1000); round++) {
+        block k;
+        surety_voters *v = random_voters(&r, 4, 60, 8);
+        fill(&k, &r, v, random_ball(&r, surety_voters_features(v)));
+        size_t i = draw_size(&r, 0, L - 1), rows = draw_size(&r, 1, L), at = draw_size(&r, 0, rows - 1);
+        const float *x[L];
+        double radius[L];
+        float *lo = malloc(2 * k.H * L * sizeof *lo), *hi = lo + k.H * L;
+        for (size_t n = 0; n < L; n++) {
+            x[n] = k.rows[draw_size(&r, 0, L - 1)];
+            radius[n] = draw_real(&r, 0, 3 * k.ball.radius);
+        }
+        x[at] = k.rows[i], radius[at] = k.radius[i];
+        surety_range_run(k.range, x, rows, radius, lo, hi);
+        for (size_t t = 0; t < k.H; t++)
+            check(lo[t * L + at] == k.lo[t * L + i] && hi[t * L + at] == k.hi[t * L + i], "%s: neighbours",
+                  surety_norm_name(k.ball.norm));
+        free(lo);
+        empty(&k);
+    }
+}
+
+/* A row of weights against a block, at every level that the CPU has: the support function is never below the
+ * exact one, which a plain loop in long double finds, and at most 2^-19 above it. */
+static long double plain_support(const surety_span_job *job, size_t lane, int sign) {
+    long double lower = 0, upper = 1e12L, best = 0, b = (long double)job->b[lane];
+    for (size_t j = 0; j < job->d; j++) /* the corner of the box, for the case that it lies in the ball */
+        best += fabsl((long double)job->w[j]) *
+                (long double)(job->w[j] * (float)sign > 0 ? job->up : job->down)[j * L + lane];
+    for (int i = 0; i < 200; i++) {
+        long double lambda = (lower + upper) / 2, used = 0, sum = 0;
+        for (size_t j = 0; j < job->d; j++) {
+            long double a = (long double)job->w[j] * sign, room = (a > 0 ? job->up : job->down)[j * L + lane];
+            if (a < 0) a = -a;
+            if (job->norm == SURETY_LINF) {
+                sum += a * room;
+            } else if (job->norm == SURETY_L2) {
+                long double e = fminl(a / lambda, room);
+                used += e * e, sum += a * e - lambda / 2 * e * e;
+            } else if (a > lambda) {
+                used += room, sum += (a - lambda) * room;
+            }
+        }
+        if (job->norm == SURETY_L2) sum += lambda * b * b / 2;
+        if (job->norm == SURETY_L1) sum += lambda * b;
+        best = fminl(best, sum);
+        if (used > (job->norm == SURETY_L2 ? b * b : b))
+            lower = lambda;
+        else
+            upper = lambda;
+    }
+    return best;
+}
+
+static void fill_job(draw *r, surety_span_job *job, float *w, float *lanes, double *b, uint32_t *order) {
+    size_t d = draw_size(r, 1, 200), kept = 0;
+    *job = (surety_span_job){.d = d, .w = w, .norm = (surety_norm)draw_size(r, 0, 2), .order = order, .b = b};
+    job->x = lanes, job->up = lanes + d * L, job->down = lanes + 2 * d * L;
+    for (size_t n = 0; n < L; n++) b[n] = draw_size(r, 0, 9) ? 0.01 * exp(draw_real(r, 0, 7)) : 0;
+    for (size_t j = 0; j < d; j++) {
+        w[j] = draw_size(r, 0, 3) ? (float)draw_normal(r) : 0;
+        job->length += (double)w[j] * (double)w[j];
+        for (size_t n = 0; n < L; n++) {
+            double x = fmin(fmax(draw_real(r, -1, 2), 0), 1);
+            lanes[j * L + n] = (float)x;
+            lanes[(d + j) * L + n] = (float)fmin(1 - x, b[n]);
+            lanes[(2 * d + j) * L + n] = (float)fmin(x, b[n]);
+        }
+        if (w[j] == 0) continue;
+        size_t at = kept++;
+        for (; at > 0 && fabsf(w[order[at - 1]]) < fabsf(w[j]); at--) order[at] = order[at - 1];
+        order[at] = (uint32_t)j;
+    }
+    job->kept = kept;
+    job->length = sqrt(job->length);
+}
+
+static void support_is_exact_and_above(void **state) {
+    (void)state;
+    draw r = {6};
+    enum { MOST = 200 };
+    float *w = calloc(MOST, sizeof *w), *lanes = calloc(3 * MOST * L, sizeof *lanes);
+    uint32_t order[MOST];
+    double b[L], z[L], size[L], rise[L], fall[L], again[L], other[L];
+    for (long round = 0; round < check_count(100, 5000); round++) {
+        surety_span_job job;
+        fill_job(&r, &job, w, lanes, b, order);
+        surety_level top = surety_cpu_highest();
+        surety_span_kernel_at(top)(&job, (surety_span){z, size, rise, fall});
+        for (int sign = -1; sign <= 1; sign += 2)
+            for (size_t n = 0; n < L; n++) {
+                double exact = (double)plain_support(&job, n, sign), got = sign > 0 ? rise[n] : fall[n];
+                check(
+                    got * (1 + 232 * 0x1p-52) >= exact * (1 - 1e-18) && got <= exact * (1 + 0x1p-19) + 1e-15,
+                    "%s d %zu b %g: %.17g, exact %.17g", surety_norm_name(job.norm), job.d, b[n], got, exact);
+            }
+        for (int level = 0; level < (int)top; level++) {
+            surety_span_kernel_at((surety_level)level)(&job, (surety_span){z, size, again, other});
+            for (size_t n = 0; n < L; n++) {
+                if (level > 0) check(again[n] == rise[n] && other[n] == fall[n], "levels differ");
+                check(fabs(again[n] - rise[n]) <= 0x1p-18 * rise[n], "generic: %.9g, %.9g", again[n],
+                      rise[n]);
+            }
+        }
+    }
+    free(w);
+    free(lanes);
+}
+
+/* ---- the extremes ---- */
+
+static void what_could_overflow_is_not_limited(void **state) {
+    (void)state;
+    draw r = {7};
+    surety_error err = SURETY_ERROR_NONE;
+    surety_voters *v = NULL;
+    surety_forest_settings s = {2, 2, 0};
+    check_ok(surety_forest_new(&v, &s, 20, 1, &err));
+    surety_tensor w = surety_voters_tensor(v, 0);
+    for (size_t j = 0; j < 20; j++) w.values[j] = j % 2 ? 3e37f : -3e37f;
+    surety_voters_changed(v);
+    block k;
+    fill(&k, &r, v, (surety_ball){.norm = SURETY_L2, .radius = 1, .has_box = 1, .hi = 1});
+    for (size_t n = 0; n < k.H * L; n++)
+        check(k.lo[n] == -1 && k.hi[n] == 1, "a limit where a vote may not be a number");
+    empty(&k);
+}
+
+static int refuse_one(void *arg, size_t bytes) {
+    (void)bytes;
+    return (*(long *)arg)-- != 0;
+}
+
+static void every_allocation_may_fail(void **state) {
+    (void)state;
+    draw r = {8};
+    surety_voters *v = random_voters(&r, 2, 20, 3);
+    surety_ball ball = {.norm = SURETY_L1, .radius = 1, .has_box = 1, .hi = 1};
+    surety_status status = SURETY_E_MEMORY;
+    for (long n = 0; status != SURETY_OK; n++) {
+        long left = n;
+        surety_range *range;
+        surety_error err = SURETY_ERROR_NONE;
+        surety_memory_hook(refuse_one, &left);
+        status = surety_range_new(&range, v, &ball, &err);
+        surety_memory_hook(NULL, NULL);
+        check(status == SURETY_OK || (status == SURETY_E_MEMORY && !range), "allocation %ld", n);
+        surety_range_free(range);
+    }
+    surety_voters_free(v);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nothing_found_lies_outside),
+        cmocka_unit_test(no_attack_beats_the_limits),
+        cmocka_unit_test(limits_are_those_of_the_mathematics),
+        cmocka_unit_test(wider_balls_have_wider_limits),
+        cmocka_unit_test(neighbours_do_not_matter),
+        cmocka_unit_test(support_is_exact_and_above),
+        cmocka_unit_test(what_could_overflow_is_not_limited),
+        cmocka_unit_test(every_allocation_may_fail),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
