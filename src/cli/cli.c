@@ -278,6 +278,18 @@ surety_status cli_print_json(cli *c, char *json) {
     return SURETY_OK;
 }
 
+surety_status cli_check_out(cli *c, const char *path) {
+    const char *slash = strrchr(path, '/');
+    char folder[4096];
+    snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path) + 1 : 1, slash ? path : ".");
+    if (!access(folder, W_OK | X_OK)) return SURETY_OK;
+    c->error.code = SURETY_E_SYSTEM;
+    snprintf(c->error.what, sizeof c->error.what, "nothing can be written to the folder %.300s: %.80s",
+             folder, strerror(errno));
+    snprintf(c->error.file, sizeof c->error.file, "%s", path);
+    return SURETY_E_SYSTEM;
+}
+
 double cli_limit(double value, int digits) {
     double scale = pow(10, digits), up = ceil(value * scale) / scale;
     return up < value ? up + 1 / scale : up;
@@ -313,8 +325,8 @@ static void draw(const surety_progress *p, double now) {
         long rest = (long)(spent * (1 - share) / share + 0.5);
         snprintf(left, sizeof left, "%ld:%02ld:%02ld left", rest / 3600, rest / 60 % 60, rest % 60);
     }
-    fprintf(stderr, "\r%-14.14s [%.*s%.*s] %3d%% %-13s %.28s\033[K", p->phase, filled, "####################",
-            WIDTH - filled, "....................", (int)(share * 100), left, p->text);
+    fprintf(stderr, "\r%-24.24s [%.*s%.*s] %3d%% %s\033[K", p->phase, filled, "####################",
+            WIDTH - filled, "....................", (int)(share * 100), left);
     line.open = true;
     line.drawn = now;
 }
@@ -327,11 +339,12 @@ void cli_progress(void *arg, const surety_progress *p) {
         line.began = now;
         line.drawn = 0;
     }
-    if (isatty(STDERR_FILENO)) {
-        if (now - line.drawn >= 0.1 || p->text[0]) draw(p, now);
-        if (p->text[0] && p->done == p->total) cli_progress_end(c);
-    } else if (p->text[0]) {
-        fprintf(stderr, "%s %llu/%llu: %s\n", p->phase, (unsigned long long)p->done,
-                (unsigned long long)p->total, p->text);
+    bool terminal = isatty(STDERR_FILENO);
+    if (p->text[0]) { /* worth a line of its own */
+        if (terminal) cli_progress_end(c);
+        fprintf(stderr, "%s %d %%: %s\n", p->phase, p->total ? (int)(100 * p->done / p->total) : 0, p->text);
+        line.drawn = 0;
     }
+    if (terminal && p->done < p->total && now - line.drawn >= 0.1) draw(p, now);
+    if (terminal && p->done == p->total) cli_progress_end(c);
 }

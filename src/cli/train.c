@@ -17,7 +17,7 @@ typedef struct options {
     surety_train_settings train;
     defense defense;
     double mix;
-    bool keep_last;
+    bool keep_last, decay;
     size_t epochs;
     const char *out;
     surety_checkpointing checkpointing;
@@ -81,6 +81,7 @@ static void add_options(cli *c, options *o) {
     cli_size(c, "epochs", "T", &o->epochs, "epochs of each step");
     cli_size(c, "batch", "B", &t->batch, "examples per batch");
     cli_real(c, "lr", "R", &t->lr, "learning rate of Adam");
+    cli_flag(c, "decay", &o->decay, "the learning rate falls to 0 over the second half of the epochs");
     cli_real(c, "delta", "D", &t->delta, "1 - confidence");
     cli_real(c, "holdout", "SHARE", &t->holdout,
              "this share of S' chooses the epoch of step 1, instead of S: then T_p is 1");
@@ -117,13 +118,14 @@ static surety_status settle(cli *c, options *o) {
     t->step1_epochs = t->step2_epochs = o->epochs;
     t->defense.kind = o->defense.attack;
     t->keep_last = o->keep_last;
+    t->decay = o->decay;
     if (o->mix != 0 && !o->defense.certified) return cli_wrong(c, "--mix goes with --defense certified");
     if (o->defense.certified) settle_certified(c, o);
     if (t->profile == SURETY_PROFILE_PUBLISHED && !cli_given(c, "mask")) t->forest.mask = 0;
     return surety_train_validate(t, &c->error);
 }
 
-static void print_result(const options *o, const surety_train_result *r, const surety_run *run) {
+static void print_result(const options *o, const surety_train_result *r) {
     printf("step 1: epoch %zu of %zu is %s, risk %.4f\n", r->step1_best, r->step1_epochs,
            o->train.keep_last ? "kept" : "the best", r->step1_risk[r->step1_best - 1]);
     if (r->step2_best)
@@ -133,8 +135,9 @@ static void print_result(const options *o, const surety_train_result *r, const s
     if (o->timing) {
         const surety_timing *t = &r->timing;
         printf(
-            "time: attack %.1f s (of it products %.0f %% of all %s), update %.1f s, choosing epochs %.1f s\n",
-            t->attack, 100 * t->product_share, run->threads == 1 ? "it" : "threads", t->update, t->choose);
+            "time: attack %.1f s (%.0f %% of its work are the two products), update %.1f s, choosing epochs "
+            "%.1f s\n",
+            t->attack, 100 * t->product_share, t->update, t->choose);
     }
     printf("model: %s\n", o->out);
 }
@@ -143,7 +146,8 @@ static surety_status train(cli *c, const options *o) {
     surety_data *data = NULL;
     surety_model *model = NULL;
     surety_train_result result = {0};
-    surety_status status = surety_data_open(&data, &o->data, &c->error);
+    surety_status status = cli_check_out(c, o->out);
+    if (status == SURETY_OK) status = surety_data_open(&data, &o->data, &c->error);
     if (status == SURETY_OK)
         status = surety_train(&model, &o->train, data, &o->checkpointing, &result, &c->run, &c->error);
     if (status == SURETY_E_STOPPED && o->checkpointing.file)
@@ -153,7 +157,7 @@ static surety_status train(cli *c, const options *o) {
     if (status == SURETY_OK && c->json)
         status = cli_print_json(c, surety_train_result_json(&result));
     else if (status == SURETY_OK)
-        print_result(o, &result, &c->run);
+        print_result(o, &result);
     surety_train_result_free(&result);
     surety_model_free(model);
     surety_data_free(data);

@@ -44,7 +44,7 @@ typedef struct loop {
     double *table_loss;              /* (H) mean losses of phase->worst_votes */
     float *gradients[SURETY_TENSORS];
     surety_adam_step adam;
-    surety_timing *work; /* per block of the batch: counts only */
+    surety_timing *work; /* per block of the batch: busy and rows */
     uint32_t pass;
 } loop;
 
@@ -122,12 +122,14 @@ static void look_up(loop *l, const surety_examples *e, size_t block) {
 static surety_status ask_block(void *arg, size_t block, int thread, surety_error *err) {
     loop *l = arg;
     (void)err;
+    double begin = surety_busy_seconds();
     surety_examples e = batch_block(l, block);
     l->work[block] = (surety_timing){0};
     memset(l->losses + block * SURETY_BLOCK * l->state->H, 0, e.rows * l->state->H * sizeof *l->losses);
     if (l->phase->worst_votes) look_up(l, &e, block);
     if (l->attacked) ask_attacked(l, &e, block, thread);
     if (l->certified) ask_certified(l, &e, block, thread);
+    l->work[block].busy = surety_busy_seconds() - begin;
     return SURETY_OK;
 }
 
@@ -189,10 +191,15 @@ static surety_status move_slice(void *arg, size_t slice, int thread, surety_erro
     return SURETY_OK;
 }
 
+/* How much of the phase is done, from 0 to 1. */
+static double progress(const loop *l) {
+    double epochs = (double)l->state->epoch + (double)l->first / (double)l->phase->train->m;
+    return epochs / (double)l->phase->epochs;
+}
+
 /* Which rows this batch has, and the radius of its worst case. */
 static void open_batch(loop *l) {
-    double done = ((double)l->state->epoch + (double)l->first / (double)l->phase->train->m);
-    double growth = fmin(2 * done / (double)l->phase->epochs, 1);
+    double growth = fmin(2 * progress(l), 1);
     l->attacked = l->phase->certified < 1 && !l->phase->worst_votes ? l->count : 0;
     l->certified = l->phase->certified > 0 ? l->count : 0;
     for (size_t i = 0; i < l->attacked; i++) l->rows[i] = l->points + i * l->stride;
@@ -205,12 +212,14 @@ static surety_status run_batch(loop *l, const surety_run *run, surety_timing *ti
     open_batch(l);
     SURETY_TRY(surety_parallel(run, NULL, blocks, ask_block, l, err));
     for (size_t b = 0; b < blocks; b++) {
+        timing->busy += l->work[b].busy;
         timing->forward_rows += l->work[b].forward_rows;
         timing->backward_rows += l->work[b].backward_rows;
     }
     double attacked = surety_seconds();
     timing->attack += attacked - begin;
-    l->adam = surety_adam_at(l->s->lr, ++l->state->steps);
+    double rest = l->s->decay ? fmin(2 * (1 - progress(l)), 1) : 1;
+    l->adam = surety_adam_at(l->s->lr * rest, ++l->state->steps);
     SURETY_TRY(move_theta(l, err));
     if (l->phase->moves_voters) {
         SURETY_TRY(surety_parallel(run, NULL, SLICES, move_slice, l, err));

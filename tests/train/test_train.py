@@ -26,7 +26,9 @@ def content(name):
 def test_same_bytes_for_any_threads_and_levels():
     for options in (["--defense", "pgdu"], ["--defense", "ifgsmu", "--norm", "linf", "--objective", "average-max"],
                     ["--defense", "unif", "--voters", "real", "--profile", "published"],
-                    ["--defense", "pgd", "--norm", "l1", "--objective", "baseline", "--linear", 7]):
+                    ["--defense", "pgd", "--norm", "l1", "--objective", "baseline", "--linear", 7],
+                    ["--defense", "certified"], ["--defense", "certified", "--norm", "linf", "--mix", 0.5, "--mask", 0.3],
+                    ["--defense", "certified", "--norm", "l1", "--objective", "worst-case", "--keep", "best"]):
         for threads in (1, 2, 3):
             run(*BASE, *options, "--epochs", 2, "--threads", threads, "--out", path(f"t{threads}"))
         assert content("t1") == content("t2") == content("t3"), options
@@ -61,6 +63,27 @@ def test_every_defense_and_objective():
 def test_risk_falls():
     risk = answer(*BASE, "--epochs", 30, "--defense", "none", "--mask", 0, "--out", path("m"))["step1"]["risk"]
     assert risk[-1] < 0.1 and risk[-1] < risk[0], risk
+
+
+def test_certified_needs_no_choice():
+    result = answer(*BASE, "--epochs", 4, "--defense", "certified", "--out", path("m"))
+    assert result["priors_compared"] == 1 and result["step1"]["best_epoch"] == 4 and result["kl"] == 0
+    result = answer(*BASE, "--epochs", 4, "--defense", "certified", "--keep", "best", "--out", path("m"))
+    assert result["priors_compared"] == 4
+    risk = answer(*BASE, "--epochs", 40, "--defense", "certified", "--norm", "linf", "--eps", 0.02, "--out", path("m"))
+    assert risk["step1"]["risk"][-1] < 0.2, risk
+
+
+def test_certified_resumes():
+    options = [*BASE, "--epochs", 4, "--defense", "certified", "--mix", 0.3, "--objective", "worst-case"]
+    run(*options, "--out", path("whole"))
+    process = subprocess.Popen([SURETY, *map(str, options), "--out", path("cut"), "--checkpoint", path("c-cut")])
+    while not os.path.exists(path("c-cut")) and process.poll() is None:
+        time.sleep(0.005)
+    process.kill()
+    process.wait()
+    run(*options, "--out", path("cut"), "--checkpoint", path("c-cut"), "--resume")
+    assert content("cut") == content("whole")
 
 
 def test_kill_and_resume():

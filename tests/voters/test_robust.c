@@ -1,0 +1,245 @@
+/* The certified defense's loss: its outputs against a naive twin in double, its gradients in every parameter
+ * against central differences of that twin; for linf it is the sound range itself, up to margins. */
+#include "check.h"
+
+#include <math.h>
+
+#include "draw.h"
+#include "voters/range.h"
+#include "voters/robust.h"
+
+enum { L = SURETY_BLOCK };
+
+/* ---- the twin ---- */
+
+typedef struct twin {
+    const surety_voters *v;
+    surety_ball ball;
+    double *parameters[SURETY_TENSORS]; /* laid out as the tensors */
+    const float *tau;                   /* l1: (N), held fixed as the gradient holds it */
+} twin;
+
+static double support(const twin *k, size_t row, const float *x, int sign) {
+    const double *w = k->parameters[0] + row * k->v->tensors[0].stride, b = k->ball.radius;
+    double sum = 0, rho = b / 16;
+    for (size_t j = 0; j < k->v->d; j++) {
+        double up = k->ball.has_box ? 1 - (double)x[j] : HUGE_VAL,
+               down = k->ball.has_box ? (double)x[j] : HUGE_VAL;
+        double a = fabs(w[j]), room = sign * w[j] > 0 ? up : down;
+        if (k->ball.norm == SURETY_LINF) sum += a * fmin(room, b);
+        if (k->ball.norm == SURETY_L2) sum += a * a * fmin(room, rho) / rho;
+        if (k->ball.norm == SURETY_L1) sum += fmax(a - (double)k->tau[row], 0) * (k->ball.has_box ? room : b);
+    }
+    if (k->ball.norm == SURETY_L2) return b * sqrt(sum);
+    return k->ball.norm == SURETY_L1 ? (double)k->tau[row] * b + sum : sum;
+}
+
+static double argument(const twin *k, size_t row, const float *x, int sign) {
+    const double *w = k->parameters[0] + row * k->v->tensors[0].stride;
+    double z = k->parameters[1][row] + sign * support(k, row, x, sign);
+    for (size_t j = 0; j < k->v->d; j++) z += w[j] * (double)x[j];
+    return z;
+}
+
+static double node(const twin *k, size_t t, size_t i, const float *x, int y) {
+    size_t I = ((size_t)1 << k->v->depth) - 1;
+    if (i >= I) return y * tanh(k->parameters[2][t * (I + 1) + i - I]);
+    double left = node(k, t, 2 * i + 1, x, y), right = node(k, t, 2 * i + 2, x, y), worst = HUGE_VAL;
+    for (int sign = -1; sign <= 1; sign += 2) {
+        double p = 1 / (1 + exp(-argument(k, t * I + i, x, sign)));
+        worst = fmin(worst, p * left + (1 - p) * right);
+    }
+    return worst;
+}
+
+static double output(const twin *k, size_t t, const float *x, int y) {
+    return y * (k->v->depth ? node(k, t, 0, x, y)
+                            : fmin(y * tanh(argument(k, t, x, -1)), y * tanh(argument(k, t, x, 1))));
+}
+
+/* ---- a block ---- */
+
+typedef struct block {
+    surety_voters *v;
+    surety_robust *robust;
+    twin twin;
+    float *x, *even, *odd, *h, *a, *g, *g_even, *g_odd, *room, *scratch, *gradients[SURETY_TENSORS], *tau;
+    const float *rows[L];
+    float *evens[L], *odds[L], y[L];
+} block;
+
+static float *floats(size_t count) {
+    surety_error err = SURETY_ERROR_NONE;
+    float *out = NULL;
+    check_ok(surety_alloc(&out, count, sizeof *out, &err));
+    return out;
+}
+
+static void fill(block *k, draw *r, surety_norm norm, int box) {
+    surety_error err = SURETY_ERROR_NONE;
+    size_t d = draw_size(r, norm == SURETY_L2 ? 20 : 3, 40), /* a root near 0 has no digits */
+        H = draw_size(r, 1, 5), stride = surety_padded(d);
+    *k = (block){0};
+    surety_forest_settings s = {H, draw_size(r, 1, 3), draw_size(r, 0, 1) ? 0.4 : 0};
+    if (draw_size(r, 0, 3))
+        check_ok(surety_forest_new(&k->v, &s, d, draw_bits(r) >> 1, &err));
+    else
+        check_ok(surety_linear_new(&k->v, H, d, draw_bits(r) >> 1, &err));
+    double most = norm == SURETY_L2 ? 1.5 : norm == SURETY_LINF ? 0.3 : 4;
+    k->twin = (twin){.v = k->v, .ball = {norm, draw_real(r, 0.1, 1) * most, box, 0, 1}};
+    check_ok(surety_robust_new(&k->robust, k->v, &k->twin.ball, &err));
+    surety_robust_prepare(k->robust, k->twin.ball.radius);
+    size_t N = k->v->tensors[0].rows, ldz = surety_padded(N);
+    k->x = floats(L * stride), k->even = floats(L * stride), k->odd = floats(L * stride);
+    k->h = floats(H * L), k->a = floats(H * L), k->g = floats(L * k->v->kind->terms(k->v));
+    k->g_even = floats(L * ldz), k->g_odd = floats(L * ldz), k->room = floats(2 * N * stride);
+    k->scratch = floats(surety_robust_scratch(k->robust)), k->tau = floats(N);
+    for (size_t i = 0; i < k->v->tensor_count; i++) {
+        const surety_tensor *t = &k->v->tensors[i];
+        k->gradients[i] = floats(t->rows * t->stride);
+        check_ok(surety_alloc(&k->twin.parameters[i], t->rows * t->stride, sizeof(double), &err));
+        for (size_t n = 0; n < t->rows * t->stride; n++) k->twin.parameters[i][n] = (double)t->values[n];
+    }
+    for (size_t i = 0; i < L; i++) {
+        k->rows[i] = k->x + i * stride, k->evens[i] = k->even + i * stride, k->odds[i] = k->odd + i * stride;
+        k->y[i] = draw_size(r, 0, 1) ? 1 : -1;
+        for (size_t j = 0; j < d; j++)
+            k->x[i * stride + j] = (float)fmin(fmax(draw_real(r, -0.5, 1.5), 0), 1);
+        for (size_t t = 0; t < H; t++) k->a[t * L + i] = (float)draw_normal(r);
+    }
+}
+
+static void empty(block *k) {
+    float *parts[] = {k->x,      k->even,  k->odd,  k->h,       k->a,  k->g,
+                      k->g_even, k->g_odd, k->room, k->scratch, k->tau};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) surety_free(parts[i]);
+    for (size_t i = 0; i < SURETY_TENSORS; i++)
+        surety_free(k->gradients[i]), surety_free(k->twin.parameters[i]);
+    surety_robust_free(k->robust);
+    surety_voters_free(k->v);
+}
+
+/* The rank of tau, found again by counting: as many |w| are larger as the ball buys half rooms. */
+static void find_tau(block *k) {
+    size_t d = k->v->d, rank = (size_t)fmax(1, k->twin.ball.has_box ? ceil(2 * k->twin.ball.radius) : 1);
+    for (size_t i = 0; i < k->v->tensors[0].rows; i++) {
+        const float *w = k->v->tensors[0].values + i * k->v->tensors[0].stride;
+        k->tau[i] = 0;
+        for (size_t j = 0; j < d; j++) {
+            size_t above = 0, equal = 0;
+            for (size_t n = 0; n < d; n++)
+                above += fabsf(w[n]) > fabsf(w[j]), equal += fabsf(w[n]) == fabsf(w[j]);
+            if (above < rank && rank <= above + equal) k->tau[i] = fabsf(w[j]);
+        }
+    }
+    k->twin.tau = k->tau;
+}
+
+static void run(block *k) {
+    size_t H = k->v->H;
+    find_tau(k);
+    surety_robust_forward(k->robust, k->rows, L, k->y, k->evens, k->odds, k->h, k->scratch);
+    surety_robust_terms(k->robust, k->a, L, k->g, k->g_even, k->g_odd, k->scratch);
+    k->v->kind->gradient_sum(k->v, k->g, k->rows, L, 0, H, k->gradients);
+    surety_robust_sum(k->robust, k->g_even, k->g_odd, (const float *const *)k->evens,
+                      (const float *const *)k->odds, L, 0, H, k->gradients, k->room);
+}
+
+static double loss(const block *k, size_t t) {
+    double sum = 0;
+    for (size_t i = 0; i < L; i++)
+        sum += (double)k->a[t * L + i] * output(&k->twin, t, k->rows[i], (int)k->y[i]);
+    return sum;
+}
+
+static void outputs_agree_with_the_twin(void **state) {
+    (void)state;
+    draw r = {1};
+    for (long round = 0; round < check_count(150, 5000); round++) {
+        block k;
+        fill(&k, &r, (surety_norm)(round % 3), round % 4 > 0);
+        run(&k);
+        for (size_t t = 0; t < k.v->H; t++)
+            for (size_t i = 0; i < L; i++) {
+                double want = output(&k.twin, t, k.rows[i], (int)k.y[i]), got = (double)k.h[t * L + i];
+                check(fabs(got - want) < 2e-5, "%s: %.9g, twin %.9g", surety_norm_name(k.twin.ball.norm), got,
+                      want);
+            }
+        empty(&k);
+    }
+}
+
+/* Central differences. Where a kink (a weight near 0 or tau, a change of the worst end) lies within the step,
+ * the two sides differ: those probes are left out, and few may be. */
+static void gradients_agree_with_differences(void **state) {
+    (void)state;
+    draw r = {2};
+    long probes = 0, kinks = 0;
+    for (long round = 0; round < check_count(90, 3000); round++) {
+        block k;
+        fill(&k, &r, (surety_norm)(round % 3), round % 4 > 0);
+        run(&k);
+        for (size_t i = 0; i < k.v->tensor_count; i++) {
+            const surety_tensor *tensor = &k.v->tensors[i];
+            for (int n = 0; n < 12; n++, probes++) {
+                size_t row = draw_size(&r, 0, tensor->rows - 1),
+                       at = row * tensor->stride + draw_size(&r, 0, tensor->length - 1);
+                size_t each = tensor->rows * tensor->length / k.v->H;
+                size_t t = (row * tensor->length + at % tensor->stride) / each;
+                if (tensor->mask && !tensor->mask[at]) {
+                    check(k.gradients[i][at] == 0, "a masked weight moves");
+                    continue;
+                }
+                double *where = &k.twin.parameters[i][at], value = *where, s = 1e-5, F = loss(&k, t);
+                *where = value + s;
+                double above = (loss(&k, t) - F) / s;
+                *where = value - s;
+                double below = (F - loss(&k, t)) / s, got = (double)k.gradients[i][at];
+                *where = value;
+                if (fabs(above - below) > 1e-3 * (1 + fabs(above))) {
+                    kinks++;
+                    continue;
+                }
+                check(fabs(got - (above + below) / 2) < 1e-3 * (1 + fabs(above)),
+                      "%s, %s: %.6g, differences %.6g", surety_norm_name(k.twin.ball.norm), tensor->name, got,
+                      (above + below) / 2);
+            }
+        }
+        empty(&k);
+    }
+    check(kinks * 20 < probes, "%ld kinks in %ld probes", kinks, probes);
+}
+
+static void for_linf_it_is_the_range(void **state) {
+    (void)state;
+    draw r = {3};
+    for (long round = 0; round < check_count(50, 2000); round++) {
+        surety_error err = SURETY_ERROR_NONE;
+        block k;
+        fill(&k, &r, SURETY_LINF, round % 4 > 0);
+        run(&k);
+        surety_range *range;
+        double radius[L];
+        float *lo = floats(2 * k.v->H * L), *hi = lo + k.v->H * L;
+        for (size_t i = 0; i < L; i++) radius[i] = k.twin.ball.radius;
+        check_ok(surety_range_new(&range, k.v, &k.twin.ball, &err));
+        surety_range_run(range, k.rows, L, radius, lo, hi);
+        for (size_t n = 0; n < k.v->H * L; n++) {
+            double limit = (double)(k.y[n % L] > 0 ? lo[n] : hi[n]), got = (double)k.h[n];
+            check(fabs(limit - got) < 3e-4 && (double)k.y[n % L] * (got - limit) > -1e-6, "%.9g, limit %.9g",
+                  got, limit);
+        }
+        surety_range_free(range);
+        surety_free(lo);
+        empty(&k);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(outputs_agree_with_the_twin),
+        cmocka_unit_test(gradients_agree_with_differences),
+        cmocka_unit_test(for_linf_it_is_the_range),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
