@@ -278,6 +278,18 @@ surety_status cli_print_json(cli *c, char *json) {
     return SURETY_OK;
 }
 
+surety_status cli_check_out(cli *c, const char *path) {
+    const char *slash = strrchr(path, '/');
+    char folder[4096];
+    snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path) + 1 : 1, slash ? path : ".");
+    if (!access(folder, W_OK | X_OK)) return SURETY_OK;
+    c->error.code = SURETY_E_SYSTEM;
+    snprintf(c->error.what, sizeof c->error.what, "nothing can be written to the folder %.300s: %.80s",
+             folder, strerror(errno));
+    snprintf(c->error.file, sizeof c->error.file, "%s", path);
+    return SURETY_E_SYSTEM;
+}
+
 double cli_limit(double value, int digits) {
     double scale = pow(10, digits), up = ceil(value * scale) / scale;
     return up < value ? up + 1 / scale : up;

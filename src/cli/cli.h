@@ -84,6 +84,9 @@ void cli_print_wrapped(const char *text, int indent, int at);
 /* Prints a JSON text that the library made on stdout and frees it; NULL is "no memory". */
 surety_status cli_print_json(cli *c, char *json);
 
+/* Can a file be made there? Asked before long work, so that its result has somewhere to go. */
+surety_status cli_check_out(cli *c, const char *path);
+
 /* A limit as it may be quoted with so many digits behind the point: rounded up, because a limit rounded to
  * nearest would promise too much. For printing with "%.*f". */
 double cli_limit(double value, int digits);

@@ -153,10 +153,11 @@ static surety_status reproduce(cli *c, const options *o) {
     if (c->run.progress) c->run.progress = progress;
     surety_status status = surety_study_run(&o->study, o->out, &summary, &c->run, &c->error);
     cli_progress_end(c);
-    if (status == SURETY_E_STOPPED || status == SURETY_E_SYSTEM)
-        snprintf(c->error.expected, sizeof c->error.expected,
-                 "%s: the same command goes on with the cells that are missing",
-                 status == SURETY_E_SYSTEM ? "a machine that works" : "nothing is lost");
+    if (status == SURETY_E_STOPPED || status == SURETY_E_SYSTEM) {
+        size_t used = strlen(c->error.expected);
+        snprintf(c->error.expected + used, sizeof c->error.expected - used,
+                 "%sthe same command goes on with the cells that are missing", used ? "; then " : "");
+    }
     if (status == SURETY_OK) status = surety_results_load(&results, o->out, &c->error);
     if (status != SURETY_OK) return status;
     surety_agreement a = surety_results_agreement(&results);

@@ -148,7 +148,8 @@ static surety_status train(cli *c, const options *o) {
     surety_data *data = NULL;
     surety_model *model = NULL;
     surety_train_result result = {0};
-    surety_status status = surety_data_open(&data, &o->data, &c->error);
+    surety_status status = cli_check_out(c, o->out);
+    if (status == SURETY_OK) status = surety_data_open(&data, &o->data, &c->error);
     if (status == SURETY_OK)
         status = surety_train(&model, &o->train, data, &o->checkpointing, &result, &c->run, &c->error);
     if (status == SURETY_E_STOPPED && o->checkpointing.file)

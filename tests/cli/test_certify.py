@@ -11,7 +11,7 @@ import tempfile
 
 import numpy as np
 import small
-from tap import FULL, SURETY, Skip, answer, error, main, run
+from tap import FULL, SOURCE, SURETY, Skip, answer, error, main, run
 
 QUICK = ["--quiet", "--threads", "1"]
 TINY = ["--learn-size", "250", "--trees", "4", "--epochs", "3", "--lr", "0.1", "--steps", "3", "--eps", "0.2", "--voters",
@@ -293,6 +293,24 @@ def test_full_disk_leaves_nothing():
     w = world()
     e = error("certify", w.at("m.safetensors"), *w.data, "--samples", "3", "--looks", "1", "--out", "/dev/full", code=2)
     assert e["what"]
+
+
+def test_the_page():
+    """The commands of docs/certificates.md, in its order; made small in the quick run. Its table has every key."""
+    if not os.path.exists(small.FASHION):
+        raise Skip("Fashion-MNIST is not installed")
+    page = open(os.path.join(SOURCE, "docs", "certificates.md"), encoding="utf-8").read()
+    commands = re.findall(r"^\$ surety (.*)$", page, re.M)
+    assert [c.split()[0] for c in commands] == ["train", "certify", "verify"]
+    less = {"train": ["--learn-size", "200", "--defense", "none", "--trees", "3"], "certify": ["--samples", "3"], "verify": []}
+    with tempfile.TemporaryDirectory() as folder:
+        for command in commands:
+            words = command.split()
+            last = run(*words, *([] if FULL else less[words[0]]), *QUICK, cwd=folder)
+        assert last.stdout.startswith("agrees (bits)")
+        certificate = json.load(open(os.path.join(folder, "c.json")))
+    for key in certificate:
+        assert f"`{key}`" in page, key
 
 
 if __name__ == "__main__":

@@ -172,7 +172,7 @@ static void flipped_bytes(void **state) {
         surety_error err;
         bytes b = model_bytes(forest);
         for (size_t i = 0; i < b.size; i++)
-            for (size_t k = 0; k < sizeof flips; k++) {
+            for (long k = 0; k < check_count(2, sizeof flips); k++) {
                 b.data[i] ^= flips[k];
                 surety_status status = try_bytes(b.data, b.size, &err);
                 if (i < 8) assert_int_equal(status, SURETY_E_INPUT);

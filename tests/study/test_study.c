@@ -1,0 +1,244 @@
+/* The grid, the printed tables and how ours are compared with them. */
+#include <math.h>
+#include <unistd.h>
+
+#include "base/random.h"
+#include "check.h"
+#include "study/study.h"
+
+static surety_error err = SURETY_ERROR_NONE;
+
+/* Every printed number belongs to exactly one cell, and a cell's rows have exactly the printed quantities. */
+static void test_grid_covers_print(void **state) {
+    surety_study_settings s = surety_study_defaults();
+    surety_results r;
+    surety_cell *cells;
+    size_t count, covered = 0;
+    (void)state;
+    check_ok(surety_results_new(&r, 1, &err));
+    check_ok(surety_grid_make(&cells, &count, &s, &err));
+    assert_int_equal(r.count, 2304);
+    assert_int_equal(count, 144);
+    for (size_t i = 0; i < count; i++) {
+        surety_objective objectives[SURETY_CELL_MODELS];
+        size_t models = surety_cell_objectives(cells[i].defense, objectives);
+        for (size_t k = 0; k < models; k++) {
+            surety_attack_kind attacks[SURETY_CELL_ATTACKS];
+            surety_cell_attacks(objectives[k], attacks);
+            for (size_t a = 0; a < SURETY_CELL_ATTACKS; a++)
+                for (int q = 0; q < SURETY_QUANTITIES; q++) {
+                    surety_printed key = {cells[i].task, cells[i].norm, objectives[k],      cells[i].defense,
+                                          attacks[a],    cells[i].set,  (surety_quantity)q, 0};
+                    size_t at = surety_results_find(&r, &key);
+                    if (at == r.count) continue;
+                    check(isnan(r.values[at]), "printed number %zu belongs to two cells", at);
+                    r.values[at] = 0;
+                    covered++;
+                }
+        }
+    }
+    assert_int_equal(covered, r.count);
+    surety_free(cells);
+    surety_results_free(&r);
+}
+
+static void test_names_differ(void **state) {
+    surety_study_settings s = surety_study_defaults();
+    surety_cell *cells;
+    size_t count;
+    (void)state;
+    s.seeds = 12; /* 1 and 11 must not meet */
+    check_ok(surety_grid_make(&cells, &count, &s, &err));
+    assert_int_equal(count, 144 * 12);
+    for (size_t i = 0; i < count; i++)
+        for (size_t j = 0; j < i; j++) {
+            char a[SURETY_CELL_NAME], b[SURETY_CELL_NAME];
+            surety_cell_name(&cells[i], a);
+            surety_cell_name(&cells[j], b);
+            check(strcmp(a, b), "two cells are named %s", a);
+        }
+    surety_free(cells);
+}
+
+/* print .500 against bands that end at, just inside and just outside of what counts. */
+static void test_compare(void **state) {
+    static const struct {
+        surety_quantity quantity;
+        double low, high, printed;
+        int in_band, agrees;
+    } cases[] = {
+        {SURETY_ADVERSARIAL_RISK, 0.4, 0.6, 0.5, 1, 1},     {SURETY_ADVERSARIAL_RISK, 0.5004, 0.6, 0.5, 1, 1},
+        {SURETY_ADVERSARIAL_RISK, 0.5006, 0.6, 0.5, 0, 1},  {SURETY_ADVERSARIAL_RISK, 0.5104, 0.6, 0.5, 0, 1},
+        {SURETY_ADVERSARIAL_RISK, 0.5106, 0.6, 0.5, 0, 0},  {SURETY_AVERAGED_RISK, 0.4, 0.4896, 0.5, 0, 1},
+        {SURETY_AVERAGED_MAX_RISK, 0.4, 0.4894, 0.5, 0, 0}, {SURETY_BOUND_OF_SEEGER, 0.4, 0.4796, 0.5, 0, 1},
+        {SURETY_BOUND_OF_TV, 0.4, 0.4794, 0.5, 0, 0},       {SURETY_BOUND_OF_MAX, 0.5204, 0.6, 0.5, 0, 1},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        surety_printed printed = {.quantity = cases[i].quantity, .value = cases[i].printed};
+        double values[] = {cases[i].high, (double)NAN, cases[i].low};
+        surety_results r = {.count = 1, .printed = &printed, .seeds = 3, .values = values};
+        surety_compared c = surety_results_compare(&r, 0);
+        assert_int_equal(c.seeds, 2);
+        assert_true(c.min == cases[i].low && c.max == cases[i].high);
+        assert_true(fabs(c.mean - (cases[i].low + cases[i].high) / 2) < 1e-15);
+        check(c.in_band == cases[i].in_band && c.agrees == cases[i].agrees, "case %zu: in band %d, agrees %d",
+              i, c.in_band, c.agrees);
+        surety_agreement a = surety_results_agreement(&r);
+        assert_true(a.compared == 1 && a.agree == (size_t)c.agrees && a.in_band == (size_t)c.in_band);
+    }
+    double nothing = (double)NAN;
+    surety_printed printed = {.value = 0.5};
+    surety_results r = {.count = 1, .printed = &printed, .seeds = 1, .values = &nothing};
+    surety_compared c = surety_results_compare(&r, 0);
+    assert_true(!c.seeds && isnan(c.mean) && !c.in_band && !c.agrees);
+    assert_int_equal(surety_results_agreement(&r).compared, 0);
+}
+
+static void test_defended(void **state) {
+    surety_printed p = {.defense = SURETY_ATTACK_NONE, .attack = SURETY_ATTACK_NONE};
+    (void)state;
+    assert_true(surety_printed_defended(&p));
+    p.attack = SURETY_ATTACK_PGDU;
+    assert_false(surety_printed_defended(&p));
+    p.defense = SURETY_ATTACK_UNIF;
+    assert_false(surety_printed_defended(&p));
+    p.defense = SURETY_ATTACK_IFGSM;
+    assert_true(surety_printed_defended(&p));
+}
+
+/* A cell with an attack costs more than one without, twice the epochs nearly twice. */
+static void test_cost(void **state) {
+    surety_speed speed;
+    surety_study_settings s = surety_study_defaults(), longer = s;
+    surety_cell none = {.defense = SURETY_ATTACK_NONE}, pgdu = {.defense = SURETY_ATTACK_PGDU};
+    (void)state;
+    check_ok(surety_speed_measure(&speed, &err));
+    assert_true(speed.step > 0 && speed.sample > 0 && speed.step < 1);
+    longer.epochs *= 2;
+    double short_ = surety_cell_cost(&s, &pgdu, &speed).all,
+           long_ = surety_cell_cost(&longer, &pgdu, &speed).all;
+    assert_true(surety_cell_cost(&s, &none, &speed).all < short_);
+    assert_true(long_ > 1.5 * short_ && long_ <= 2 * short_);
+}
+
+/* ---- a whole cell, on data so small that it also runs under sanitizers ---- */
+
+static char folder[] = "/tmp/surety-study-XXXXXX";
+
+/* 240 rows of 20 features in [0,1]; the first ones lean with the label. */
+static surety_data *small_data(void) {
+    char path[128];
+    snprintf(path, sizeof path, "%s/data.csv", folder);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    for (uint32_t i = 0; i < 240; i++) {
+        surety_address a = {.row = i, .purpose = SURETY_FOR_CHECK};
+        for (uint64_t j = 0; j < 20; j++) {
+            double u = (double)surety_random_uniform(1, &a, j);
+            fprintf(file, "%.6f,", j < 8 && i % 2 ? 0.4 + 0.6 * u : 0.6 * u);
+        }
+        fprintf(file, "%u\n", i % 2);
+    }
+    fclose(file);
+    surety_data_settings s = surety_data_defaults();
+    surety_data *data = NULL;
+    s.train = path;
+    s.learn_size = 70;
+    s.test_size = 50;
+    check_ok(surety_data_open(&data, &s, &err));
+    return data;
+}
+
+static surety_study_settings small_settings(void) {
+    surety_study_settings s = surety_study_defaults();
+    s.epochs = 2;
+    s.samples = 5;
+    s.steps = 3;
+    return s;
+}
+
+static double number(const json_t *row, const char *key) {
+    return json_number_value(json_object_get(row, key));
+}
+
+/* Every row against surety_evaluate_row of the model that the cell saved; one thread against three. */
+static void check_cell(surety_attack_kind defense, surety_voter_set set, const surety_data *data) {
+    surety_study_settings s = small_settings();
+    surety_cell cell = {.norm = SURETY_L2, .set = set, .defense = defense, .seed = 3};
+    surety_run one = {.threads = 1}, three = {.threads = 3};
+    json_t *found, *again, *row;
+    size_t at;
+    check_ok(surety_cell_run(&found, &s, &cell, data, folder, &three, &err));
+    check_ok(surety_cell_run(&again, &s, &cell, data, folder, &one, &err));
+    assert_true(json_equal(json_object_get(found, "rows"), json_object_get(again, "rows")));
+    assert_true(json_equal(json_object_get(found, "curve"), json_object_get(again, "curve")));
+    assert_true(json_equal(json_object_get(found, "gallery"), json_object_get(again, "gallery")));
+    json_array_foreach(json_object_get(found, "rows"), at, row) {
+        char name[SURETY_CELL_NAME], path[256];
+        surety_model *model = NULL;
+        surety_row mine;
+        surety_row_settings settings;
+        surety_cell_name(&cell, name);
+        snprintf(path, sizeof path, "%s/models/%s-%s.safetensors", folder, name,
+                 json_string_value(json_object_get(row, "algorithm")));
+        check_ok(surety_model_load(&model, path, &err));
+        surety_row_defaults(&settings, model);
+        settings.attack.samples = s.samples;
+        settings.attack.steps = s.steps;
+        check_ok(surety_attack_kind_parse(json_string_value(json_object_get(row, "attack")),
+                                          &settings.attack.kind, &err));
+        check_ok(surety_evaluate_row(&mine, model, data, &settings, &one, &err));
+        assert_true(number(row, "adversarial_risk") == mine.adversarial_risk);
+        json_t *bounds = json_object_get(row, "bounds");
+        if (bounds) {
+            assert_true(number(row, "averaged_risk") == mine.averaged_risk);
+            assert_true(number(row, "averaged_max_risk") == mine.averaged_max);
+            assert_true(number(row, "tv") == mine.learn.tv_published);
+            for (int id = 0; id < SURETY_BOUNDS; id++)
+                if (mine.bounds[id].available)
+                    assert_true(number(bounds, surety_bound_list()[id].name) == mine.bounds[id].vote);
+        }
+        surety_row_free(&mine);
+        surety_model_free(model);
+    }
+    surety_objective objectives[SURETY_CELL_MODELS];
+    assert_int_equal(at, 3 * surety_cell_objectives(defense, objectives));
+    json_decref(again);
+    check_ok(surety_cell_save(json_incref(found), folder, &cell, &err));
+    check_ok(surety_cell_load(&again, folder, &cell, &err));
+    assert_true(json_equal(found, again));
+    json_decref(found);
+    json_decref(again);
+}
+
+static void test_cells(void **state) {
+    surety_study_settings s = small_settings();
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    check_ok(surety_study_open(folder, &s, &err));
+    surety_data *data = small_data();
+    check_cell(SURETY_ATTACK_NONE, SURETY_SIGNED, data);
+    check_cell(SURETY_ATTACK_PGDU, SURETY_REAL, data);
+    check_cell(SURETY_ATTACK_IFGSM, SURETY_REAL, data);
+    surety_data_free(data);
+    surety_cell other = {.norm = SURETY_LINF, .seed = 3};
+    json_t *found;
+    check_ok(surety_cell_load(&found, folder, &other, &err));
+    assert_null(found);
+    char command[64];
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    assert_int_equal(system(command), 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_grid_covers_print),
+        cmocka_unit_test(test_names_differ),
+        cmocka_unit_test(test_compare),
+        cmocka_unit_test(test_defended),
+        cmocka_unit_test(test_cost),
+        cmocka_unit_test(test_cells),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
