@@ -61,10 +61,11 @@ static const char *show_objective(const void *target, char *buffer, size_t size)
 static void add_options(cli *c, options *o) {
     surety_train_settings *t = &o->train;
     cli_data_options(c, &o->data);
-    cli_other(c, "defense", "NAME", &o->defense, read_defense, show_defense,
-              "attack that every batch suffers in step 1; certified: the worst case over the whole ball is "
-              "lowered instead, and --objective baseline, --mask 0, --keep last are the defaults, because "
-              "they gave the smallest worst-case bounds (docs/worst-case.md)");
+    cli_other(
+        c, "defense", "NAME", &o->defense, read_defense, show_defense,
+        "attack that every batch suffers in step 1; certified: the worst case over the whole ball is "
+        "lowered instead, and --objective baseline, --trees 10, --depth 3, --mask 0, --decay, --keep last "
+        "are the defaults, because they gave the smallest worst case (docs/worst-case.md)");
     cli_real(c, "mix", "W", &o->mix, "defense certified: weight of the loss at pgd's points beside it");
     cli_other(
         c, "objective", "NAME", &t->objective, read_objective, show_objective,
@@ -101,6 +102,8 @@ static void settle_certified(const cli *c, options *o) {
     t->defense.kind = o->mix > 0 ? SURETY_ATTACK_PGD : own.defense.kind;
     if (!cli_given(c, "mask")) t->forest.mask = own.forest.mask;
     if (!cli_given(c, "depth")) t->forest.depth = own.forest.depth;
+    if (!cli_given(c, "trees")) t->forest.trees = own.forest.trees;
+    t->decay = own.decay;
     if (!cli_given(c, "objective")) t->objective = own.objective;
     if (!cli_given(c, "keep") && !cli_given(c, "holdout")) t->keep_last = own.keep_last;
 }

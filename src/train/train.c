@@ -45,8 +45,8 @@ void surety_train_defaults(surety_train_settings *s, surety_profile profile) {
 void surety_train_certified(surety_train_settings *s) {
     s->certified = 1;
     s->defense.kind = SURETY_ATTACK_NONE;
-    s->forest.mask = 0;
-    s->forest.depth = SURETY_CERTIFIED_DEPTH;
+    s->forest = (surety_forest_settings){.trees = 10, .depth = 3, .mask = 0};
+    s->decay = 1;
     s->keep_last = 1;
     s->objective = SURETY_OBJECTIVE_BASELINE;
 }
