@@ -37,6 +37,8 @@ extern "C" {
 typedef struct surety_certify_settings {
     surety_attack_settings attack; /* its seed, profile and epoch are not read: the model's are used, so that
                                       no random number can be chosen by looking at S */
+    int worst_case;    /* 1: no attack but every point of the attack's ball (docs/theory.md 8.2); of attack
+                          only the ball is read */
     const char *bound; /* a name of surety/bound.h, or "best", or NULL: surety_certify_default_bound */
     double delta;      /* in (0,1): 1 - confidence */
     uint64_t looks;    /* how many certificates looking at S could have led to, this one included: every model
@@ -46,20 +48,23 @@ typedef struct surety_certify_settings {
                                certificate. NULL: no name */
 } surety_certify_settings;
 
-/* The model's own: its defense as attack (pgdu if that is no attack), its ball and delta, 100 samples;
- * default bound; looks 0: whoever calls must say. */
+/* The model's own: its defense as attack (worst_case if that is "certified", pgdu if it is no attack), its
+ * ball and delta, 100 samples; default bound; looks 0: whoever calls must say. */
 SURETY_API void surety_certify_defaults(surety_certify_settings *settings, const surety_model *model);
 
 /* The bound where none is named. It depends on the training's objective only, never on S: vote_frozen_max for
  * a baseline (Q = P by construction), else average_max_seeger. The same for every attack: where an attack
- * gives one perturbation, "on at least one of them" means that one. */
-SURETY_API const char *surety_certify_default_bound(const surety_model *model);
+ * gives one perturbation, "on at least one of them" means that one. In the worst case: worst_case_frozen for
+ * a baseline, else worst_case. */
+SURETY_API const char *surety_certify_default_bound(const surety_model *model, int worst_case);
 
 /* What "best" means, fixed before S is seen: the smallest of the bounds on the averaged-max risk that rest on
  * these events (*count of them), delta split evenly among the events. A baseline: vote_frozen_max alone. Else
  * average_max_seeger (with average_max and average_max_tv, which come free), average_max_voters_union,
- * vote_anchored_max. */
-SURETY_API const surety_bound_id *surety_certify_best_events(const surety_model *model, size_t *count);
+ * vote_anchored_max. In the worst case: worst_case_frozen alone, else worst_case, worst_case_union and
+ * worst_case_anchored. */
+SURETY_API const surety_bound_id *surety_certify_best_events(const surety_model *model, int worst_case,
+                                                             size_t *count);
 
 /* ---- what comes out ---- */
 
@@ -74,7 +79,7 @@ typedef struct surety_certificate {
                                  clipped: 1 and more promise nothing */
     double surrogate;         /* limit on the surrogate, NaN where the bound speaks of the vote only */
     char risk[16];            /* "averaged_max": fails if wrong on some of n perturbations; "averaged": on one
-                                 perturbation drawn at random */
+                                 perturbation drawn at random; "worst_case": unless proved right on all */
     int vacuous;              /* value >= 1 */
     double delta;             /* of the whole certificate */
     char choice[8];           /* "one": one bound, fixed before; "best": see surety_certify_best_events */
@@ -99,8 +104,8 @@ typedef struct surety_certificate {
         uint64_t steps;             /* absent where the attack does not step */
         double step_size, noise;    /* NaN where it does not apply */
         uint64_t samples, restarts; /* absent where they do not apply */
-        char against[8];            /* "prior": the vote that is attacked */
-        uint64_t seed, pass;        /* the address of its random numbers */
+        char against[8];     /* "prior": the vote that is attacked; worst case (name "worst-case"): "any" */
+        uint64_t seed, pass; /* the address of its random numbers */
     } attack;
 
     size_t event_count;
@@ -156,7 +161,8 @@ typedef struct surety_certificate {
  *   - the model's profile is published (its attacks leave the ball),
  *   - a look at S was not paid for (looks 0, an event that was not announced),
  *   - the bound is not available for this model (vote_frozen_max for a learned posterior), or
- *   - the bound asks for a part of S that was held out, or a worst case, which no sample can prove.
+ *   - the bound asks for a part of S that was held out, or a worst case, which no sample can prove, or a
+ *     sample where the worst case is certified.
  * A value of 1 or more is no failure: the certificate then says that it promises nothing. */
 SURETY_API surety_status surety_certify(surety_certificate *out, const surety_model *model,
                                         const surety_data *data, const surety_certify_settings *settings,

@@ -9,7 +9,7 @@
 #include "base/random.h"
 #include "io/sha256.h"
 #include "io/write.h"
-#include "surety/risk.h"
+#include "surety/evaluate.h"
 
 static const char format[] = "surety-certificate-1";
 
@@ -258,12 +258,12 @@ static surety_status check_names(const surety_certificate *c, surety_error *err)
     static const char *const choices[] = {"one", "best"};
     surety_error inner = SURETY_ERROR_NONE;
     const surety_bound_info *info;
-    surety_attack_kind kind;
+    surety_threat threat;
     surety_norm norm;
     const char *place = NULL;
     if (surety_bound_find(c->bound, &info, &inner) != SURETY_OK)
         place = "bound";
-    else if (surety_attack_kind_parse(c->attack.name, &kind, &inner) != SURETY_OK)
+    else if (surety_threat_parse(c->attack.name, &threat, &inner) != SURETY_OK)
         place = "attack.name";
     else if (surety_norm_parse(c->attack.norm, &norm, &inner) != SURETY_OK)
         place = "attack.norm";

@@ -5,7 +5,8 @@
  * Why the claim holds. The candidate priors come from S' and the seed alone. The n perturbations of an
  * example of S come from the example, the prior's vote and random numbers addressed to its row in a pass
  * (0) that no training uses, so for each candidate the m lists of losses are independent, as the proofs of
- * bound/bounds.c want; the union over candidates and looks is in their C. The posterior may depend on S in
+ * bound/bounds.c want (in the worst case there is nothing to draw, and each loss is a function of its example
+ * alone); the union over candidates and looks is in their C. The posterior may depend on S in
  * any way: the bounds hold for all Q at once, or (vote_frozen_*) Q is a candidate itself. */
 #include <inttypes.h>
 #include <math.h>
@@ -30,23 +31,26 @@ void surety_certify_defaults(surety_certify_settings *s, const surety_model *mod
     *s = (surety_certify_settings){.delta = facts->delta};
     surety_attack_defaults(&s->attack);
     s->attack.ball = facts->ball;
+    s->worst_case = !strcmp(facts->defense, "certified");
     if (surety_attack_kind_parse(facts->defense, &s->attack.kind, NULL) != SURETY_OK)
         s->attack.kind = SURETY_ATTACK_PGDU;
 }
 
-const char *surety_certify_default_bound(const surety_model *model) {
-    return surety_bound_list()[is_baseline(model) ? SURETY_BOUND_VOTE_FROZEN_MAX
-                                                  : SURETY_BOUND_AVERAGE_MAX_SEEGER]
-        .name;
+const char *surety_certify_default_bound(const surety_model *model, int worst_case) {
+    static const surety_bound_id bounds[2][2] = {
+        {SURETY_BOUND_AVERAGE_MAX_SEEGER, SURETY_BOUND_VOTE_FROZEN_MAX},
+        {SURETY_BOUND_WORST_CASE, SURETY_BOUND_WORST_CASE_FROZEN}};
+    return surety_bound_list()[bounds[worst_case][is_baseline(model)]].name;
 }
 
-const surety_bound_id *surety_certify_best_events(const surety_model *model, size_t *count) {
-    static const surety_bound_id learned[] = {SURETY_BOUND_AVERAGE_MAX_SEEGER,
-                                              SURETY_BOUND_AVERAGE_MAX_VOTERS_UNION,
-                                              SURETY_BOUND_VOTE_ANCHORED_MAX};
-    static const surety_bound_id frozen[] = {SURETY_BOUND_VOTE_FROZEN_MAX};
-    *count = is_baseline(model) ? 1 : sizeof learned / sizeof *learned;
-    return is_baseline(model) ? frozen : learned;
+const surety_bound_id *surety_certify_best_events(const surety_model *model, int worst_case, size_t *count) {
+    static const surety_bound_id learned[2][3] = {
+        {SURETY_BOUND_AVERAGE_MAX_SEEGER, SURETY_BOUND_AVERAGE_MAX_VOTERS_UNION,
+         SURETY_BOUND_VOTE_ANCHORED_MAX},
+        {SURETY_BOUND_WORST_CASE, SURETY_BOUND_WORST_CASE_UNION, SURETY_BOUND_WORST_CASE_ANCHORED}};
+    static const surety_bound_id frozen[2] = {SURETY_BOUND_VOTE_FROZEN_MAX, SURETY_BOUND_WORST_CASE_FROZEN};
+    *count = is_baseline(model) ? 1 : 3;
+    return is_baseline(model) ? &frozen[worst_case] : learned[worst_case];
 }
 
 typedef struct certifying {
@@ -114,9 +118,10 @@ static surety_status settle_attack(certifying *w, surety_error *err) {
 }
 
 static surety_status settle_bound(certifying *w, surety_error *err) {
-    const char *name = w->s->bound ? w->s->bound : surety_certify_default_bound(w->model);
+    const char *name = w->s->bound ? w->s->bound : surety_certify_default_bound(w->model, w->s->worst_case);
     if ((w->best = !strcmp(name, "best"))) {
-        const surety_bound_id *events = surety_certify_best_events(w->model, &w->event_count);
+        const surety_bound_id *events =
+            surety_certify_best_events(w->model, w->s->worst_case, &w->event_count);
         memcpy(w->events, events, w->event_count * sizeof *events);
         return SURETY_OK;
     }
@@ -125,7 +130,10 @@ static surety_status settle_bound(certifying *w, surety_error *err) {
         return surety_fail(err, SURETY_E_CHECK,
                            "%s needs a half of S that chose nothing; training used all of it",
                            w->named->name);
-    if (w->named->risk == SURETY_RISK_WORST_CASE)
+    if (w->named->risk != SURETY_RISK_WORST_CASE && w->s->worst_case)
+        return surety_fail(err, SURETY_E_CHECK,
+                           "%s is about perturbations that were drawn, not the worst case", w->named->name);
+    if (w->named->risk == SURETY_RISK_WORST_CASE && !w->s->worst_case)
         return surety_fail(
             err, SURETY_E_CHECK,
             "%s is about every point of the ball, which perturbations that were drawn cannot prove",
@@ -138,9 +146,10 @@ static surety_status settle_bound(certifying *w, surety_error *err) {
 /* What makes an event one of its own: the losses (bound, attack, ball, voters) that it is about. */
 static void event_name(const certifying *w, surety_bound_id id, char text[128]) {
     char eps[32];
-    snprintf(text, 128, "%s, %s, %s %s, %s votes", surety_bound_list()[id].name,
-             surety_attack_kind_name(w->attack.kind), surety_norm_name(w->attack.ball.norm),
-             surety_shortest(w->attack.ball.radius, eps), surety_voter_set_name(w->facts->set));
+    surety_threat threat = {w->s->worst_case, w->attack.kind};
+    snprintf(text, 128, "%s, %s, %s %s, %s votes", surety_bound_list()[id].name, surety_threat_name(threat),
+             surety_norm_name(w->attack.ball.norm), surety_shortest(w->attack.ball.radius, eps),
+             surety_voter_set_name(w->facts->set));
 }
 
 static surety_status announce(certifying *w, surety_error *err) {
@@ -177,16 +186,16 @@ static surety_status prepare(certifying *w, surety_error *err) {
 /* The best available bound among those that rest on event and may be used. */
 static void take_smallest(const certifying *w, surety_bound_id event, double share,
                           const surety_bound_value values[SURETY_BOUNDS]) {
+    static const char *const risks[] = {"averaged", "averaged_max", "worst_case"};
     surety_certificate *c = w->c;
+    surety_risk_kind risk = w->s->worst_case ? SURETY_RISK_WORST_CASE : SURETY_RISK_AVERAGED_MAX;
     for (int id = 0; id < SURETY_BOUNDS; id++) {
         const surety_bound_info *info = &surety_bound_list()[id];
-        int wanted = w->best
-                         ? info->event == event && info->risk == SURETY_RISK_AVERAGED_MAX && !info->held_out
-                         : info == w->named;
+        int wanted =
+            w->best ? info->event == event && info->risk == risk && !info->held_out : info == w->named;
         if (!wanted || !values[id].available || (c->bound[0] && values[id].vote >= c->value)) continue;
         snprintf(c->bound, sizeof c->bound, "%s", info->name);
-        snprintf(c->risk, sizeof c->risk, "%s",
-                 info->risk == SURETY_RISK_AVERAGED ? "averaged" : "averaged_max");
+        snprintf(c->risk, sizeof c->risk, "%s", risks[info->risk]);
         c->value = values[id].vote;
         c->surrogate = values[id].surrogate;
         c->inputs.delta_share = share;
@@ -198,15 +207,19 @@ static surety_status not_available(const certifying *w, const surety_bound_value
     const char *missing = w->named ? values[w->named->id].missing : NULL;
     surety_fail(err, SURETY_E_CHECK, "%s cannot be computed for this model: %s is missing",
                 w->named ? w->named->name : "the best bound", missing ? missing : "an input");
-    return surety_fail_expected(err, "a bound that fits, such as %s", surety_certify_default_bound(w->model));
+    return surety_fail_expected(err, "a bound that fits, such as %s",
+                                surety_certify_default_bound(w->model, w->s->worst_case));
 }
 
 static surety_status compute(certifying *w, surety_error *err) {
     surety_certificate *c = w->c;
     surety_bound_input input = surety_bound_input_defaults();
     surety_bound_value values[SURETY_BOUNDS];
-    SURETY_TRY(surety_risks_input(&w->risks, surety_model_posterior(w->model), surety_model_prior(w->model),
-                                  &input, err));
+    if (w->s->worst_case)
+        SURETY_TRY(surety_worst_input(&w->risks, w->model, &input, err));
+    else
+        SURETY_TRY(surety_risks_input(&w->risks, surety_model_posterior(w->model),
+                                      surety_model_prior(w->model), &input, err));
     input.priors_compared = w->facts->priors_compared;
     input.looks = w->s->looks;
     for (size_t i = 0; i < w->event_count; i++) {
@@ -227,13 +240,15 @@ static surety_status compute(certifying *w, surety_error *err) {
 
 /* ---- filling the certificate ---- */
 
-static void set_attack(surety_certificate *c, const surety_attack_settings *a) {
-    int random =
-        a->kind == SURETY_ATTACK_UNIF || a->kind == SURETY_ATTACK_PGD || a->kind == SURETY_ATTACK_PGDU;
-    int noisy = surety_attack_kind_plain(a->kind) != a->kind, steps = a->kind > SURETY_ATTACK_FGSM;
-    snprintf(c->attack.name, sizeof c->attack.name, "%s", surety_attack_kind_name(a->kind));
+static void set_attack(surety_certificate *c, const surety_attack_settings *a, int worst_case) {
+    int random = !worst_case && (a->kind == SURETY_ATTACK_UNIF || a->kind == SURETY_ATTACK_PGD ||
+                                 a->kind == SURETY_ATTACK_PGDU);
+    int noisy = !worst_case && surety_attack_kind_plain(a->kind) != a->kind;
+    int steps = !worst_case && a->kind > SURETY_ATTACK_FGSM;
+    surety_threat threat = {worst_case, a->kind};
+    snprintf(c->attack.name, sizeof c->attack.name, "%s", surety_threat_name(threat));
     snprintf(c->attack.norm, sizeof c->attack.norm, "%s", surety_norm_name(a->ball.norm));
-    snprintf(c->attack.against, sizeof c->attack.against, "prior");
+    snprintf(c->attack.against, sizeof c->attack.against, "%s", worst_case ? "any" : "prior");
     c->attack.eps = a->ball.radius;
     c->attack.box_lo = a->ball.has_box ? a->ball.lo : (double)NAN;
     c->attack.box_hi = a->ball.has_box ? a->ball.hi : (double)NAN;
@@ -327,8 +342,11 @@ static void set_ledger(certifying *w) {
 static surety_status certify(certifying *w, const surety_run *run, surety_error *err) {
     surety_certificate *c = w->c;
     SURETY_TRY(prepare(w, err));
-    SURETY_TRY(surety_evaluate_perturbed(&w->risks, w->model, surety_data_set(w->data, SURETY_SET_LEARN),
-                                         &w->attack, run, err));
+    const surety_set *learn = surety_data_set(w->data, SURETY_SET_LEARN);
+    if (w->s->worst_case)
+        SURETY_TRY(surety_evaluate_worst(&w->risks, w->model, learn, &w->attack.ball, run, err));
+    else
+        SURETY_TRY(surety_evaluate_perturbed(&w->risks, w->model, learn, &w->attack, run, err));
     SURETY_TRY(compute(w, err));
     c->delta = w->s->delta;
     snprintf(c->choice, sizeof c->choice, "%s", w->best ? "best" : "one");
@@ -337,7 +355,7 @@ static surety_status certify(certifying *w, const surety_run *run, surety_error 
     c->inputs.voter_count = w->risks.voters;
     c->inputs.priors_compared = w->facts->priors_compared;
     c->inputs.looks = w->s->looks;
-    set_attack(c, &w->attack);
+    set_attack(c, &w->attack, w->s->worst_case);
     set_ledger(w);
     SURETY_TRY(set_model(w, err));
     surety_certificate_set_data(c, surety_data_describe(w->data));

@@ -69,6 +69,17 @@ static void say_where(surety_certificate *c) {
             surety_shortest(c->attack.box_hi, hi));
 }
 
+/* Nothing was attacked: the vote is right on every point of the ball, or it was not proved so. */
+static void say_worst(surety_certificate *c) {
+    char eps[32];
+    say(c, "where it fails on an input if there is any point");
+    say_where(c);
+    say(c,
+        " on which it is wrong or tied: on all other inputs no perturbation of norm up to %s, whatever the "
+        "attack, makes it fail",
+        surety_shortest(c->attack.eps, eps));
+}
+
 static void say_failure(surety_certificate *c) {
     const char *target =
         c->inputs.frozen ? "against this very vote" : "against the vote of the model's prior";
@@ -104,6 +115,9 @@ static void say_assumptions(surety_certificate *c) {
 void surety_certificate_word(surety_certificate *c) {
     c->claim[0] = 0;
     say_limit(c);
-    say_failure(c);
+    if (!strcmp(c->risk, "worst_case"))
+        say_worst(c);
+    else
+        say_failure(c);
     say_assumptions(c);
 }

@@ -11,6 +11,7 @@
 #include "data/dataset.h"
 #include "io/read.h"
 #include "io/sha256.h"
+#include "surety/evaluate.h"
 
 /* Level numbers: a CPU without FMA rounds each product and sum of the voters, so that a vote near 0 may come
  * out on the other side. Measured on a dozen certificates with m = 5000, that moved no sum by as much as one
@@ -163,7 +164,10 @@ static void settings_of(const surety_certificate *c, surety_certify_settings *s)
     *s = (surety_certify_settings){.delta = c->delta, .looks = c->inputs.looks};
     s->bound = strcmp(c->choice, "best") ? c->bound : "best";
     surety_attack_defaults(a);
-    surety_attack_kind_parse(c->attack.name, &a->kind, NULL); /* both were checked when it was read */
+    surety_threat threat = {0, a->kind};
+    surety_threat_parse(c->attack.name, &threat, NULL); /* both were checked when it was read */
+    s->worst_case = threat.worst_case;
+    if (!threat.worst_case) a->kind = threat.attack;
     surety_norm_parse(c->attack.norm, &a->ball.norm, NULL);
     a->ball.radius = c->attack.eps;
     a->ball.has_box = !isnan(c->attack.box_lo) || !isnan(c->attack.box_hi);

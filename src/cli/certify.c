@@ -7,6 +7,7 @@
 #include "cli/cli.h"
 #include "cli/shared.h"
 #include "surety/certify.h"
+#include "surety/evaluate.h"
 
 typedef struct options {
     surety_data_settings data;
@@ -26,15 +27,19 @@ static surety_status read_looks(const char *text, void *target, surety_error *er
 }
 
 static void add_options(cli *c, options *o) {
-    cli_text(c, "attack", "NAME", &o->attack,
-             "none, unif, fgsm, ifgsm, pgd, ifgsmu or pgdu; unless given, the model's defense");
+    cli_text(
+        c, "attack", "NAME", &o->attack,
+        "none, unif, fgsm, ifgsm, pgd, ifgsmu or pgdu; worst-case: every point of the ball, whatever the "
+        "attack; unless given, the model's defense (worst-case for certified)");
     cli_text(c, "bound", "NAME|best", &o->certify.bound,
-             "the bound; unless given, vote_frozen_max for a baseline, else average_max_seeger. best: the "
+             "the bound; unless given, vote_frozen_max for a baseline, else average_max_seeger (worst-case: "
+             "worst_case_frozen, worst_case). best: the "
              "smallest for the averaged-max risk of those on three events (average_max_seeger, "
              "average_max_voters_union, vote_anchored_max), each with a third of delta");
-    cli_other(c, "looks", "N", &o->certify.looks, read_looks, NULL,
-              "must be given: how many certificates looking at S could have led to, this one included; 1 if "
-              "model and settings were decided before anything was seen of S");
+    cli_other(
+        c, "looks", "N", &o->certify.looks, read_looks, NULL,
+        "how many certificates looking at S could have led to, this one included; 1, which is assumed unless "
+        "given, if model and settings were decided before anything was seen of S");
     cli_text(c, "out", "C.json", &o->out, "file of the certificate");
     cli_real(c, "delta", "D", &o->delta, "1 - confidence; unless given, the training's");
     cli_ball_options(c, &o->certify.attack);
@@ -48,9 +53,13 @@ static surety_status settle(cli *c, options *o, const surety_model *model) {
     surety_certify_defaults(&own, model);
     surety_attack_settings *attack = &o->certify.attack;
     attack->kind = own.attack.kind;
+    o->certify.worst_case = own.worst_case;
     if (o->attack) {
-        surety_status status = surety_attack_kind_parse(o->attack, &attack->kind, &c->error);
+        surety_threat threat = {0, attack->kind};
+        surety_status status = surety_threat_parse(o->attack, &threat, &c->error);
         if (status != SURETY_OK) return status;
+        o->certify.worst_case = threat.worst_case;
+        if (!threat.worst_case) attack->kind = threat.attack;
     }
     o->certify.delta = isnan(o->delta) ? own.delta : o->delta;
     o->certify.model_file = c->words[0];
@@ -71,9 +80,14 @@ static void print_inputs(const surety_certificate *c) {
            "sizes", c->inputs.m, c->inputs.n, c->inputs.voter_count);
     printf("%-22s T_p = %" PRIu64 " candidates, KL(Q||P) = %.6f%s\n", "prior", c->inputs.priors_compared,
            c->inputs.kl, c->inputs.frozen ? " (Q is P)" : "");
-    printf("%-22s averaged %.6f, averaged-max %.6f\n", "risks on perturbed S", c->risks.averaged,
-           c->risks.averaged_max);
-    printf("%-22s Rbar %.6f, Gmax %.6f\n", "surrogates", c->risks.rbar, c->risks.gmax);
+    if (!strcmp(c->risk, "worst_case")) {
+        printf("%-22s vote %.6f of S, voters %.6f under Q\n", "not proved right", c->risks.averaged_max,
+               c->risks.gmax);
+    } else {
+        printf("%-22s averaged %.6f, averaged-max %.6f\n", "risks on perturbed S", c->risks.averaged,
+               c->risks.averaged_max);
+        printf("%-22s Rbar %.6f, Gmax %.6f\n", "surrogates", c->risks.rbar, c->risks.gmax);
+    }
     printf("%-22s %.6g, spent on\n", "delta", c->delta);
     for (size_t i = 0; i < c->event_count; i++)
         printf("%22s %.6g: %s; %" PRIu64 " look%s\n", "", c->events[i].share, c->events[i].event,
@@ -119,14 +133,14 @@ static surety_status run(cli *c) {
     options o = {.data = surety_data_defaults(), .delta = (double)NAN};
     surety_model *model = NULL;
     surety_attack_defaults(&o.certify.attack);
+    o.certify.looks = 1;
     add_options(c, &o);
     surety_status status = cli_parse(c, 1, 1);
     if (status != SURETY_OK || c->helped) return status;
     if (!o.out) return cli_wrong(c, "where should the certificate go? Give --out C.json");
     if (!cli_given(c, "looks"))
-        return cli_wrong(c,
-                         "how often was S looked at? Give --looks N: 1 if model and settings were decided "
-                         "before anything was seen of S");
+        cli_say(c,
+                "note: --looks 1 is assumed: model and settings were decided before anything was seen of S");
     status = surety_model_load(&model, c->words[0], &c->error);
     if (status == SURETY_OK) status = certify(c, &o, model);
     surety_model_free(model);
@@ -135,7 +149,7 @@ static surety_status run(cli *c) {
 
 const cli_command cli_certify = {
     .name = "certify",
-    .usage = "MODEL --looks N --out C.json [options]",
+    .usage = "MODEL --attack A --out C.json [options]",
     .summary = "write a certificate: how often the vote can fail, and why",
     .text =
         "Perturbs S by attacking the prior's vote, counts how the posterior's vote fares, computes the bound "

@@ -61,10 +61,11 @@ static const char *show_objective(const void *target, char *buffer, size_t size)
 static void add_options(cli *c, options *o) {
     surety_train_settings *t = &o->train;
     cli_data_options(c, &o->data);
-    cli_other(c, "defense", "NAME", &o->defense, read_defense, show_defense,
-              "attack that every batch suffers in step 1; certified: the worst case over the whole ball is "
-              "lowered instead, and --objective baseline, --mask 0, --keep last are the defaults, because "
-              "they gave the smallest worst-case bounds (docs/worst-case.md)");
+    cli_other(
+        c, "defense", "NAME", &o->defense, read_defense, show_defense,
+        "attack that every batch suffers in step 1; certified: the worst case over the whole ball is "
+        "lowered instead, and --objective baseline, --trees 10, --depth 3, --mask 0, --decay, --keep last "
+        "are the defaults, because they gave the smallest worst case (docs/worst-case.md)");
     cli_real(c, "mix", "W", &o->mix, "defense certified: weight of the loss at pgd's points beside it");
     cli_other(
         c, "objective", "NAME", &t->objective, read_objective, show_objective,
@@ -101,6 +102,8 @@ static void settle_certified(const cli *c, options *o) {
     t->defense.kind = o->mix > 0 ? SURETY_ATTACK_PGD : own.defense.kind;
     if (!cli_given(c, "mask")) t->forest.mask = own.forest.mask;
     if (!cli_given(c, "depth")) t->forest.depth = own.forest.depth;
+    if (!cli_given(c, "trees")) t->forest.trees = own.forest.trees;
+    t->decay = own.decay;
     if (!cli_given(c, "objective")) t->objective = own.objective;
     if (!cli_given(c, "keep") && !cli_given(c, "holdout")) t->keep_last = own.keep_last;
 }
@@ -125,7 +128,7 @@ static surety_status settle(cli *c, options *o) {
     return surety_train_validate(t, &c->error);
 }
 
-static void print_result(const options *o, const surety_train_result *r, const surety_run *run) {
+static void print_result(const options *o, const surety_train_result *r) {
     printf("step 1: epoch %zu of %zu is %s, risk %.4f\n", r->step1_best, r->step1_epochs,
            o->train.keep_last ? "kept" : "the best", r->step1_risk[r->step1_best - 1]);
     if (r->step2_best)
@@ -135,8 +138,9 @@ static void print_result(const options *o, const surety_train_result *r, const s
     if (o->timing) {
         const surety_timing *t = &r->timing;
         printf(
-            "time: attack %.1f s (of it products %.0f %% of all %s), update %.1f s, choosing epochs %.1f s\n",
-            t->attack, 100 * t->product_share, run->threads == 1 ? "it" : "threads", t->update, t->choose);
+            "time: attack %.1f s (%.0f %% of its work are the two products), update %.1f s, choosing epochs "
+            "%.1f s\n",
+            t->attack, 100 * t->product_share, t->update, t->choose);
     }
     printf("model: %s\n", o->out);
 }
@@ -156,7 +160,7 @@ static surety_status train(cli *c, const options *o) {
     if (status == SURETY_OK && c->json)
         status = cli_print_json(c, surety_train_result_json(&result));
     else if (status == SURETY_OK)
-        print_result(o, &result, &c->run);
+        print_result(o, &result);
     surety_train_result_free(&result);
     surety_model_free(model);
     surety_data_free(data);
