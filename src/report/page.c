@@ -174,8 +174,11 @@ static void print_reasons(surety_growing *page, const surety_shown *shown) {
     surety_print(
         page,
         "<li>A vote that nobody hardened (defense none or unif) breaks under attack by chance: its rows "
-        "move by 0.1 and more from seed to seed, ours and print's. One seed says little there; look at the "
-        "band of several.</li>\n<li>Print has three digits and one unknown seed.</li>\n");
+        "move by 0.1 and more from seed to seed. One seed says little there, and even the band of three "
+        "often misses print.</li>\n<li>With real voters, average_max_tv rests on which of n nearly equal "
+        "outputs is a voter's worst, and that is a matter of the last bit: the same sums in another order "
+        "move the bound by up to 0.17. Print's own arithmetic is not known.</li>\n"
+        "<li>Print has three digits and one unknown seed.</li>\n");
     if (published)
         surety_print(
             page,
