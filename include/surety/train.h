@@ -64,11 +64,11 @@ SURETY_API surety_status surety_train_validate(const surety_train_settings *sett
 
 /* Where the time of a training went, in seconds, and how many rows went through the two products. */
 typedef struct surety_timing {
-    double attack;        /* batches attacked and asked */
-    double update;        /* gradients of the voters, Adam, packing */
-    double choose;        /* the set that chooses attacked after each epoch */
-    double product_share; /* of the time of all threads in attack: the products, at the speed measured at the
-                             end */
+    double attack;                        /* batches attacked and asked */
+    double update;                        /* gradients of the voters, Adam, packing */
+    double choose;                        /* the set that chooses attacked after each epoch */
+    double busy;                          /* processor seconds of all threads in attack */
+    double product_share;                 /* of busy: the two products, at the speed they have at the end */
     uint64_t forward_rows, backward_rows; /* in attack */
 } surety_timing;
 

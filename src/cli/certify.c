@@ -36,9 +36,10 @@ static void add_options(cli *c, options *o) {
              "worst_case_frozen, worst_case). best: the "
              "smallest for the averaged-max risk of those on three events (average_max_seeger, "
              "average_max_voters_union, vote_anchored_max), each with a third of delta");
-    cli_other(c, "looks", "N", &o->certify.looks, read_looks, NULL,
-              "must be given: how many certificates looking at S could have led to, this one included; 1 if "
-              "model and settings were decided before anything was seen of S");
+    cli_other(
+        c, "looks", "N", &o->certify.looks, read_looks, NULL,
+        "how many certificates looking at S could have led to, this one included; 1, which is assumed unless "
+        "given, if model and settings were decided before anything was seen of S");
     cli_text(c, "out", "C.json", &o->out, "file of the certificate");
     cli_real(c, "delta", "D", &o->delta, "1 - confidence; unless given, the training's");
     cli_ball_options(c, &o->certify.attack);
@@ -132,14 +133,14 @@ static surety_status run(cli *c) {
     options o = {.data = surety_data_defaults(), .delta = (double)NAN};
     surety_model *model = NULL;
     surety_attack_defaults(&o.certify.attack);
+    o.certify.looks = 1;
     add_options(c, &o);
     surety_status status = cli_parse(c, 1, 1);
     if (status != SURETY_OK || c->helped) return status;
     if (!o.out) return cli_wrong(c, "where should the certificate go? Give --out C.json");
     if (!cli_given(c, "looks"))
-        return cli_wrong(c,
-                         "how often was S looked at? Give --looks N: 1 if model and settings were decided "
-                         "before anything was seen of S");
+        cli_say(c,
+                "note: --looks 1 is assumed: model and settings were decided before anything was seen of S");
     status = surety_model_load(&model, c->words[0], &c->error);
     if (status == SURETY_OK) status = certify(c, &o, model);
     surety_model_free(model);
@@ -148,7 +149,7 @@ static surety_status run(cli *c) {
 
 const cli_command cli_certify = {
     .name = "certify",
-    .usage = "MODEL --looks N --out C.json [options]",
+    .usage = "MODEL --attack A --out C.json [options]",
     .summary = "write a certificate: how often the vote can fail, and why",
     .text =
         "Perturbs S by attacking the prior's vote, counts how the posterior's vote fares, computes the bound "

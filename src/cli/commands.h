@@ -1,4 +1,4 @@
-/* The subcommands, in the order in which a user meets them: COMMAND(x) is the cli_command cli_x of its own file. */
+/* The subcommands, in the order in which a user meets them: COMMAND(x) is cli_x of its own file. */
 /* clang-format off */
 COMMAND(data)
 COMMAND(train)

@@ -5,6 +5,7 @@
 
 #include "cli/cli.h"
 #include "cli/shared.h"
+#include "surety/report.h"
 #include "surety/study.h"
 
 /* ---- lists of names as sets of bits ---- */
@@ -150,15 +151,17 @@ static void progress(void *arg, const surety_progress *p) {
 static surety_status reproduce(cli *c, const options *o) {
     surety_study_summary summary;
     surety_results results = {0};
+    surety_report_info page;
     if (c->run.progress) c->run.progress = progress;
     surety_status status = surety_study_run(&o->study, o->out, &summary, &c->run, &c->error);
     cli_progress_end(c);
+    if (status == SURETY_OK) status = surety_report_make(o->out, &page, NULL, &c->error);
+    if (status == SURETY_OK) status = surety_results_load(&results, o->out, &c->error);
     if (status == SURETY_E_STOPPED || status == SURETY_E_SYSTEM) {
         size_t used = strlen(c->error.expected);
         snprintf(c->error.expected + used, sizeof c->error.expected - used,
                  "%sthe same command goes on with the cells that are missing", used ? "; then " : "");
     }
-    if (status == SURETY_OK) status = surety_results_load(&results, o->out, &c->error);
     if (status != SURETY_OK) return status;
     surety_agreement a = surety_results_agreement(&results);
     if (c->json)
@@ -170,9 +173,9 @@ static surety_status reproduce(cli *c, const options *o) {
         printf(
             "%zu cells, %zu computed now in %.1f s\n%zu of %zu values agree with print; of the defended %zu "
             "of "
-            "%zu\nresults: %s/results.csv\n",
+            "%zu\nresults: %s/results.csv\npage: %s/report.html\n",
             summary.cells, summary.computed, summary.seconds, a.agree, a.compared, a.defended_agree,
-            a.defended, o->out);
+            a.defended, o->out, o->out);
     surety_results_free(&results);
     return SURETY_OK;
 }

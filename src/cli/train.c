@@ -128,7 +128,7 @@ static surety_status settle(cli *c, options *o) {
     return surety_train_validate(t, &c->error);
 }
 
-static void print_result(const options *o, const surety_train_result *r, const surety_run *run) {
+static void print_result(const options *o, const surety_train_result *r) {
     printf("step 1: epoch %zu of %zu is %s, risk %.4f\n", r->step1_best, r->step1_epochs,
            o->train.keep_last ? "kept" : "the best", r->step1_risk[r->step1_best - 1]);
     if (r->step2_best)
@@ -138,8 +138,9 @@ static void print_result(const options *o, const surety_train_result *r, const s
     if (o->timing) {
         const surety_timing *t = &r->timing;
         printf(
-            "time: attack %.1f s (of it products %.0f %% of all %s), update %.1f s, choosing epochs %.1f s\n",
-            t->attack, 100 * t->product_share, run->threads == 1 ? "it" : "threads", t->update, t->choose);
+            "time: attack %.1f s (%.0f %% of its work are the two products), update %.1f s, choosing epochs "
+            "%.1f s\n",
+            t->attack, 100 * t->product_share, t->update, t->choose);
     }
     printf("model: %s\n", o->out);
 }
@@ -159,7 +160,7 @@ static surety_status train(cli *c, const options *o) {
     if (status == SURETY_OK && c->json)
         status = cli_print_json(c, surety_train_result_json(&result));
     else if (status == SURETY_OK)
-        print_result(o, &result, &c->run);
+        print_result(o, &result);
     surety_train_result_free(&result);
     surety_model_free(model);
     surety_data_free(data);

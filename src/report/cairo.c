@@ -115,6 +115,7 @@ static void remove_dates(surety_growing *pdf) {
 surety_status surety_draw_pdf(const surety_drawing *d, surety_growing *out, surety_error *err) {
     cairo_surface_t *surface = cairo_pdf_surface_create_for_stream(take, out, d->width, d->height);
     cairo_pdf_surface_set_metadata(surface, CAIRO_PDF_METADATA_TITLE, d->title);
+    cairo_pdf_surface_set_metadata(surface, CAIRO_PDF_METADATA_CREATE_DATE, "2000-01-01T00:00:00Z");
     cairo_status_t status = paint(surface, d, 1);
     cairo_surface_finish(surface);
     if (status == CAIRO_STATUS_SUCCESS) status = cairo_surface_status(surface);

@@ -7,7 +7,7 @@
 #include "io/write.h"
 #include "report/report.h"
 
-enum { WIDTH = 360, HEIGHT = 300, LEFT = 46, RIGHT = 10, TOP = 28, BOTTOM = 44, LETTERS = 12 };
+enum { WIDTH = 360, HEIGHT = 300, LEFT = 60, RIGHT = 10, TOP = 28, BOTTOM = 44, LETTERS = 12 };
 
 static const surety_attack_kind defenses[] = {SURETY_ATTACK_NONE,   SURETY_ATTACK_UNIF, SURETY_ATTACK_PGDU,
                                               SURETY_ATTACK_IFGSMU, SURETY_ATTACK_PGD,  SURETY_ATTACK_IFGSM};
@@ -244,7 +244,7 @@ static void draw_points(surety_drawing *d, const point *points, size_t count, co
                                          .hollow = printed,
                                          .ink = SURETY_SERIES + (surety_ink)p->task});
         }
-    text(d, 12, TOP + 50, SURETY_END, 1, "R_att");
+    text(d, 14, (TOP + HEIGHT - BOTTOM) / 2.0, SURETY_MIDDLE, 1, "R_att");
 }
 
 static void make_scatter(surety_figure *f, const surety_shown *shown, surety_norm norm) {

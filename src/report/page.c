@@ -165,8 +165,8 @@ static void print_reasons(surety_growing *page, const surety_shown *shown) {
     if (setting(shown, "epochs") != 20 || setting(shown, "samples") != 100 || setting(shown, "steps") != 20)
         surety_print(
             page,
-            "<li><strong>This study is smaller than the paper's</strong> (%ld epochs, %ld perturbations, "
-            "%ld attack steps instead of 20, 100, 20): its numbers are not expected to agree.</li>\n",
+            "<li><strong>This study is smaller than the paper's</strong> (epochs %ld, perturbations %ld, "
+            "attack steps %ld instead of 20, 100, 20): its numbers are not expected to agree.</li>\n",
             setting(shown, "epochs"), setting(shown, "samples"), setting(shown, "steps"));
     surety_print(
         page,
@@ -207,7 +207,7 @@ void surety_page_verdict(surety_growing *page, const surety_shown *shown) {
     surety_print(
         page,
         "<p>A value agrees when print lies within the band of our %zu seed%s, widened by 0.01 for a risk and "
-        "0.02 for a bound. Profile %s, %ld epochs, n = %ld perturbations, %ld attack steps.</p>\n",
+        "0.02 for a bound. Profile %s; epochs %ld, perturbations n = %ld, attack steps %ld.</p>\n",
         shown->results.seeds, shown->results.seeds == 1 ? "" : "s (where a task has so many)",
         profile_of(shown), setting(shown, "epochs"), setting(shown, "samples"), setting(shown, "steps"));
     print_groups(page, shown);
@@ -222,7 +222,8 @@ void surety_page_figures(surety_growing *page, const surety_figure *figures, siz
     for (size_t i = 0; i < count; i++) {
         const surety_figure *f = &figures[i];
         if (!f->count) continue;
-        surety_print(page, "<figure>\n<h3>%s</h3>\n<div class=\"panels\">\n", f->title);
+        surety_print(page, "<figure>\n<h3>%s</h3>\n<div class=\"panels%s\">\n", f->title,
+                     f->columns == 2 ? " two" : "");
         for (size_t k = 0; k < f->count; k++) surety_draw_svg(&f->panels[k], 1, page);
         surety_print(page, "</div>\n<div class=\"legend\">\n");
         surety_draw_svg(&f->legend, 1, page);

@@ -180,11 +180,12 @@ static surety_status gallery_json(const work *w, json_t **out, surety_error *err
     surety_attack_settings attack = attack_of(w, SURETY_ATTACK_PGD);
     attack.epoch = SURETY_PASS_ATTACKED; /* the points of R_att */
     surety_status status = SURETY_OK;
+    surety_set slice;
+    l.slice = &slice;
     for (size_t first = 0; first < test->m && json_array_size(l.found) < GALLERY; first += SLICE) {
-        surety_set slice = surety_set_slice(test, first, SLICE);
+        slice = surety_set_slice(test, first, SLICE);
         surety_attack_result result;
         surety_run silent = {.threads = w->run->threads, .stop = w->run->stop};
-        l.slice = &slice;
         if (status == SURETY_OK)
             status = surety_attack_set(&attack, &l.vote, &slice, look, &l, &result, &silent, err);
     }

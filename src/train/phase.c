@@ -44,7 +44,7 @@ typedef struct loop {
     double *table_loss;              /* (H) mean losses of phase->worst_votes */
     float *gradients[SURETY_TENSORS];
     surety_adam_step adam;
-    surety_timing *work; /* per block of the batch: counts only */
+    surety_timing *work; /* per block of the batch: busy and rows */
     uint32_t pass;
 } loop;
 
@@ -122,12 +122,14 @@ static void look_up(loop *l, const surety_examples *e, size_t block) {
 static surety_status ask_block(void *arg, size_t block, int thread, surety_error *err) {
     loop *l = arg;
     (void)err;
+    double begin = surety_busy_seconds();
     surety_examples e = batch_block(l, block);
     l->work[block] = (surety_timing){0};
     memset(l->losses + block * SURETY_BLOCK * l->state->H, 0, e.rows * l->state->H * sizeof *l->losses);
     if (l->phase->worst_votes) look_up(l, &e, block);
     if (l->attacked) ask_attacked(l, &e, block, thread);
     if (l->certified) ask_certified(l, &e, block, thread);
+    l->work[block].busy = surety_busy_seconds() - begin;
     return SURETY_OK;
 }
 
@@ -210,6 +212,7 @@ static surety_status run_batch(loop *l, const surety_run *run, surety_timing *ti
     open_batch(l);
     SURETY_TRY(surety_parallel(run, NULL, blocks, ask_block, l, err));
     for (size_t b = 0; b < blocks; b++) {
+        timing->busy += l->work[b].busy;
         timing->forward_rows += l->work[b].forward_rows;
         timing->backward_rows += l->work[b].backward_rows;
     }

@@ -140,7 +140,7 @@ char *surety_train_result_json(const surety_train_result *r) {
         {"seconds", surety_json_real(r->seconds)},
         {"timing",
          SURETY_JSON_OBJECT({"attack", surety_json_real(t->attack)}, {"update", surety_json_real(t->update)},
-                            {"choose", surety_json_real(t->choose)},
+                            {"choose", surety_json_real(t->choose)}, {"busy", surety_json_real(t->busy)},
                             {"product_share", surety_json_real(t->product_share)},
                             {"forward_rows", surety_json_count(t->forward_rows)},
                             {"backward_rows", surety_json_count(t->backward_rows)})}));
@@ -262,18 +262,17 @@ static double product_seconds(const training *t, const surety_timing *timing, fl
     for (size_t r = 0; r < SURETY_BLOCK; r++) rows[r] = scratch + r * stride, x[r] = t->learn.x;
     double forward = 1e30, backward = 1e30; /* of one row, best of several */
     for (int i = 0; i < 50; i++) {
-        double begin_ = surety_seconds();
+        double begin_ = surety_busy_seconds();
         surety_product_forward(v->packed, x, SURETY_BLOCK, NULL, z, ldz);
-        double middle = surety_seconds();
+        double middle = surety_busy_seconds();
         surety_product_backward(v->packed, z, ldz, SURETY_BLOCK, rows);
         forward = fmin(forward, (middle - begin_) / SURETY_BLOCK);
-        backward = fmin(backward, (surety_seconds() - middle) / SURETY_BLOCK);
+        backward = fmin(backward, (surety_busy_seconds() - middle) / SURETY_BLOCK);
     }
     return forward * (double)timing->forward_rows + backward * (double)timing->backward_rows;
 }
 
-static surety_status fill_result(const training *t, surety_train_result *r, const surety_run *run,
-                                 surety_error *err) {
+static surety_status fill_result(const training *t, surety_train_result *r, surety_error *err) {
     const surety_train_state *s = &t->state;
     const surety_voters *v = s->voters;
     r->step1_epochs = s->epochs[0], r->step1_best = s->best[0];
@@ -287,9 +286,8 @@ static surety_status fill_result(const training *t, surety_train_result *r, cons
     SURETY_TRY(surety_alloc(&scratch,
                             SURETY_BLOCK * (surety_padded(v->d) + surety_padded(v->tensors[0].rows)),
                             sizeof(float), err));
-    if (r->timing.attack > 0)
-        r->timing.product_share =
-            product_seconds(t, &r->timing, scratch) / (r->timing.attack * (double)surety_threads(run));
+    if (r->timing.busy > 0)
+        r->timing.product_share = product_seconds(t, &r->timing, scratch) / r->timing.busy;
     surety_free(scratch);
     return SURETY_OK;
 }
@@ -330,7 +328,7 @@ static surety_status make_model(training *t, surety_model **model, surety_train_
 static surety_status finish(training *t, surety_model **model, surety_train_result *result,
                             const surety_run *run, surety_error *err) {
     SURETY_TRY(run_phases(t, &result->timing, run, err));
-    SURETY_TRY(fill_result(t, result, run, err));
+    SURETY_TRY(fill_result(t, result, err));
     return make_model(t, model, result, err);
 }
 

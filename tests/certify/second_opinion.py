@@ -11,9 +11,10 @@ import functools
 import gzip
 import json
 import sys
+from math import lgamma
 
 import numpy as np
-from mpmath import betainc, log, mp, mpf, sqrt
+from mpmath import log, mp, mpf, sqrt
 
 LEARN, START, RADIUS, NOISE = 1, 16, 32, 48  # the set S, and the purposes of random numbers
 mp.dps = 25
@@ -125,27 +126,28 @@ def kl_inv(q, c):
 
 
 def binomial_limit(k, m, delta):
-    """The p with P[Bin(m, p) <= k] = delta."""
-    lo, hi = mpf(k) / m, mpf(1)
+    """The p with P[Bin(m, p) <= k] = delta, the terms summed one by one."""
+    i, lo, hi = np.arange(k + 1), k / m, 1.
+    choose = np.array([lgamma(m + 1) - lgamma(j + 1) - lgamma(m - j + 1) for j in i])
     for _ in range(60 if k < m else 0):
         p = (lo + hi) / 2
-        lo, hi = (p, hi) if betainc(m - k, k + 1, 0, 1 - p, regularized=True) > delta else (lo, p)
+        lo, hi = (p, hi) if np.exp(choose + i * np.log(p) + (m - i) * np.log1p(-p)).sum() > delta else (lo, p)
     return hi
 
 
 def bound(name, Q, KL, L, errors, wrong_P, m, T, delta, signed):
     """L (m, H): averaged or largest loss of each voter on each example; wrong_P (m): the prior's vote is wrong."""
     C = lambda factor: log(factor * T / mpf(delta))
-    limit = lambda k, q, c: binomial_limit(k, m, mp.e ** -c) if signed else kl_inv(q, c / m)
+    limit = lambda k, q, c: binomial_limit(k, m, float(mp.e ** -c)) if signed else kl_inv(q, c / m)
     if name in ("seeger", "average_max_seeger"):
         return 2 * kl_inv(L.mean(0) @ Q, (KL + C(2 * sqrt(m))) / m)
     if name == "vote_frozen_max":
-        return binomial_limit(int(wrong_P.sum()), m, mp.e ** -C(1))
+        return binomial_limit(int(wrong_P.sum()), m, float(mp.e ** -C(1)))
     if name == "average_max_voters_union":
         return 2 * sum(q * limit(int(e), l, C(len(Q))) for q, e, l in zip(Q, errors.sum(0), L.mean(0)))
     if name == "vote_anchored_max":
         right = ~wrong_P[:, None]
-        return binomial_limit(int(wrong_P.sum()), m, mp.e ** -C(2)) + 2 * sum(
+        return binomial_limit(int(wrong_P.sum()), m, float(mp.e ** -C(2))) + 2 * sum(
             q * limit(int(e), l, C(2 * len(Q))) for q, e, l in zip(Q, (errors & right).sum(0), (L * right).mean(0)))
     raise SystemExit(f"no second opinion on {name}")
 
