@@ -26,6 +26,9 @@ static const char *const style[] = {
     "figure{margin:1.5rem 0}.panels{display:flex;flex-wrap:wrap;gap:.5rem}",
     ".panels svg{flex:1 1 20rem;max-width:25rem;height:auto}.legend "
     "svg{max-width:25rem;width:100%;height:auto}",
+    ".two{max-width:52rem}caption{text-align:left;font-weight:600;padding:.3rem 0}",
+    "tbody th{position:sticky;left:0;background:var(--paper)}tbody th:first-child{min-width:4.6rem}"
+    "tbody th+th{left:4.6rem}",
     ".strips{display:flex;flex-wrap:wrap;gap:1rem}.strips figure{margin:0;width:16.5rem}",
     ".strips img{width:100%;image-rendering:pixelated;border:1px solid "
     "var(--i1)}figcaption{font-size:.85rem}",

@@ -135,7 +135,7 @@ static surety_status curve_json(const work *w, json_t **out, surety_error *err) 
 
 typedef struct looking {
     const work *w;
-    const surety_set *slice;
+    surety_set slice;
     surety_vote vote;
     json_t *found;
 } looking;
@@ -156,7 +156,7 @@ static json_t *pixels_json(const float *x, size_t d) {
 /* Keeps an example whose vote was right and is wrong now. */
 static surety_status look(void *arg, size_t i, size_t j, const float *x, surety_error *err) {
     looking *l = arg;
-    const surety_set *set = l->slice;
+    const surety_set *set = &l->slice;
     const float *original = set->x + i * set->stride;
     double clean, attacked;
     (void)j;
@@ -179,15 +179,13 @@ static surety_status gallery_json(const work *w, json_t **out, surety_error *err
     looking l = {.w = w, .vote = surety_model_vote(w->models[0], SURETY_POSTERIOR), .found = json_array()};
     surety_attack_settings attack = attack_of(w, SURETY_ATTACK_PGD);
     attack.epoch = SURETY_PASS_ATTACKED; /* the points of R_att */
+    surety_run silent = {.threads = w->run->threads, .stop = w->run->stop};
     surety_status status = SURETY_OK;
-    surety_set slice;
-    l.slice = &slice;
     for (size_t first = 0; first < test->m && json_array_size(l.found) < GALLERY; first += SLICE) {
-        slice = surety_set_slice(test, first, SLICE);
         surety_attack_result result;
-        surety_run silent = {.threads = w->run->threads, .stop = w->run->stop};
+        l.slice = surety_set_slice(test, first, SLICE);
         if (status == SURETY_OK)
-            status = surety_attack_set(&attack, &l.vote, &slice, look, &l, &result, &silent, err);
+            status = surety_attack_set(&attack, &l.vote, &l.slice, look, &l, &result, &silent, err);
     }
     const surety_data_info *info = surety_data_describe(w->data);
     *out =
