@@ -212,6 +212,36 @@ static void check_cell(surety_attack_kind defense, surety_voter_set set, const s
     json_decref(again);
 }
 
+static size_t left_allocations;
+
+static int fail_late(void *arg, size_t bytes) {
+    (void)arg, (void)bytes;
+    return left_allocations-- != 0;
+}
+
+/* No memory at the k-th request: an error and no leak (sanitizers look), for every k until the cell gets
+ * through. */
+static void check_memory(const surety_data *data) {
+    surety_study_settings s = small_settings();
+    surety_cell cell = {.norm = SURETY_LINF, .defense = SURETY_ATTACK_NONE, .seed = 1};
+    surety_run one = {.threads = 1};
+    surety_status status = SURETY_E_MEMORY;
+    size_t k = 0;
+    s.epochs = 1;
+    for (; status == SURETY_E_MEMORY; k += (size_t)check_count(11, 1)) {
+        surety_error mine = SURETY_ERROR_NONE;
+        json_t *found = NULL;
+        left_allocations = k;
+        surety_memory_hook(fail_late, NULL);
+        status = surety_cell_run(&found, &s, &cell, data, folder, &one, &mine);
+        surety_memory_hook(NULL, NULL);
+        check(status == SURETY_OK || (status == SURETY_E_MEMORY && !found), "allocation %zu: %s", k,
+              mine.what);
+        json_decref(found);
+    }
+    assert_true(k > 100);
+}
+
 static void test_cells(void **state) {
     surety_study_settings s = small_settings();
     (void)state;
@@ -221,6 +251,7 @@ static void test_cells(void **state) {
     check_cell(SURETY_ATTACK_NONE, SURETY_SIGNED, data);
     check_cell(SURETY_ATTACK_PGDU, SURETY_REAL, data);
     check_cell(SURETY_ATTACK_IFGSM, SURETY_REAL, data);
+    check_memory(data);
     surety_data_free(data);
     surety_cell other = {.norm = SURETY_LINF, .seed = 3};
     json_t *found;
