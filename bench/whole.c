@@ -10,6 +10,7 @@
 #include <zlib.h>
 
 #include "evaluate/perturbed.h"
+#include "evaluate/worst.h"
 #include "io/read.h"
 #include "peak.h"
 #include "train/phase.h"
@@ -111,6 +112,24 @@ static surety_status row(whole *w, const surety_train_state *state, const surety
     return SURETY_OK;
 }
 
+/* Limits over the whole l2 ball for 1,000 examples of S, counted as one forward product each: the share says
+ * how many products a proof costs. */
+static surety_status worst(whole *w, const surety_train_state *state, const surety_run *run,
+                           surety_error *err) {
+    surety_set few = surety_set_slice(surety_data_set(w->data, SURETY_SET_LEARN), 0, 1000);
+    float *votes;
+    SURETY_TRY(surety_alloc(&votes, few.m * state->H, sizeof *votes, err));
+    double peak = bench_peak(run->threads), begin = bench_now();
+    surety_status status =
+        surety_worst_votes(state->voters, &w->settings.defense.ball, SURETY_SIGNED, &few, votes, run, err);
+    double seconds = bench_now() - begin;
+    surety_free(votes);
+    if (status != SURETY_OK) return status;
+    print(w, "worst-case", run->threads, seconds, product_flops(state->voters, (double)few.m), "flop/s",
+          peak_around(peak, run->threads));
+    return SURETY_OK;
+}
+
 /* Seconds of zlib's inflate alone over the same bytes. */
 static double inflate_seconds(const uint8_t *data, size_t size, uint8_t *out, size_t room) {
     z_stream z = {.next_in = (uint8_t *)(uintptr_t)data,
@@ -157,6 +176,7 @@ static surety_status run_all(whole *w, surety_error *err) {
         SURETY_TRY(surety_train_state_new(&state, voters, 1, 1, err));
         SURETY_TRY(train(w, &state, &run, err));
         SURETY_TRY(row(w, &state, &run, err));
+        SURETY_TRY(worst(w, &state, &run, err));
         surety_train_state_free(&state);
     }
     return read_gz(w, err);

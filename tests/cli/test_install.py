@@ -58,7 +58,7 @@ def test_program_against_installed_library():
         env = {**os.environ, "PKG_CONFIG_PATH": library + "pkgconfig", "LD_LIBRARY_PATH": library}
         flags = sh("pkg-config", "--define-variable=prefix=" + prefix, "--cflags", "--libs", "surety", env=env).split()
         sh("cc", "-std=c17", "-Wall", "-Werror", "-o", "by_pkgconfig", "user.c", *flags, cwd=folder)
-        sh("cmake", "-S", ".", "-B", "b", "-DCMAKE_PREFIX_PATH=" + prefix, cwd=folder)
+        sh("cmake", "-G", "Ninja", "-S", ".", "-B", "b", "-DCMAKE_PREFIX_PATH=" + prefix, cwd=folder)
         sh("cmake", "--build", "b", cwd=folder)
         first = sh(os.path.join(folder, "by_pkgconfig"), env=env)
         assert first == sh(os.path.join(folder, "b", "user"), env=env)
