@@ -89,7 +89,8 @@ static void print_heading(surety_growing *page) {
         page,
         "<div class=\"wide\" tabindex=\"0\"><table><thead><tr><th>task</th><th>norm</th><th>voters</th>"
         "<th>seeds</th><th>clean error</th><th>pgd error</th><th>not proved</th><th>worst_case_frozen</th>"
-        "<th>worst_case_anchored</th><th>printed bound_seeger</th><th>printed bound_tv</th></tr></thead>"
+        "<th>worst_case_anchored</th><th>printed<br>bound_seeger</th><th>printed<br>bound_tv</th></tr></"
+        "thead>"
         "<tbody>\n");
 }
 
