@@ -21,6 +21,14 @@
 extern "C" {
 #endif
 
+/* A defense is the number of a surety_attack_kind; or certified (docs/theory.md 8.3), which the paper does
+ * not have: its cells train in profile theory with surety_train_certified, meet none, pgd and the worst case,
+ * and stand beside no printed number. */
+enum { SURETY_DEFENSE_CERTIFIED = SURETY_ATTACK_KINDS };
+
+SURETY_API surety_status surety_defense_parse(const char *name, unsigned *defense, surety_error *err);
+SURETY_API const char *surety_defense_name(unsigned defense);
+
 /* ---- which part of the grid, and how ---- */
 
 typedef struct surety_study_settings {
@@ -28,8 +36,8 @@ typedef struct surety_study_settings {
     uint32_t tasks;    /* numbers of surety_tasks() */
     uint32_t norms;    /* surety_norm: l2 and linf */
     uint32_t voters;   /* surety_voter_set */
-    uint32_t defenses; /* surety_attack_kind: none, unif (algorithm and baseline), pgdu, ifgsmu (algorithm),
-                          pgd, ifgsm (baseline) */
+    uint32_t defenses; /* none, unif (algorithm and baseline), pgdu, ifgsmu (algorithm), pgd, ifgsm
+                          (baseline): these by default; certified */
     size_t seeds;      /* seeds 0 .. seeds - 1; at most 1000 */
 
     /* What decides the numbers: a folder keeps to the ones it was begun with. */
@@ -48,7 +56,7 @@ typedef struct surety_cell {
     size_t task; /* number in surety_tasks() */
     surety_norm norm;
     surety_voter_set set;
-    surety_attack_kind defense;
+    unsigned defense;
     uint64_t seed;
 } surety_cell;
 

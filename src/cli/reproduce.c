@@ -29,7 +29,7 @@ static surety_status task_number(const char *name, unsigned *number, surety_erro
     }
 NUMBER(norm_number, surety_norm, surety_norm_parse)
 NUMBER(set_number, surety_voter_set, surety_voter_set_parse)
-NUMBER(defense_number, surety_attack_kind, surety_attack_kind_parse)
+NUMBER(defense_number, unsigned, surety_defense_parse)
 
 static surety_status read_names(const char *text, uint32_t *bits, number_fn number_of, surety_error *err) {
     *bits = 0;
@@ -78,7 +78,8 @@ static void add_options(cli *c, options *o) {
     cli_other(c, "tasks", "A,B,..", &s->tasks, read_tasks, NULL, "only these tasks; unless given all six");
     cli_other(c, "norms", "A,B", &s->norms, read_norms, NULL, "only these of l2 and linf");
     cli_other(c, "defenses", "A,B,..", &s->defenses, read_defenses, NULL,
-              "only these of none, unif, pgdu, ifgsmu and, for the baseline, pgd, ifgsm");
+              "only these of none, unif, pgdu, ifgsmu and, for the baseline, pgd, ifgsm; certified, beside "
+              "the paper's: guarantees against every attack");
     cli_other(c, "voters", "A,B", &s->voters, read_sets, NULL, "only these of signed and real");
     cli_size(c, "seeds", "N", &s->seeds, "so many seeds, from 0");
     cli_size(c, "epochs", "T", &s->epochs, "epochs of each step");
@@ -86,8 +87,9 @@ static void add_options(cli *c, options *o) {
     cli_size(c, "steps", "K", &s->steps, "steps of the iterated attacks");
     cli_other(c, "profile", "theory|published", &s->profile, read_profile, show_profile,
               "what the paper's printed tables did, or the mathematics");
-    cli_flag(c, "quick", &o->quick,
-             "a small grid: mnist-1v7 (if it is not here, fashion-sandal-v-boot), l2, 3 epochs");
+    cli_flag(
+        c, "quick", &o->quick,
+        "a small grid: mnist-1v7 (if it is not here, fashion-sandal-v-boot), l2, 3 epochs; with certified");
     cli_flag(c, "dry-run", &o->dry, "only list the cells and the time they will take");
     cli_text(c, "data-dir", "DIR", &s->data_dir,
              "where the datasets are; else $SURETY_DATA, the cache folder, /usr/share/datasets");
@@ -105,6 +107,7 @@ static surety_status settle_quick(cli *c, options *o) {
         if (!cli_given(c, "tasks")) s->tasks = 1u << (list.places[mnist].found ? mnist : fashion);
         if (!cli_given(c, "norms")) s->norms = 1u << SURETY_L2;
         if (!cli_given(c, "epochs")) s->epochs = 3;
+        if (!cli_given(c, "defenses")) s->defenses |= 1u << SURETY_DEFENSE_CERTIFIED;
     }
     surety_data_list_free(&list);
     return status;

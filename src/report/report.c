@@ -37,17 +37,21 @@ static int says(const json_t *identity, const char *key, const char *value) {
     return text && !strcmp(text, value);
 }
 
+int surety_shown_is(const json_t *found, const surety_cell *cell) {
+    size_t tasks;
+    const json_t *id = json_object_get(found, "cell");
+    return says(id, "task", surety_tasks(&tasks)[cell->task].name) &&
+           says(id, "norm", surety_norm_name(cell->norm)) &&
+           says(id, "voters", surety_voter_set_name(cell->set)) &&
+           says(id, "defense", surety_defense_name(cell->defense));
+}
+
 const json_t *surety_shown_cell(const surety_shown *shown, const surety_cell *cell) {
-    size_t at, tasks;
+    size_t at;
     const json_t *found;
     json_array_foreach(shown->cells, at, found) {
-        const json_t *id = json_object_get(found, "cell");
-        if (says(id, "task", surety_tasks(&tasks)[cell->task].name) &&
-            says(id, "norm", surety_norm_name(cell->norm)) &&
-            says(id, "voters", surety_voter_set_name(cell->set)) &&
-            says(id, "defense", surety_attack_kind_name(cell->defense)) &&
-            json_integer_value(json_object_get(id, "seed")) == (json_int_t)cell->seed)
-            return found;
+        const json_t *seed = json_object_get(json_object_get(found, "cell"), "seed");
+        if (surety_shown_is(found, cell) && json_integer_value(seed) == (json_int_t)cell->seed) return found;
     }
     return NULL;
 }
@@ -82,6 +86,7 @@ static surety_status write_page(const surety_shown *shown, const surety_figure *
     char *path = NULL;
     surety_page_head(&page);
     surety_page_verdict(&page, shown);
+    surety_page_worst_case(&page, shown);
     surety_page_figures(&page, figures, count);
     info->tables = surety_page_tables(&page, shown);
     surety_status status = surety_page_gallery(&page, shown, err);

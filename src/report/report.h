@@ -20,6 +20,9 @@ surety_compared surety_shown_value(const surety_shown *shown, const surety_print
 /* Is there any value for a task and norm? */
 int surety_shown_has(const surety_shown *shown, size_t task, surety_norm norm);
 
+/* Is this what a cell found, whatever its seed? */
+int surety_shown_is(const json_t *found, const surety_cell *cell);
+
 /* What a cell found, or NULL. */
 const json_t *surety_shown_cell(const surety_shown *shown, const surety_cell *cell);
 
@@ -50,7 +53,8 @@ surety_status surety_figure_write(const surety_figure *figure, const char *folde
 /* Its parts, in order. */
 void surety_page_head(surety_growing *page);
 void surety_page_verdict(surety_growing *page, const surety_shown *shown);
-size_t surety_page_tables(surety_growing *page, const surety_shown *shown); /* how many */
+void surety_page_worst_case(surety_growing *page, const surety_shown *shown); /* nothing if there is none */
+size_t surety_page_tables(surety_growing *page, const surety_shown *shown);   /* how many */
 void surety_page_figures(surety_growing *page, const surety_figure *figures, size_t count);
 surety_status surety_page_gallery(surety_growing *page, const surety_shown *shown, surety_error *err);
 void surety_page_foot(surety_growing *page, const surety_shown *shown);

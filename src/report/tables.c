@@ -204,7 +204,7 @@ static surety_status print_cell(surety_growing *page, const surety_shown *shown,
     if (!json_array_size(examples) || !height || !width || height > SIDE || width > SIDE) return SURETY_OK;
     surety_task_title(cell->task, title, sizeof title);
     surety_print(page, "<h3>%s, %s, defense %s</h3>\n<div class=\"strips\">\n", title,
-                 surety_norm_name(cell->norm), surety_attack_kind_name(cell->defense));
+                 surety_norm_name(cell->norm), surety_defense_name(cell->defense));
     json_array_foreach(examples, at, example) SURETY_TRY(
         print_strip(page, example, height, width, &surety_tasks(&tasks)[cell->task], cell->norm, err));
     surety_print(page, "</div>\n");

@@ -99,7 +99,29 @@ static surety_status baseline_row(work *w, const surety_model *model, surety_att
                    err);
 }
 
+/* The certified defense: the vote as it is, attacked, and over the whole ball. */
+static surety_status certified_rows(work *w, surety_error *err) {
+    surety_row row;
+    surety_row_settings s;
+    SURETY_TRY(baseline_row(w, w->models[0], SURETY_ATTACK_NONE, err));
+    SURETY_TRY(baseline_row(w, w->models[0], SURETY_ATTACK_PGD, err));
+    surety_row_defaults(&s, w->models[0]);
+    s.worst_case = 1;
+    SURETY_TRY(surety_evaluate_row(&row, w->models[0], w->data, &s, w->run, err));
+    surety_threat threat = {.worst_case = 1};
+    surety_status status =
+        add_row(w->rows,
+                SURETY_JSON_OBJECT({"algorithm", surety_json_string("baseline")},
+                                   {"attack", surety_json_string(surety_threat_name(threat))},
+                                   {"not_proved", surety_json_real(row.test.averaged_max)},
+                                   {"bounds", bounds_json(&row)}),
+                err);
+    surety_row_free(&row);
+    return status;
+}
+
 static surety_status all_rows(work *w, surety_error *err) {
+    if (w->cell->defense == SURETY_DEFENSE_CERTIFIED) return certified_rows(w, err);
     surety_attack_kind attacks[SURETY_CELL_ATTACKS];
     size_t algorithm = 0; /* models of the algorithm come first */
     while (algorithm < w->count && w->objectives[algorithm] != SURETY_OBJECTIVE_BASELINE) algorithm++;
@@ -202,7 +224,7 @@ static json_t *identity_json(const surety_cell *cell) {
     return SURETY_JSON_OBJECT({"task", surety_json_string(surety_tasks(&tasks)[cell->task].name)},
                               {"norm", surety_json_string(surety_norm_name(cell->norm))},
                               {"voters", surety_json_string(surety_voter_set_name(cell->set))},
-                              {"defense", surety_json_string(surety_attack_kind_name(cell->defense))},
+                              {"defense", surety_json_string(surety_defense_name(cell->defense))},
                               {"seed", surety_json_count(cell->seed)});
 }
 
@@ -237,15 +259,18 @@ static json_t *models_json(const work *w) {
 static surety_status compute(work *w, json_t **found, surety_error *err) {
     surety_train_settings train = surety_cell_training(w->s, w->cell);
     double began = surety_seconds();
-    json_t *curve = NULL, *gallery = NULL;
+    json_t *curve = json_null(), *gallery = json_null(); /* certified: none */
+    surety_status status = SURETY_OK;
     SURETY_TRY(surety_train_objectives(w->models, w->objectives, w->count, &train, w->data, w->trained,
                                        w->run, err));
     SURETY_TRY(save_models(w, err));
     double trained = surety_seconds();
     SURETY_TRY(all_rows(w, err));
     double evaluated = surety_seconds();
-    surety_status status = curve_json(w, &curve, err);
-    if (status == SURETY_OK) status = gallery_json(w, &gallery, err);
+    if (w->cell->defense != SURETY_DEFENSE_CERTIFIED) {
+        status = curve_json(w, &curve, err);
+        if (status == SURETY_OK) status = gallery_json(w, &gallery, err);
+    }
     if (status != SURETY_OK) {
         json_decref(curve);
         json_decref(gallery);

@@ -3,20 +3,38 @@
  *   algorithm  {none, unif, pgdu, ifgsmu} x {none, pgdu, ifgsmu}, objectives chromatic and average-max
  *   baseline   {none, unif, pgd, ifgsm} x {none, pgd, ifgsm}, step 1 alone
  *
- * The step 1 of none and unif is the same for both, so it is one cell. */
+ * The step 1 of none and unif is the same for both, so it is one cell. Behind them, and only where it is
+ * asked for, the certified defense (docs/theory.md 8.3), step 1 alone. */
 #include <string.h>
 
 #include "attack/attacker.h"
 #include "base/clock.h"
+#include "base/names.h"
 #include "base/parallel.h"
 #include "study/study.h"
 
-static const surety_attack_kind defenses[] = {SURETY_ATTACK_NONE,   SURETY_ATTACK_UNIF, SURETY_ATTACK_PGDU,
-                                              SURETY_ATTACK_IFGSMU, SURETY_ATTACK_PGD,  SURETY_ATTACK_IFGSM};
+static const unsigned defenses[] = {SURETY_ATTACK_NONE,      SURETY_ATTACK_UNIF, SURETY_ATTACK_PGDU,
+                                    SURETY_ATTACK_IFGSMU,    SURETY_ATTACK_PGD,  SURETY_ATTACK_IFGSM,
+                                    SURETY_DEFENSE_CERTIFIED};
 enum { DEFENSES = sizeof defenses / sizeof *defenses };
 
-static int is_baseline_only(surety_attack_kind defense) {
-    return defense == SURETY_ATTACK_PGD || defense == SURETY_ATTACK_IFGSM;
+static int is_baseline_only(unsigned defense) {
+    return defense == SURETY_ATTACK_PGD || defense == SURETY_ATTACK_IFGSM ||
+           defense == SURETY_DEFENSE_CERTIFIED;
+}
+
+surety_status surety_defense_parse(const char *name, unsigned *defense, surety_error *err) {
+    const char *names[SURETY_ATTACK_KINDS + 1];
+    size_t index = 0;
+    for (unsigned d = 0; d <= SURETY_DEFENSE_CERTIFIED; d++) names[d] = surety_defense_name(d);
+    SURETY_TRY(surety_name_find("defense", name, names, SURETY_ATTACK_KINDS + 1, &index, err));
+    *defense = (unsigned)index;
+    return SURETY_OK;
+}
+
+const char *surety_defense_name(unsigned defense) {
+    return defense == SURETY_DEFENSE_CERTIFIED ? "certified"
+                                               : surety_attack_kind_name((surety_attack_kind)defense);
 }
 
 surety_study_settings surety_study_defaults(void) {
@@ -30,7 +48,8 @@ surety_study_settings surety_study_defaults(void) {
                                .epochs = 20,
                                .samples = 100,
                                .steps = 20};
-    for (size_t i = 0; i < DEFENSES; i++) s.defenses |= 1u << defenses[i];
+    for (size_t i = 0; i < DEFENSES; i++)
+        if (defenses[i] != SURETY_DEFENSE_CERTIFIED) s.defenses |= 1u << defenses[i];
     return s;
 }
 
@@ -42,9 +61,10 @@ surety_status surety_study_validate(const surety_study_settings *s, surety_error
         return surety_fail(err, SURETY_E_USAGE, "the norms of the paper's tables are l2 and linf");
     if (!s->voters || s->voters & ~all.voters)
         return surety_fail(err, SURETY_E_USAGE, "the voters are signed, real or both");
-    if (!s->defenses || s->defenses & ~all.defenses)
+    if (!s->defenses || s->defenses & ~(all.defenses | 1u << SURETY_DEFENSE_CERTIFIED))
         return surety_fail(err, SURETY_E_USAGE,
-                           "the defenses of the paper's tables are none, unif, pgdu, ifgsmu, pgd and ifgsm");
+                           "the defenses of the paper's tables are none, unif, pgdu, ifgsmu, pgd and ifgsm; "
+                           "beside them there is certified");
     if (s->seeds < 1 || s->seeds > SURETY_STUDY_SEEDS)
         return surety_fail(err, SURETY_E_USAGE, "1 to %d seeds, not %zu", SURETY_STUDY_SEEDS, s->seeds);
     surety_cell any = {.defense = SURETY_ATTACK_PGDU};
@@ -56,10 +76,10 @@ void surety_cell_name(const surety_cell *cell, char name[SURETY_CELL_NAME]) {
     size_t tasks;
     snprintf(name, SURETY_CELL_NAME, "%s-%s-%s-%s-%llu", surety_tasks(&tasks)[cell->task].name,
              surety_norm_name(cell->norm), surety_voter_set_name(cell->set),
-             surety_attack_kind_name(cell->defense), (unsigned long long)cell->seed);
+             surety_defense_name(cell->defense), (unsigned long long)cell->seed);
 }
 
-size_t surety_cell_objectives(surety_attack_kind defense, surety_objective objectives[SURETY_CELL_MODELS]) {
+size_t surety_cell_objectives(unsigned defense, surety_objective objectives[SURETY_CELL_MODELS]) {
     size_t count = 0;
     if (!is_baseline_only(defense)) {
         objectives[count++] = SURETY_OBJECTIVE_CHROMATIC;
@@ -78,9 +98,13 @@ void surety_cell_attacks(surety_objective objective, surety_attack_kind attacks[
 }
 
 surety_train_settings surety_cell_training(const surety_study_settings *s, const surety_cell *cell) {
+    int certified = cell->defense == SURETY_DEFENSE_CERTIFIED;
     surety_train_settings t;
-    surety_train_defaults(&t, s->profile);
-    t.defense.kind = cell->defense;
+    surety_train_defaults(&t, certified ? SURETY_PROFILE_THEORY : s->profile);
+    if (certified)
+        surety_train_certified(&t);
+    else
+        t.defense.kind = (surety_attack_kind)cell->defense;
     t.defense.ball.norm = cell->norm;
     t.defense.ball.radius = surety_norm_radius(cell->norm);
     t.defense.steps = s->steps;
@@ -167,14 +191,18 @@ surety_status surety_speed_measure(surety_speed *speed, surety_error *err) {
 
 surety_cost surety_cell_cost(const surety_study_settings *s, const surety_cell *cell,
                              const surety_speed *speed) {
-    enum { LEARN = 5000, RADII = 8, ATTACKS = 2 };
+    /* the certified defense and the limits over a ball, in steps of an attack on as many rows: measured */
+    enum { LEARN = 5000, RADII = 8, ATTACKS = 2, CERTIFIED = 3, LIMITS = 50 };
     size_t count;
     const surety_task *task = &surety_tasks(&count)[cell->task];
     surety_objective objectives[SURETY_CELL_MODELS];
     double m = LEARN, prior = (double)task->train - m, test = (double)task->test, epochs = (double)s->epochs;
     double k = (double)s->steps, n = (double)s->samples,
            models = (double)surety_cell_objectives(cell->defense, objectives);
-    double steps = cell->defense == SURETY_ATTACK_NONE || cell->defense == SURETY_ATTACK_UNIF ? 0 : k;
+    int certified = cell->defense == SURETY_DEFENSE_CERTIFIED;
+    double steps = cell->defense == SURETY_ATTACK_NONE || cell->defense == SURETY_ATTACK_UNIF ? 0
+                   : certified                                                                ? CERTIFIED
+                                                                                              : k;
     int algorithm = objectives[0] != SURETY_OBJECTIVE_BASELINE;
     surety_cost c = {.step1 = epochs * (prior + m) * (steps + 2) * speed->step};
     if (algorithm) {
@@ -184,6 +212,7 @@ surety_cost surety_cell_cost(const surety_study_settings *s, const surety_cell *
         c.rest += RADII * test * k * speed->step;
     }
     c.rest += models * ATTACKS * test * k * speed->step;
+    if (certified) c.rest += LIMITS * (test + m) * speed->step;
     c.all =
         c.step1 + c.rest + (algorithm ? 2 * c.step2 + ATTACKS * (c.perturbed_test + c.perturbed_learn) : 0);
     return c;
@@ -196,6 +225,7 @@ surety_cost surety_cell_cost(const surety_study_settings *s, const surety_cell *
 static size_t values_of(const surety_cell *cell) {
     surety_objective objectives[SURETY_CELL_MODELS];
     size_t count = surety_cell_objectives(cell->defense, objectives), values = 0;
+    if (cell->defense == SURETY_DEFENSE_CERTIFIED) return 0;
     for (size_t i = 0; i < count; i++)
         values += SURETY_CELL_ATTACKS * (objectives[i] == SURETY_OBJECTIVE_BASELINE    ? 1
                                          : objectives[i] == SURETY_OBJECTIVE_CHROMATIC ? 3

@@ -32,11 +32,14 @@ static surety_status take_rows(surety_results *r, const surety_cell *cell, const
                                surety_error *err) {
     size_t at;
     const json_t *row;
+    if (cell->defense == SURETY_DEFENSE_CERTIFIED) return SURETY_OK; /* not in print */
     json_array_foreach(json_object_get(found, "rows"), at, row) {
         const char *algorithm = json_string_value(json_object_get(row, "algorithm"));
         const char *attack = json_string_value(json_object_get(row, "attack"));
-        surety_printed key = {
-            .task = cell->task, .norm = cell->norm, .defense = cell->defense, .set = cell->set};
+        surety_printed key = {.task = cell->task,
+                              .norm = cell->norm,
+                              .defense = (surety_attack_kind)cell->defense,
+                              .set = cell->set};
         SURETY_TRY(surety_objective_parse(algorithm ? algorithm : "", &key.algorithm, err));
         SURETY_TRY(surety_attack_kind_parse(attack ? attack : "", &key.attack, err));
         for (int q = 0; q < SURETY_QUANTITIES; q++) {
@@ -88,6 +91,7 @@ static surety_status whole_grid(surety_cell **cells, size_t *count, size_t *seed
     surety_study_settings all = surety_study_defaults();
     SURETY_TRY(count_seeds(seeds, folder, err));
     all.seeds = *seeds;
+    all.defenses |= 1u << SURETY_DEFENSE_CERTIFIED;
     return surety_grid_make(cells, count, &all, err);
 }
 

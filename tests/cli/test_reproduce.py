@@ -2,6 +2,7 @@
 its results depend on nothing but its settings."""
 import csv
 import json
+import math
 import os
 import random
 import resource
@@ -119,6 +120,42 @@ def test_numbers_are_those_of_train_and_evaluate():
             for quantity, value in mine.items():
                 k = (TASK, "l2", objective, defense, row["attack"], "signed", quantity)
                 assert abs(found[k] - value) <= 0.5000001e-6, (k, found[k], value)
+
+
+def test_certified_cells_are_those_of_train_and_evaluate_and_not_compared():
+    slow()
+    certified = [*CELLS[:-1], "certified", *SMALL]
+    plan = answer("reproduce", "--dry-run", *certified)
+    assert [c["name"] for c in plan["cells"]] == [f"{TASK}-l2-signed-certified-0"] and plan["values"] == 0
+    found = answer("reproduce", "--out", path("certified"), *certified, "--threads", 1)
+    assert (found["cells"], found["computed"], found["compared"]) == (1, 1, 0), found
+    assert lines("certified") == [] and answer("reproduce", "--out", path("certified"), *certified)["computed"] == 0
+    run("reproduce", "--out", path("certified2"), *certified, "--threads", 2)
+    for name in ("results.json", "report.html"):
+        assert read("certified", name) == read("certified2", name), name
+
+    model = path("model.safetensors")
+    run("train", "--task", TASK, "--norm", "l2", "--defense", "certified", "--epochs", 1, "--steps", 2, "--out", model)
+    assert read("model.safetensors") == read("certified", "models", f"{TASK}-l2-signed-certified-0-baseline.safetensors")
+    clean, pgd, worst = answer("evaluate", model, "--attacks", "none,pgd,worst-case", "--steps", 2)["attacks"]
+    with open(cell("certified", "certified")) as file:
+        rows = json.load(file)["rows"]
+    assert [r["attack"] for r in rows] == ["none", "pgd", "worst-case"]
+    assert [r["adversarial_risk"] for r in rows[:2]] == [clean["adversarial_risk"], pgd["adversarial_risk"]]
+    assert rows[2]["not_proved"] == worst["not_proved"] >= pgd["adversarial_risk"]
+    assert rows[2]["bounds"] == {name: bound["vote"] for name, bound in worst["bounds"].items()}
+    assert {"worst_case_frozen", "worst_case", "worst_case_anchored"} <= set(rows[2]["bounds"])
+
+    with open(os.path.join(SOURCE, "data", "published.csv"), newline="") as file:
+        printed = {key(line): float(line["value"]) for line in csv.DictReader(file)}
+    limits = [rows[2]["not_proved"], rows[2]["bounds"]["worst_case_frozen"], rows[2]["bounds"]["worst_case_anchored"]]
+    shown = [rows[0]["adversarial_risk"], rows[1]["adversarial_risk"], *(math.ceil(1000 * v) / 1000 for v in limits),
+             printed[(TASK, "l2", "chromatic", "pgdu", "pgdu", "signed", "bound_seeger")],
+             printed[(TASK, "l2", "average-max", "pgdu", "pgdu", "signed", "bound_tv")]]
+    page = read("certified", "report.html").decode()
+    line = f"<th scope=\"row\">{TASK}</th><td>l2</td><td>signed</td><td>1</td>" + \
+        "".join(f"<td>{f'{v:.3f}'.removeprefix('0')}</td>" for v in shown) + "</tr>"
+    assert page.count(line) == 1 and page.count("Against every attack") == 1, line
 
 
 def test_over_seeds_mean_min_max_and_band():

@@ -288,6 +288,33 @@ def test_a_part_of_the_grid():
     assert answer("report", path("empty"))["compared"] == 0
 
 
+def test_against_every_attack_is_a_table_of_means():
+    assert "Against every attack" not in whole()
+    write("worst", keep=lambda l: l["task"] == "mnist-4v9" and l["norm"] == "linf" and l["defense"] == "pgdu", seeds=1)
+    results = json.loads(read("worst", "results.json"))
+    for seed, shift in ((0, 0.0), (7, 0.001)):
+        results["cells"].append({
+            "cell": {"task": "mnist-4v9", "norm": "linf", "voters": "signed", "defense": "certified", "seed": seed},
+            "rows": [{"attack": "none", "adversarial_risk": 0.0501 + shift}, {"attack": "pgd", "adversarial_risk": 0.1},
+                     {"attack": "worst-case", "not_proved": 0.1104 + shift,
+                      "bounds": {"worst_case_frozen": 0.1201 + shift, "worst_case_anchored": 1.2001}}],
+            "curve": None, "gallery": None})
+    with open(path("worst", "results.json"), "w") as file:
+        json.dump(results, file)
+    with_section = answer("report", path("worst"))
+    page = read("worst", "report.html").decode()
+    parser = Tables()
+    parser.feed(page)
+    parser.close()
+    [rows] = [rows for _, _, rows in parser.tables if ("th", "", [("not proved", False, False)]) in rows[0]]
+    assert ["".join(t for t, _, _ in texts) for _, _, texts in rows[1]] == [
+        "mnist-4v9", "linf", "signed", "2", ".051", ".100", ".111", ".121", "1.201", ".200", ".337"], rows[1]
+    assert len(rows) == 2 and page.count("Against every attack") == 1 and page.index("rounded up") < page.index("<svg")
+    write("without", keep=lambda l: l["task"] == "mnist-4v9" and l["norm"] == "linf" and l["defense"] == "pgdu", seeds=1)
+    without = answer("report", path("without"))
+    assert {**with_section, "bytes": 0, "page": 0} == {**without, "bytes": 0, "page": 0}
+
+
 def test_a_damaged_line_is_named():
     write("bad", keep=lambda l: l["task"] == "mnist-1v7", seeds=1)
     good = read("bad", "results.csv").decode().splitlines()

@@ -163,7 +163,7 @@ static double number(const json_t *row, const char *key) {
 }
 
 /* Every row against surety_evaluate_row of the model that the cell saved; one thread against three. */
-static void check_cell(surety_attack_kind defense, surety_voter_set set, const surety_data *data) {
+static void check_cell(unsigned defense, surety_voter_set set, const surety_data *data) {
     surety_study_settings s = small_settings();
     surety_cell cell = {.norm = SURETY_L2, .set = set, .defense = defense, .seed = 3};
     surety_run one = {.threads = 1}, three = {.threads = 3};
@@ -186,15 +186,23 @@ static void check_cell(surety_attack_kind defense, surety_voter_set set, const s
         surety_row_defaults(&settings, model);
         settings.attack.samples = s.samples;
         settings.attack.steps = s.steps;
-        check_ok(surety_attack_kind_parse(json_string_value(json_object_get(row, "attack")),
-                                          &settings.attack.kind, &err));
+        surety_threat threat;
+        check_ok(surety_threat_parse(json_string_value(json_object_get(row, "attack")), &threat, &err));
+        settings.worst_case = threat.worst_case;
+        settings.attack.kind = threat.attack;
         check_ok(surety_evaluate_row(&mine, model, data, &settings, &one, &err));
-        assert_true(number(row, "adversarial_risk") == mine.adversarial_risk);
+        if (threat.worst_case)
+            assert_true(number(row, "not_proved") == mine.test.averaged_max);
+        else
+            assert_true(number(row, "adversarial_risk") == mine.adversarial_risk);
         json_t *bounds = json_object_get(row, "bounds");
+        assert_true(!threat.worst_case || json_object_size(bounds));
         if (bounds) {
-            assert_true(number(row, "averaged_risk") == mine.averaged_risk);
-            assert_true(number(row, "averaged_max_risk") == mine.averaged_max);
-            assert_true(number(row, "tv") == mine.learn.tv_published);
+            if (!threat.worst_case) {
+                assert_true(number(row, "averaged_risk") == mine.averaged_risk);
+                assert_true(number(row, "averaged_max_risk") == mine.averaged_max);
+                assert_true(number(row, "tv") == mine.learn.tv_published);
+            }
             for (int id = 0; id < SURETY_BOUNDS; id++)
                 if (mine.bounds[id].available)
                     assert_true(number(bounds, surety_bound_list()[id].name) == mine.bounds[id].vote);
@@ -221,9 +229,9 @@ static int fail_late(void *arg, size_t bytes) {
 
 /* No memory at the k-th request: an error and no leak (sanitizers look), for every k until the cell gets
  * through. */
-static void check_memory(const surety_data *data) {
+static void check_memory(unsigned defense, const surety_data *data) {
     surety_study_settings s = small_settings();
-    surety_cell cell = {.norm = SURETY_LINF, .defense = SURETY_ATTACK_NONE, .seed = 1};
+    surety_cell cell = {.norm = SURETY_LINF, .defense = defense, .seed = 1};
     surety_run one = {.threads = 1};
     surety_status status = SURETY_E_MEMORY;
     size_t k = 0;
@@ -251,7 +259,10 @@ static void test_cells(void **state) {
     check_cell(SURETY_ATTACK_NONE, SURETY_SIGNED, data);
     check_cell(SURETY_ATTACK_PGDU, SURETY_REAL, data);
     check_cell(SURETY_ATTACK_IFGSM, SURETY_REAL, data);
-    check_memory(data);
+    check_cell(SURETY_DEFENSE_CERTIFIED, SURETY_SIGNED, data);
+    check_cell(SURETY_DEFENSE_CERTIFIED, SURETY_REAL, data);
+    check_memory(SURETY_ATTACK_NONE, data);
+    check_memory(SURETY_DEFENSE_CERTIFIED, data);
     surety_data_free(data);
     surety_cell other = {.norm = SURETY_LINF, .seed = 3};
     json_t *found;
