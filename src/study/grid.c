@@ -191,7 +191,7 @@ surety_status surety_speed_measure(surety_speed *speed, surety_error *err) {
 
 surety_cost surety_cell_cost(const surety_study_settings *s, const surety_cell *cell,
                              const surety_speed *speed) {
-    /* the certified defense and the limits over a ball, in steps of an attack on as many rows: measured */
+    /* the certified defense and the limits over a ball, in steps of an attack on as many rows: roughly */
     enum { LEARN = 5000, RADII = 8, ATTACKS = 2, CERTIFIED = 3, LIMITS = 50 };
     size_t count;
     const surety_task *task = &surety_tasks(&count)[cell->task];
