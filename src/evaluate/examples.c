@@ -49,7 +49,7 @@ static void count_noisy(const listing *l, surety_attacker *a, float *points, con
         ask(l, a, x, count, votes);
         for (size_t k = 0; k < count; k++) {
             size_t r = (first + k) / l->n;
-            found[r].fooled += e->y[r] * votes[k] <= 0;
+            found[r].fooled += !(e->y[r] * votes[k] > 0);
         }
     }
 }
@@ -58,8 +58,8 @@ static void count_noisy(const listing *l, surety_attacker *a, float *points, con
 static surety_status judge(const listing *l, const surety_examples *e, size_t r, int proved, example *found,
                            surety_error *err) {
     int theory = l->plain.profile == SURETY_PROFILE_THEORY, y = e->y[r];
-    int beaten = y * found->clean <= 0 || (theory && found->fooled > 0) ||
-                 (y * found->attacked <= 0 && found->norm <= l->plain.ball.radius * (1 + 0x1p-40));
+    int beaten = !(y * found->clean > 0) || (theory && found->fooled > 0) ||
+                 (!(y * found->attacked > 0) && found->norm <= l->plain.ball.radius * (1 + 0x1p-40));
     found->verdict = proved ? "robust" : beaten ? "vulnerable" : "open";
     if (!proved || !beaten) return SURETY_OK;
     surety_fail(err, SURETY_E_CHECK, "the vote was proved right and found wrong in the same ball");
