@@ -4,7 +4,7 @@ import re
 import subprocess
 import tempfile
 
-from tap import main
+from tap import answer, main
 
 FOLDER = os.path.join(os.environ["SURETY_BUILD"], "examples")
 WORK = tempfile.TemporaryDirectory()
@@ -40,6 +40,12 @@ def test_04_evaluate():
     said = example("04_evaluate", MODEL)
     risk, bound = float(re.search(r"averaged-max ([0-9.]+)", said)[1]), float(re.search(r"at most ([0-9.]+)", said)[1])
     assert 0 <= risk <= bound, said
+
+
+def test_05_certify():
+    certificate = os.path.join(WORK.name, "certificate.json")
+    assert "With confidence 95 %" in example("05_certify", MODEL, certificate)
+    assert answer("verify", certificate)["agrees"] is True
 
 
 if __name__ == "__main__":
