@@ -37,7 +37,8 @@ static void forward(void *arg, int thread, long times) {
 static void backward(void *arg, int thread, long times) {
     bench *b = arg;
     data *t = &b->of[thread];
-    while (times--) surety_product_backward(b->weights, t->z, LDZ, b->rows, t->dx_rows);
+    while (times--)
+        surety_product_backward(b->weights, t->z, LDZ, b->rows, &(surety_gradient_use){.out = t->dx_rows});
 }
 
 static void outer(void *arg, int thread, long times) {

@@ -125,7 +125,7 @@ static void count_wrong(const set_attack *w, surety_attacker *a, const float *co
     const surety_voters *v = w->vote->voters;
     double votes[SURETY_BLOCK];
     v->kind->forward(v, x, rows, surety_attacker_outputs(a), surety_attacker_scratch(a));
-    surety_vote_lanes(surety_attacker_outputs(a), w->vote->weights, v->H, w->vote->set, votes);
+    surety_vote_lanes(surety_attacker_outputs(a), w->vote->weights, v->H, w->vote->set, votes, NULL);
     for (size_t k = 0; k < rows; k++) {
         found->fooled += !(y * votes[k] > 0);
         found->tied += votes[k] == 0;

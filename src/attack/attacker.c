@@ -142,14 +142,7 @@ static void set_ball(surety_attacker *a, size_t r) {
         return;
     }
     int l1 = a->s.ball.norm == SURETY_L1;
-    double b = a->s.ball.radius, d = (double)a->d, sums[8] = {0}, length = 0;
-    for (size_t j = 0; j < a->stride; j += 8) /* eight chains: one would wait for itself; pads are 0 */
-        for (size_t k = 0; k < 8; k++) {
-            double x = (double)x0[j + k];
-            sums[k] += l1 ? fabs(x) : x * x;
-        }
-    for (size_t k = 0; k < 8; k++) length += sums[k];
-    if (!l1) length = sqrt(length);
+    double b = a->s.ball.radius, d = (double)a->d, length = a->k->length(x0, l1, a->d);
     double relative = (l1 ? d / 16 : d / 32) + 12;
     a->radius[r] = float_down(fmax(0, b * (1 - relative * 0x1p-24) - 0x1p-24 * (length + b) - d * 0x1p-149));
 }
@@ -184,19 +177,22 @@ static float *free_buffer(const surety_attacker *a, size_t r) {
     return a->buffer[2][r];
 }
 
-/* One step from the current point along the gradient of the loss, projected and clipped. */
-static void move(surety_attacker *a, size_t r) {
+/* One step from the current point along the gradient of the loss, projected and clipped; squares is the sum
+ * of those of the gradient. For linf the gradient's own pass has taken it. */
+static void move(surety_attacker *a, size_t r, float squares) {
     const float *x = a->current[r], *g = a->gradient[r], *x0 = a->examples.x[r];
     float *out = a->current[r] = free_buffer(a, r);
     if (a->s.ball.norm == SURETY_LINF) {
-        a->k->sign_step(x, g, a->step, a->lo_row[r], a->hi_row[r], a->d, out);
+        return;
     } else if (a->s.ball.norm == SURETY_L1) {
         surety_l1_step(x, g, a->step, a->lo, a->hi, a->d, out);
         surety_l1_project(out, x0, (double)a->radius[r], a->d);
     } else if (a->s.profile == SURETY_PROFILE_PUBLISHED) {
-        a->k->box_step(x, g, a->step, a->k->inverse_norm(g, a->d), a->lo_row[r], a->hi_row[r], a->d, out);
+        a->k->box_step(x, g, a->step, a->k->inverse_norm(g, squares, a->d), a->lo_row[r], a->hi_row[r], a->d,
+                       out);
     } else {
-        a->k->l2_step(x, g, x0, a->step, a->k->inverse_norm(g, a->d), a->radius[r], a->lo, a->hi, a->d, out);
+        a->k->l2_step(x, g, x0, a->step, a->k->inverse_norm(g, squares, a->d), a->radius[r], a->lo, a->hi,
+                      a->d, out);
     }
 }
 
@@ -206,8 +202,7 @@ static void ask(surety_attacker *a, const surety_vote *vote, const size_t *live,
     const float *x[SURETY_BLOCK];
     for (size_t i = 0; i < count; i++) x[i] = a->current[live[i]];
     vote->voters->kind->forward(vote->voters, x, count, a->h, a->scratch);
-    surety_vote_lanes(a->h, vote->weights, a->H, vote->set, chosen);
-    surety_vote_lanes(a->h, vote->weights, a->H, SURETY_REAL, real);
+    surety_vote_lanes(a->h, vote->weights, a->H, vote->set, chosen, real);
 }
 
 /* a[t, i] = d loss / dh_t of the live rows up to the factor 1/2: -y w_t. */
@@ -218,11 +213,22 @@ static void fill_loss_gradient(surety_attacker *a, const surety_vote *vote, cons
             a->a[t * SURETY_BLOCK + i] = (float)(-a->examples.y[live[i]] * vote->weights[t]);
 }
 
-/* gradient[r] = d loss / dx up to the factor 1/2: -y sum_t w_t dh_t/dx. */
-static void ask_gradient(surety_attacker *a, const surety_vote *vote, const size_t *live, size_t count) {
-    float *gx[SURETY_BLOCK];
-    for (size_t i = 0; i < count; i++) gx[i] = a->gradient[live[i]];
-    vote->voters->kind->gradient_input(vote->voters, a->a, count, gx, a->scratch);
+/* gradient[r] = d loss / dx up to the factor 1/2: -y sum_t w_t dh_t/dx; for l2 with its squares, for linf the
+ * next point at once, in the row's free buffer. */
+static void ask_gradient(surety_attacker *a, const surety_vote *vote, const size_t *live, size_t count,
+                         float *squares) {
+    int linf = a->s.ball.norm == SURETY_LINF;
+    float *out[SURETY_BLOCK];
+    const float *x[SURETY_BLOCK], *lo[SURETY_BLOCK], *hi[SURETY_BLOCK];
+    for (size_t i = 0; i < count; i++) {
+        size_t r = live[i];
+        out[i] = linf ? free_buffer(a, r) : a->gradient[r];
+        x[i] = a->current[r], lo[i] = a->lo_row[r], hi[i] = a->hi_row[r];
+    }
+    surety_gradient_use use = {.out = out, .step = a->step};
+    if (linf) use.x = x, use.lo = lo, use.hi = hi;
+    if (a->s.ball.norm == SURETY_L2) use.squares = squares;
+    vote->voters->kind->gradient_input(vote->voters, a->a, count, &use, a->scratch);
 }
 
 /* Looks at a row's current point and keeps it if it is the best so far: a wrong vote before a right one, then
@@ -246,6 +252,7 @@ static void climb(surety_attacker *a, const surety_vote *vote, size_t *live, siz
     size_t steps = steps_of(&a->s), filled = 0; /* rows that a->a was filled for */
     for (size_t step = 0; count; step++) {
         double chosen[SURETY_BLOCK], real[SURETY_BLOCK];
+        float squares[SURETY_BLOCK] = {0};
         int leaves[SURETY_BLOCK];
         size_t kept = 0;
         ask(a, vote, live, count, chosen, real);
@@ -256,10 +263,10 @@ static void climb(surety_attacker *a, const surety_vote *vote, size_t *live, siz
         }
         if (step == steps || !kept) return;
         if (filled != count) fill_loss_gradient(a, vote, live, filled = count); /* rows only ever leave */
-        ask_gradient(a, vote, live, count);
+        ask_gradient(a, vote, live, count, squares);
         kept = 0;
         for (size_t i = 0; i < count; i++)
-            if (!leaves[i]) move(a, live[kept++] = live[i]);
+            if (!leaves[i]) move(a, live[kept++] = live[i], squares[i]);
         count = kept;
         a->result.moves += count;
     }

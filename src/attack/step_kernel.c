@@ -6,21 +6,31 @@
 
 #include "num/simd.h"
 
-/* The last vector of a row may be a part. */
-static inline v16 load(const float *p, size_t j, size_t d) {
-    return d - j >= 16 ? v16_load(p + j) : v16_load_part(p + j, d - j);
-}
-static inline void store(float *p, size_t j, size_t d, v16 x) {
-    if (d - j >= 16)
-        v16_store(p + j, x);
-    else
-        v16_store_part(p + j, x, d - j);
-}
-
-/* Loops over the vectors at j = 0, 16, .. below d; k = 0, 1, 2, 3, 0, .. is the chain of a sum. */
-#define EACH_VECTOR                                   \
-    for (size_t start_ = 0; start_ < d; start_ += 64) \
-    UNROLL for (size_t k = 0, j = start_; k < 4 && j < d; k++, j += 16)
+/* Does what is in braces for the vectors at j = 0, 16, .. below d; k = 0, 1, 2, 3, 0, .. is the chain of a
+ * sum. The last vector may be a part; `whole` is a constant where all four of a round are not. */
+#define EACH_VECTOR(...)                                                     \
+    do {                                                                     \
+        size_t j = 0;                                                        \
+        while (d - j >= 64) UNROLL for (size_t k = 0; k < 4; k++, j += 16) { \
+                const int whole = 1;                                         \
+                (void)k;                                                     \
+                __VA_ARGS__                                                  \
+            }                                                                \
+        for (size_t k = 0; j < d; k++, j += 16) {                            \
+            const int whole = d - j >= 16;                                   \
+            (void)k;                                                         \
+            __VA_ARGS__                                                      \
+        }                                                                    \
+    } while (0)
+#define LOAD(p) (whole ? v16_load((p) + j) : v16_load_part((p) + j, d - j))
+#define STORE(p, x)                             \
+    do {                                        \
+        v16 x_ = x;                             \
+        if (whole)                              \
+            v16_store((p) + j, x_);             \
+        else                                    \
+            v16_store_part((p) + j, x_, d - j); \
+    } while (0)
 
 static inline float sum_of(const v16 *chains) {
     return v16_sum(v16_add(v16_add(chains[0], chains[1]), v16_add(chains[2], chains[3])));
@@ -40,30 +50,21 @@ static inline v16 inward(v16 x0, v16 b, v16 towards) {
 }
 
 static void limits(const float *x0, float b, float lo, float hi, size_t d, float *lo_row, float *hi_row) {
-    for (size_t j = 0; j < d; j += 16) {
-        v16 x = load(x0, j, d), low = v16_set1(lo), high = v16_set1(hi);
-        store(lo_row, j, d, v16_min(x, v16_max(low, inward(x, v16_set1(-b), v16_set1(-1)))));
-        store(hi_row, j, d, v16_max(x, v16_min(high, inward(x, v16_set1(b), v16_set1(1)))));
-    }
+    EACH_VECTOR({
+        v16 x = LOAD(x0), low = v16_set1(lo), high = v16_set1(hi);
+        STORE(lo_row, v16_min(x, v16_max(low, inward(x, v16_set1(-b), v16_set1(-1)))));
+        STORE(hi_row, v16_max(x, v16_min(high, inward(x, v16_set1(b), v16_set1(1)))));
+    });
 }
 
-static void sign_step(const float *x, const float *g, float step, const float *lo_row, const float *hi_row,
-                      size_t d, float *out) {
-    for (size_t j = 0; j < d; j += 16) {
-        v16 moved = v16_fma(v16_set1(step), v16_sign(load(g, j, d)), load(x, j, d));
-        store(out, j, d, clip(moved, load(lo_row, j, d), load(hi_row, j, d)));
-    }
-}
-
-/* x + step (inverse g) at features j ..: in this order nothing overflows, because |inverse g| <= 1. */
-static inline v16 moved(const float *x, const float *g, float step, float inverse, size_t j, size_t d) {
-    return v16_fma(v16_set1(step), v16_mul(v16_set1(inverse), load(g, j, d)), load(x, j, d));
+/* x + step (inverse g): in this order nothing overflows, because |inverse g| <= 1. */
+static inline v16 moved(v16 x, v16 g, float step, float inverse) {
+    return v16_fma(v16_set1(step), v16_mul(v16_set1(inverse), g), x);
 }
 
 static void box_step(const float *x, const float *g, float step, float inverse, const float *lo_row,
                      const float *hi_row, size_t d, float *out) {
-    for (size_t j = 0; j < d; j += 16)
-        store(out, j, d, clip(moved(x, g, step, inverse, j, d), load(lo_row, j, d), load(hi_row, j, d)));
+    EACH_VECTOR(STORE(out, clip(moved(LOAD(x), LOAD(g), step, inverse), LOAD(lo_row), LOAD(hi_row))););
 }
 
 /* Can the float `squares` be compared with radius^2? Else they are summed again in double. */
@@ -84,24 +85,25 @@ static inline double add_squares(v16 e, size_t count, double sum) {
 static void l2_step(const float *x, const float *g, const float *x0, float step, float inverse, float radius,
                     float lo, float hi, size_t d, float *out) {
     v16 low = v16_set1(lo), high = v16_set1(hi), chains[4] = {v16_zero(), v16_zero(), v16_zero(), v16_zero()};
-    EACH_VECTOR {
-        v16 to = moved(x, g, step, inverse, j, d), e = v16_sub(to, load(x0, j, d));
+    EACH_VECTOR({
+        v16 e = v16_sub(moved(LOAD(x), LOAD(g), step, inverse), LOAD(x0));
         chains[k] = v16_fma(e, e, chains[k]);
-        store(out, j, d, clip(to, low, high));
-    }
+    });
     double squares = (double)sum_of(chains);
     if (!safe((float)squares, radius)) {
         squares = 0;
-        for (size_t j = 0; j < d; j += 16)
-            squares = add_squares(v16_sub(moved(x, g, step, inverse, j, d), load(x0, j, d)), d - j, squares);
+        EACH_VECTOR({
+            v16 e = v16_sub(moved(LOAD(x), LOAD(g), step, inverse), LOAD(x0));
+            squares = add_squares(e, d - j, squares);
+        });
     }
     float factor = shrink(squares, radius);
-    if (factor == 1) return;
     v16 f = v16_set1(factor); /* again from the unclipped point: the projection comes before the clip */
-    for (size_t j = 0; j < d; j += 16) {
-        v16 from = load(x0, j, d), e = v16_sub(moved(x, g, step, inverse, j, d), from);
-        store(out, j, d, clip(v16_fma(f, e, from), low, high));
-    }
+    EACH_VECTOR({
+        v16 from = LOAD(x0), to = moved(LOAD(x), LOAD(g), step, inverse);
+        if (factor < 1) to = v16_fma(f, v16_sub(to, from), from);
+        STORE(out, clip(to, low, high));
+    });
 }
 
 /* out = x0 + f (x - x0) with f <= 1 that brings it to distance <= radius, clipped: without fma the last
@@ -109,22 +111,21 @@ static void l2_step(const float *x, const float *g, const float *x0, float step,
 static void l2_bring(const float *x, const float *x0, float radius, float lo, float hi, size_t d,
                      float *out) {
     v16 chains[4] = {v16_zero(), v16_zero(), v16_zero(), v16_zero()};
-    EACH_VECTOR {
-        v16 e = v16_sub(load(x, j, d), load(x0, j, d));
+    EACH_VECTOR({
+        v16 e = v16_sub(LOAD(x), LOAD(x0));
         chains[k] = v16_fma(e, e, chains[k]);
-    }
+    });
     double squares = (double)sum_of(chains);
     if (!safe((float)squares, radius)) {
         squares = 0;
-        for (size_t j = 0; j < d; j += 16)
-            squares = add_squares(v16_sub(load(x, j, d), load(x0, j, d)), d - j, squares);
+        EACH_VECTOR(squares = add_squares(v16_sub(LOAD(x), LOAD(x0)), d - j, squares););
     }
     float factor = shrink(squares, radius);
-    for (size_t j = 0; j < d; j += 16) {
-        v16 from = load(x0, j, d), e = v16_sub(load(x, j, d), from);
-        v16 to = factor == 1 ? load(x, j, d) : v16_fma(v16_set1(factor), e, from);
-        store(out, j, d, clip(to, v16_set1(lo), v16_set1(hi)));
-    }
+    EACH_VECTOR({
+        v16 from = LOAD(x0), to = LOAD(x);
+        if (factor < 1) to = v16_fma(v16_set1(factor), v16_sub(to, from), from);
+        STORE(out, clip(to, v16_set1(lo), v16_set1(hi)));
+    });
 }
 
 static void l2_project(float *x, const float *x0, float radius, float lo, float hi, size_t d) {
@@ -132,26 +133,43 @@ static void l2_project(float *x, const float *x0, float radius, float lo, float 
 }
 
 static void clip_rows(float *x, const float *lo_row, const float *hi_row, size_t d) {
-    for (size_t j = 0; j < d; j += 16)
-        store(x, j, d, clip(load(x, j, d), load(lo_row, j, d), load(hi_row, j, d)));
+    EACH_VECTOR(STORE(x, clip(LOAD(x), LOAD(lo_row), LOAD(hi_row))););
 }
 
 static inline float sum_squares(const float *g, float scale, size_t d) {
     v16 chains[4] = {v16_zero(), v16_zero(), v16_zero(), v16_zero()};
-    EACH_VECTOR {
-        v16 a = v16_mul(v16_set1(scale), load(g, j, d));
+    EACH_VECTOR({
+        v16 a = v16_mul(v16_set1(scale), LOAD(g));
         chains[k] = v16_fma(a, a, chains[k]);
-    }
+    });
     return sum_of(chains);
+}
+
+/* Eight chains. */
+static double length(const float *x, int l1, size_t d) {
+    typedef float v8 __attribute__((vector_size(32)));
+    typedef double v8d __attribute__((vector_size(64)));
+    v8d sums = {0};
+    double sum = 0;
+    EACH_VECTOR({
+        v16 a = v16_abs(LOAD(x));
+        v8 half[2];
+        memcpy(half, &a, sizeof half);
+        for (int i = 0; i < 2; i++) {
+            v8d e = __builtin_convertvector(half[i], v8d);
+            sums += l1 ? e : e * e;
+        }
+    });
+    for (int i = 0; i < 8; i++) sum += sums[i];
+    return l1 ? sum : sqrt(sum);
 }
 
 /* A saturated vote has a tiny gradient whose direction still counts: where squares would underflow or
  * overflow, the largest |g| is scaled to 1 first. */
-static float inverse_norm(const float *g, size_t d) {
-    float squares = sum_squares(g, 1, d);
+static float inverse_norm(const float *g, float squares, size_t d) {
     if (squares > 1e-25f && squares < 1e30f) return 1 / sqrtf(squares);
     v16 most = v16_zero();
-    for (size_t j = 0; j < d; j += 16) most = v16_max(v16_abs(load(g, j, d)), most);
+    EACH_VECTOR(most = v16_max(v16_abs(LOAD(g)), most););
     float largest = v16_largest(most);
     if (!(largest > 0x1p-126f) || !(largest < HUGE_VALF)) return 0; /* zero, subnormal, or not a number */
     return 1 / largest / sqrtf(sum_squares(g, 1 / largest, d));
@@ -162,10 +180,8 @@ static void l2_start(const float *x0, const float *normal, float u, float radius
                      size_t d, float *out) {
     float lanes[16];
     v16_store(lanes, v16_exp(v16_div(v16_log(v16_set1(u)), v16_set1((float)d))));
-    v16 scale = v16_set1(radius * lanes[0] * inverse_norm(normal, d));
-    for (size_t j = 0; j < d; j += 16)
-        store(out, j, d,
-              clip(v16_fma(scale, load(normal, j, d), load(x0, j, d)), v16_set1(lo), v16_set1(hi)));
+    v16 scale = v16_set1(radius * lanes[0] * inverse_norm(normal, sum_squares(normal, 1, d), d));
+    EACH_VECTOR(STORE(out, clip(v16_fma(scale, LOAD(normal), LOAD(x0)), v16_set1(lo), v16_set1(hi))););
 }
 
 /* With E_0 .. E_d exponential and random signs, (E_0, .., E_{d-1}) / sum_{0..d} E is uniform in the l1 ball.
@@ -180,28 +196,24 @@ static void l1_start(const float *x0, const float *uniform, float radius, float 
                      float *out) {
     v16 sum = v16_zero();
     for (size_t j = 0; j < d + 1; j += 16) {
-        v16 e = v16_abs(laplace(load(uniform, j, d + 1)));
-        if (d + 1 - j < 16) { /* lanes behind the end hold u = 0 here, whose E is not wanted */
-            float part[16] = {0};
-            v16_store_part(part, e, d + 1 - j);
-            e = v16_load(part);
-        }
-        sum = v16_add(sum, e);
+        size_t left = d + 1 - j < 16 ? d + 1 - j : 16;
+        float part[16] = {0}; /* lanes behind the end draw u = 0, whose E is not wanted */
+        v16_store_part(part, v16_abs(laplace(v16_load_part(uniform + j, left))), left);
+        sum = v16_add(sum, v16_load(part));
     }
     v16 scale = v16_set1(radius / v16_sum(sum));
-    for (size_t j = 0; j < d; j += 16)
-        store(out, j, d,
-              clip(v16_fma(scale, laplace(load(uniform, j, d)), load(x0, j, d)), v16_set1(lo), v16_set1(hi)));
+    EACH_VECTOR({
+        v16 to = v16_fma(scale, laplace(LOAD(uniform)), LOAD(x0));
+        STORE(out, clip(to, v16_set1(lo), v16_set1(hi)));
+    });
 }
 
 static void published_start(const float *x0, const float *uniform, float b, float lo, float hi, size_t d,
                             float *out) {
-    for (size_t j = 0; j < d; j += 16)
-        store(out, j, d, v16_fma(v16_set1(hi - lo), load(uniform, j, d), v16_set1(lo)));
+    EACH_VECTOR(STORE(out, v16_fma(v16_set1(hi - lo), LOAD(uniform), v16_set1(lo))););
     l2_bring(out, x0, b, lo, hi, d, out);
 }
 
 const surety_step_kernels SURETY_KERNEL(step);
-const surety_step_kernels SURETY_KERNEL(step) = {limits,     sign_step,      box_step,     l2_step,
-                                                 l2_project, clip_rows,      inverse_norm, l2_start,
-                                                 l1_start,   published_start};
+const surety_step_kernels SURETY_KERNEL(step) = {limits, box_step,     l2_step,  l2_project, clip_rows,
+                                                 length, inverse_norm, l2_start, l1_start,   published_start};

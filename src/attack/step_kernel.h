@@ -13,9 +13,6 @@ typedef struct surety_step_kernels {
      * ball. */
     void (*limits)(const float *x0, float b, float lo, float hi, size_t d, float *lo_row, float *hi_row);
 
-    /* out = clip(x + step sign(g), lo_row, hi_row). */
-    void (*sign_step)(const float *x, const float *g, float step, const float *lo_row, const float *hi_row,
-                      size_t d, float *out);
     /* out = clip(x + step inverse g, lo_row, hi_row): the printed tables' step for l2. inverse = 1 / ||g||_2.
      */
     void (*box_step)(const float *x, const float *g, float step, float inverse, const float *lo_row,
@@ -29,8 +26,10 @@ typedef struct surety_step_kernels {
     /* x = clip(x, lo_row, hi_row). */
     void (*clip_rows)(float *x, const float *lo_row, const float *hi_row, size_t d);
 
-    /* 1 / ||g||_2, 0 if g is 0; safe where squares underflow. */
-    float (*inverse_norm)(const float *g, size_t d);
+    /* ||x||_2, or ||x||_1 if l1, in double. */
+    double (*length)(const float *x, int l1, size_t d);
+    /* 1 / ||g||_2, 0 if g is 0; safe where squares, the float sum of them, underflows or overflows. */
+    float (*inverse_norm)(const float *g, float squares, size_t d);
 
     /* x0 + a uniform point of the l2 ball: normal holds standard normals, u is uniform in (0,1). */
     void (*l2_start)(const float *x0, const float *normal, float u, float radius, float lo, float hi,

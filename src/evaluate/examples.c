@@ -33,7 +33,7 @@ typedef struct listing {
 static void ask(const listing *l, surety_attacker *a, const float *const *x, size_t rows, double *votes) {
     const surety_voters *v = l->posterior.voters;
     v->kind->forward(v, x, rows, surety_attacker_outputs(a), surety_attacker_scratch(a));
-    surety_vote_lanes(surety_attacker_outputs(a), l->posterior.weights, v->H, l->posterior.set, votes);
+    surety_vote_lanes(surety_attacker_outputs(a), l->posterior.weights, v->H, l->posterior.set, votes, NULL);
 }
 
 static void count_noisy(const listing *l, surety_attacker *a, float *points, const surety_examples *e,

@@ -53,7 +53,7 @@ const float *surety_worst_run(surety_worst *w, const surety_examples *e, const d
 static void prove(surety_worst *w, const surety_vote *vote, const surety_examples *e, const double *radius,
                   int *proved) {
     double votes[L];
-    surety_vote_lanes(surety_worst_run(w, e, radius), vote->weights, w->H, w->set, votes);
+    surety_vote_lanes(surety_worst_run(w, e, radius), vote->weights, w->H, w->set, votes, NULL);
     for (size_t r = 0; r < e->rows; r++) proved[r] = e->y[r] * votes[r] > 0;
 }
 

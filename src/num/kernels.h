@@ -17,7 +17,10 @@
  *   B(k, panel)   packed: b + panel*b_panel + k*SURETY_LANES; where b is NULL: b_rows[k] + panel*SURETY_LANES
  *   start         C itself if add, else bias in every row, else (NULL) 0
  *
- * Where columns end inside a panel, the rest of C's panel is set to 0, or left alone if add. */
+ * Where columns end inside a panel, the rest of C's panel is set to 0, or left alone if add.
+ *
+ * end (packed B, no bias, not add): what is made of C while it is in registers, see surety_gradient_use. Its
+ * sums of squares pass through memory in sixteen lanes per row, which the kernel clears and adds up. */
 typedef struct surety_product {
     size_t rows, columns, depth; /* depth: length of the sum over k */
     const float *const *a_rows;
@@ -31,13 +34,14 @@ typedef struct surety_product {
     float *const *c_rows;
     float *c;
     size_t c_stride;
+    const surety_gradient_use *end;
 } surety_product;
 
 /* The three products of num.h as jobs for a kernel. */
 surety_product surety_forward_job(const surety_weights *weights, const float *const *x, size_t rows,
                                   const float *bias, float *z, size_t ldz);
 surety_product surety_backward_job(const surety_weights *weights, const float *g, size_t ldg, size_t rows,
-                                   float *const *dx);
+                                   const surety_gradient_use *use);
 surety_product surety_outer_job(const float *g, size_t ldg, const float *const *x, size_t rows, size_t first,
                                 size_t end, size_t d, float *D, size_t ldd);
 

@@ -85,11 +85,12 @@ surety_product surety_forward_job(const surety_weights *weights, const float *co
 }
 
 surety_product surety_backward_job(const surety_weights *weights, const float *g, size_t ldg, size_t rows,
-                                   float *const *dx) {
+                                   const surety_gradient_use *use) {
     surety_product job = {.rows = rows, .columns = weights->d, .depth = weights->N};
     job.a = g, job.a_stride = ldg;
     job.b = weights->backward, job.b_panel = SURETY_LANES * weights->N;
-    job.c_rows = dx;
+    job.c_rows = use->out;
+    job.end = use;
     return job;
 }
 
@@ -111,8 +112,8 @@ void surety_product_forward(const surety_weights *weights, const float *const *x
 }
 
 void surety_product_backward(const surety_weights *weights, const float *g, size_t ldg, size_t rows,
-                             float *const *dx) {
-    surety_product job = surety_backward_job(weights, g, ldg, rows, dx);
+                             const surety_gradient_use *use) {
+    surety_product job = surety_backward_job(weights, g, ldg, rows, use);
     kernels()->product(&job);
 }
 

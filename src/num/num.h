@@ -28,9 +28,20 @@ void surety_weights_pack(surety_weights *weights, const float *W, size_t ldw);
 void surety_product_forward(const surety_weights *weights, const float *const *x, size_t rows,
                             const float *bias, float *z, size_t ldz);
 
-/* dx[r][j] = sum_i g[r*ldg + i] W[i][j], one chain over i = 0 .. N-1 that starts at 0. */
+/* What becomes of the rows dx of a backward product. Alone, out: out[r] = dx. */
+typedef struct surety_gradient_use {
+    float *const *out;
+    float
+        *squares; /* or NULL; squares[r] = sum_j dx_j^2 too: sixteen chains j mod 16, added as v16_sum does */
+    const float *const *x, *const *lo,
+                               *const *hi; /* or NULL; out[r] = clip(x[r] + step sign(dx), lo[r], hi[r]) */
+    float step;
+} surety_gradient_use;
+
+/* dx[r][j] = sum_i g[r*ldg + i] W[i][j], one chain over i = 0 .. N-1 that starts at 0, used as `use` says. At
+ * most SURETY_BLOCK rows if squares are wanted. */
 void surety_product_backward(const surety_weights *weights, const float *g, size_t ldg, size_t rows,
-                             float *const *dx);
+                             const surety_gradient_use *use);
 
 /* D[i*ldd + j] += sum_r g[r*ldg + i] x[r][j] for i in [first, end), j < d: one chain over r = 0 .. rows-1
  * that starts at D. The gradient of the weights; threads split it by i, so that no sum is shared. D passes

@@ -51,11 +51,17 @@ static const size_t widest[ROWS + 1] = {0, 1, 1, 1};
 #define HOLD(v) (void)(v)
 #endif
 
-/* A band of up to ROWS rows of a job: its rows of A and of C. */
+/* What is made of the sums (surety_gradient_use): stored; stored and squared; a step along their signs.
+ * GATHERED is STORED with B in rows. */
+enum { GATHERED, STORED, SQUARED, STEPPED, ENDS };
+
+/* A band of up to ROWS rows of a job: its rows of A and of C, and what its end needs. */
 typedef struct band {
     const surety_product *job;
+    size_t first; /* row of the job */
     const float *a[ROWS];
     float *c[ROWS];
+    float (*squares)[SURETY_LANES]; /* of all rows of the job */
 } band;
 
 /* The sum of row r and panel `panel` before k = 0; full if all 16 columns exist. */
@@ -78,10 +84,31 @@ INLINE void finish(const band *t, int r, size_t panel, bool full, v16 sum) {
     }
 }
 
-/* `count` tiles of R rows and P panels side by side; R, P and packed are constants where this is inlined. */
-INLINE void tiles_run(const band *t, size_t panel, size_t count, const int R, const int P,
-                      const bool packed) {
+/* Row r, panel .. panel + P - 1, stored and squared. Pads of packed B are 0, and so are those of the sums. */
+INLINE void finish_squared(const band *t, int r, size_t panel, const v16 *sums, const int P) {
+    v16 squares = v16_load(t->squares[t->first + (size_t)r]);
+    UNROLL for (int p = 0; p < P; p++) {
+        v16_store(t->c[r] + (panel + (size_t)p) * SURETY_LANES, sums[p]);
+        squares = v16_fma(sums[p], sums[p], squares);
+    }
+    v16_store(t->squares[t->first + (size_t)r], squares);
+}
+
+INLINE void finish_stepped(const band *t, int r, size_t panel, const v16 *sums, const int P) {
+    const surety_gradient_use *use = t->job->end;
+    const float *x = use->x[t->first + (size_t)r], *lo = use->lo[t->first + (size_t)r],
+                *hi = use->hi[t->first + (size_t)r];
+    UNROLL for (int p = 0; p < P; p++) {
+        size_t j = (panel + (size_t)p) * SURETY_LANES;
+        v16 to = v16_fma(v16_set1(use->step), v16_sign(sums[p]), v16_load(x + j));
+        v16_store(t->c[r] + j, v16_min(v16_max(to, v16_load(lo + j)), v16_load(hi + j)));
+    }
+}
+
+/* `count` tiles of R rows and P panels side by side; R, P and end are constants where this is inlined. */
+INLINE void tiles_run(const band *t, size_t panel, size_t count, const int R, const int P, const int end) {
     const surety_product *job = t->job;
+    const bool packed = end != GATHERED;
     const size_t depth = job->depth, step = job->a_step, width = packed ? job->b_panel : SURETY_LANES;
     const float *a[ROWS];
     v16 sum[ROWS][PANELS], line[PANELS];
@@ -104,23 +131,34 @@ INLINE void tiles_run(const band *t, size_t panel, size_t count, const int R, co
             }
         }
         UNROLL for (int r = 0; r < R; r++) {
-            UNROLL for (int p = 0; p < P; p++) finish(t, r, panel + (size_t)p, p < P - 1 || full, sum[r][p]);
+            if (end == SQUARED) {
+                finish_squared(t, r, panel, sum[r], P);
+            } else if (end == STEPPED) {
+                finish_stepped(t, r, panel, sum[r], P);
+            } else {
+                UNROLL for (int p = 0; p < P; p++)
+                    finish(t, r, panel + (size_t)p, p < P - 1 || full, sum[r][p]);
+            }
         }
     }
 }
 
-#define DEFINE(R, P)                                                            \
-    static void packed_##R##_##P(const band *t, size_t panel, size_t count) {   \
-        tiles_run(t, panel, count, R, P, true);                                 \
-    }                                                                           \
-    static void gathered_##R##_##P(const band *t, size_t panel, size_t count) { \
-        tiles_run(t, panel, count, R, P, false);                                \
+#define DEFINE_END(R, P, END)                                                \
+    static void END##_##R##_##P(const band *t, size_t panel, size_t count) { \
+        tiles_run(t, panel, count, R, P, END);                               \
     }
+#define DEFINE(R, P)           \
+    DEFINE_END(R, P, GATHERED) \
+    DEFINE_END(R, P, STORED)   \
+    DEFINE_END(R, P, SQUARED)  \
+    DEFINE_END(R, P, STEPPED)
 TILES(DEFINE)
 
 typedef void (*tiles_fn)(const band *t, size_t panel, size_t count);
-#define ENTRY(R, P) [1][R][P] = packed_##R##_##P, [0][R][P] = gathered_##R##_##P,
-static const tiles_fn tiles[2][ROWS + 1][PANELS + 1] = {TILES(ENTRY)};
+#define ENTRY_END(R, P, END) [END][R][P] = END##_##R##_##P,
+#define ENTRY(R, P) \
+    ENTRY_END(R, P, GATHERED) ENTRY_END(R, P, STORED) ENTRY_END(R, P, SQUARED) ENTRY_END(R, P, STEPPED)
+static const tiles_fn tiles[ENDS][ROWS + 1][PANELS + 1] = {TILES(ENTRY)};
 
 static size_t ratio_up(size_t a, size_t b) {
     return (a + b - 1) / b;
@@ -135,7 +173,11 @@ static size_t begin(size_t count, size_t part, size_t parts) {
 /* R rows, panels [panel, end): tiles of two widths that differ by one. */
 static void band_run(const band *t, size_t R, size_t panel, size_t end) {
     size_t count = ratio_up(end - panel, widest[R]), P = (end - panel) / count, wider = (end - panel) % count;
-    const tiles_fn *by_width = tiles[t->job->b != NULL][R];
+    const surety_product *job = t->job;
+    const tiles_fn *by_width = tiles[!job->b                         ? GATHERED
+                                     : job->end && job->end->squares ? SQUARED
+                                     : job->end && job->end->x       ? STEPPED
+                                                                     : STORED][R];
     if (wider) by_width[P + 1](t, panel, wider);
     by_width[P](t, panel + wider * (P + 1), count - wider);
 }
@@ -145,10 +187,12 @@ void SURETY_KERNEL(product)(const surety_product *job) {
     if (!panels || !bands) return;
     size_t slabs = ratio_up(panels * job->depth * sizeof(v16) + 1, SLAB);
     if (slabs > panels) slabs = panels;
-    band t = {.job = job};
+    float squares[SURETY_BLOCK][SURETY_LANES] = {{0}};
+    band t = {.job = job, .squares = squares};
     for (size_t slab = 0; slab < slabs; slab++)
         for (size_t i = 0; i < bands; i++) {
             size_t first = begin(job->rows, i, bands), R = begin(job->rows, i + 1, bands) - first;
+            t.first = first;
             for (size_t r = 0; r < R; r++) {
                 size_t row = first + r;
                 t.a[r] = job->a_rows ? job->a_rows[row] : job->a + row * job->a_stride;
@@ -156,4 +200,6 @@ void SURETY_KERNEL(product)(const surety_product *job) {
             }
             band_run(&t, R, begin(panels, slab, slabs), begin(panels, slab + 1, slabs));
         }
+    for (size_t r = 0; job->end && job->end->squares && r < job->rows; r++)
+        job->end->squares[r] = v16_sum(v16_load(squares[r]));
 }

@@ -28,19 +28,17 @@ void SURETY_KERNEL(tanh)(const float *x, float *out, size_t count) {
 
 enum { DRAWS = 32 }; /* of one step */
 
-/* u at coordinates first .. first + 31. */
-static inline void uniform_step(const philox *p, size_t first, float u[DRAWS]) {
-    v16u bits[DRAWS / 16];
-    philox_bits(p, (uint32_t)(first / 4), bits, 1);
+/* u of the words of one step. */
+static inline void uniform_step(const v16u *bits, float u[DRAWS]) {
     for (int i = 0; i < DRAWS / 16; i++)
         v16_store(u + 16 * i, v16_fma(v16_top23(bits[i]), v16_set1(0x1p-23f), v16_set1(0x1p-24f)));
 }
 
 /* Box-Muller: sqrt(-2 ln u) (cos(2 pi v), sin(2 pi v)) for the pairs (u, v) of a step. */
-static inline void normal_step(const philox *p, size_t first, float out[DRAWS]) {
+static inline void normal_step(const v16u *bits, float out[DRAWS]) {
     enum { PAIRS = DRAWS / 2 };
     float draws[DRAWS], u[PAIRS], v[PAIRS];
-    uniform_step(p, first, draws);
+    uniform_step(bits, draws);
     for (int i = 0; i < PAIRS; i++) u[i] = draws[2 * i], v[i] = draws[2 * i + 1];
     v16 sine, cosine, radius = v16_sqrt(v16_mul(v16_set1(-2), v16_log(v16_load(u))));
     v16_sincospi(v16_mul(v16_set1(2), v16_load(v)), &sine, &cosine);
@@ -49,22 +47,30 @@ static inline void normal_step(const philox *p, size_t first, float out[DRAWS]) 
     for (int i = 0; i < PAIRS; i++) out[2 * i] = u[i], out[2 * i + 1] = v[i];
 }
 
-/* Fills out by steps; of the last one only what fits. */
-#define FILL(step)                                               \
-    philox p = philox_at(seed, a);                               \
-    float last[DRAWS];                                           \
-    size_t j = 0;                                                \
-    for (; j + DRAWS <= count; j += DRAWS) step(&p, j, out + j); \
-    if (j == count) return;                                      \
-    step(&p, j, last);                                           \
-    memcpy(out + j, last, (count - j) * sizeof *last)
+/* Fills out by steps, two at a time while they fit (philox.h); of the last one only what fits. */
+#define FILL(step)                                           \
+    philox p = philox_at(seed, a);                           \
+    v16u bits[2 * DRAWS / 16];                               \
+    float last[DRAWS];                                       \
+    size_t j = 0;                                            \
+    for (; j + 2 * DRAWS <= count; j += 2 * DRAWS) {         \
+        philox_bits(&p, (uint32_t)(j / 4), bits, 2);         \
+        step(bits, out + j);                                 \
+        step(bits + DRAWS / 16, out + j + DRAWS);            \
+    }                                                        \
+    for (; j < count; j += DRAWS) {                          \
+        size_t part = count - j < DRAWS ? count - j : DRAWS; \
+        philox_bits(&p, (uint32_t)(j / 4), bits, 1);         \
+        step(bits, last);                                    \
+        memcpy(out + j, last, part * sizeof *last);          \
+    }
 
 void SURETY_KERNEL(uniform)(uint64_t seed, const surety_address *a, float *out, size_t count) {
-    FILL(uniform_step);
+    FILL(uniform_step)
 }
 
 void SURETY_KERNEL(normal)(uint64_t seed, const surety_address *a, float *out, size_t count) {
-    FILL(normal_step);
+    FILL(normal_step)
 }
 
 typedef struct noise {

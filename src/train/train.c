@@ -265,7 +265,7 @@ static double product_seconds(const training *t, const surety_timing *timing, fl
         double begin_ = surety_busy_seconds();
         surety_product_forward(v->packed, x, SURETY_BLOCK, NULL, z, ldz);
         double middle = surety_busy_seconds();
-        surety_product_backward(v->packed, z, ldz, SURETY_BLOCK, rows);
+        surety_product_backward(v->packed, z, ldz, SURETY_BLOCK, &(surety_gradient_use){.out = rows});
         forward = fmin(forward, (middle - begin_) / SURETY_BLOCK);
         backward = fmin(backward, (surety_busy_seconds() - middle) / SURETY_BLOCK);
     }

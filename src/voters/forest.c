@@ -50,11 +50,11 @@ static void forward(const surety_voters *v, const float *const *x, size_t rows, 
     kernels()->forward(s.z, s.ldz, rows, v->H, v->depth, v->scores, s.p, h);
 }
 
-static void gradient_input(const surety_voters *v, const float *a, size_t rows, float *const *gx,
-                           float *scratch_) {
+static void gradient_input(const surety_voters *v, const float *a, size_t rows,
+                           const surety_gradient_use *use, float *scratch_) {
     scratch_parts s = parts(v, scratch_);
     kernels()->backward(s.p, a, rows, v->H, v->depth, v->scores, s.z, s.ldz, NULL, 0, s.lanes);
-    surety_product_backward(v->packed, s.z, s.ldz, rows, gx);
+    surety_product_backward(v->packed, s.z, s.ldz, rows, use);
 }
 
 /* A row's contribution: derivatives in the split arguments, then in the leaf scores. */

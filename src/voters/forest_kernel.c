@@ -40,11 +40,25 @@ static void from_lanes(const float *in, size_t rows, size_t count, float *out, s
     }
 }
 
+/* Calls function(.., depth), inlined for the usual depths as a constant: then a tree lives in registers. */
+#define AT_DEPTH(function, ...)           \
+    do {                                  \
+        if (depth == 1)                   \
+            function(__VA_ARGS__, 1);     \
+        else if (depth == 2)              \
+            function(__VA_ARGS__, 2);     \
+        else if (depth == 3)              \
+            function(__VA_ARGS__, 3);     \
+        else                              \
+            function(__VA_ARGS__, depth); \
+    } while (0)
+#define INLINE static inline __attribute__((always_inline))
+
 /* f(i) of one tree for all lanes. */
-static inline void tree_values(const float *p, const float *scores, size_t splits, v16 *f) {
-    for (size_t i = 0; i <= splits; i++) f[splits + i] = v16_set1(scores[i]);
-    for (size_t i = splits; i-- > 0;)
-        f[i] = v16_fma(v16_load(p + i * L), v16_sub(f[2 * i + 1], f[2 * i + 2]), f[2 * i + 2]);
+INLINE void tree_values(const float *p, const float *scores, const size_t splits, v16 *f) {
+    UNROLL for (size_t i = 0; i <= splits; i++) f[splits + i] = v16_set1(scores[i]);
+    UNROLL for (size_t i = splits; i-- > 0;) f[i] =
+        v16_fma(v16_load(p + i * L), v16_sub(f[2 * i + 1], f[2 * i + 2]), f[2 * i + 2]);
 }
 
 /* p (lanes) = 1/(1 + exp(-z)) and q = 1 - p: with e = exp(-|z|) they are 1/(1 + e) and e/(1 + e). */
@@ -57,16 +71,21 @@ static inline v16 sigmoid_both(v16 z, float *p, float *q) {
     return left;
 }
 
-static void forward(const float *z, size_t ldz, size_t rows, size_t H, size_t depth, const float *scores,
-                    float *p, float *h) {
-    size_t splits = ((size_t)1 << depth) - 1, N = H * splits;
+INLINE void values(const float *p, size_t H, const float *scores, float *h, const size_t depth) {
+    const size_t splits = ((size_t)1 << depth) - 1;
     v16 f[NODES];
-    to_lanes(z, ldz, rows, N, p);
-    for (size_t i = 0; i < N; i++) sigmoid_both(v16_load(p + i * L), p + i * L, p + (N + i) * L);
     for (size_t t = 0; t < H; t++) {
         tree_values(p + t * splits * L, scores + t * (splits + 1), splits, f);
         v16_store(h + t * L, clamp(f[0]));
     }
+}
+
+static void forward(const float *z, size_t ldz, size_t rows, size_t H, size_t depth, const float *scores,
+                    float *p, float *h) {
+    size_t N = H * (((size_t)1 << depth) - 1);
+    to_lanes(z, ldz, rows, N, p);
+    for (size_t i = 0; i < N; i++) sigmoid_both(v16_load(p + i * L), p + i * L, p + (N + i) * L);
+    AT_DEPTH(values, p, H, scores, h);
 }
 
 /* Bottom up, f(i) of y h: p f(2i+1) + (1 - p) f(2i+2) is linear in p, so its smallest value is at the lower
@@ -91,25 +110,33 @@ static void worst(const float *z_lo, const float *z_hi, const float *y, size_t H
     }
 }
 
-static void backward(const float *p, const float *a, size_t rows, size_t H, size_t depth, const float *scores,
-                     float *dz, size_t ldz, float *ds, size_t lds, float *lanes) {
-    size_t splits = ((size_t)1 << depth) - 1, N = H * splits;
-    float *lanes_z = lanes, *lanes_s = lanes + N * L;
+/* The derivatives in lanes; lanes_s may be NULL. */
+INLINE void derivatives(const float *p, const float *a, size_t H, const float *scores, float *lanes_z,
+                        float *lanes_s, const size_t depth) {
+    const size_t splits = ((size_t)1 << depth) - 1;
     v16 f[NODES], w[NODES];
     for (size_t t = 0; t < H; t++) {
-        const float *pt = p + t * splits * L, *qt = pt + N * L;
+        const float *pt = p + t * splits * L, *qt = pt + H * splits * L;
         tree_values(pt, scores + t * (splits + 1), splits, f);
         w[0] = v16_load(a + t * L);
-        for (size_t i = 0; i < splits; i++) {
+        UNROLL for (size_t i = 0; i < splits; i++) {
             v16 pi = v16_load(pt + i * L), qi = v16_load(qt + i * L);
             w[2 * i + 1] = v16_mul(w[i], pi);
             w[2 * i + 2] = v16_mul(w[i], qi);
             v16 slope = v16_mul(v16_sub(f[2 * i + 1], f[2 * i + 2]), v16_mul(pi, qi));
             v16_store(lanes_z + (t * splits + i) * L, v16_mul(w[i], slope));
         }
-        if (!ds) continue;
-        for (size_t i = 0; i <= splits; i++) v16_store(lanes_s + (t * (splits + 1) + i) * L, w[splits + i]);
+        if (!lanes_s) continue;
+        UNROLL for (size_t i = 0; i <= splits; i++)
+            v16_store(lanes_s + (t * (splits + 1) + i) * L, w[splits + i]);
     }
+}
+
+static void backward(const float *p, const float *a, size_t rows, size_t H, size_t depth, const float *scores,
+                     float *dz, size_t ldz, float *ds, size_t lds, float *lanes) {
+    size_t splits = ((size_t)1 << depth) - 1, N = H * splits;
+    float *lanes_z = lanes, *lanes_s = ds ? lanes + N * L : NULL;
+    AT_DEPTH(derivatives, p, a, H, scores, lanes_z, lanes_s);
     from_lanes(lanes_z, rows, N, dz, ldz);
     if (ds) from_lanes(lanes_s, rows, H * (splits + 1), ds, lds);
 }
@@ -146,16 +173,38 @@ static void tanh_backward(const float *slope, const float *a, size_t rows, size_
     }
 }
 
-/* Product and sum are rounded apart, in voter order: the same doubles at every level. */
-static void vote(const float *h, const double *q, size_t H, surety_voter_set set, double *votes) {
-    double sum[L] = {0};
-    for (size_t t = 0; t < H; t++)
-        for (size_t r = 0; r < L; r++) {
-            float v = h[t * L + r];
-            if (set == SURETY_SIGNED) v = v > 0 ? 1 : v < 0 ? -1 : v;
-            sum[r] += q[t] * (double)v;
-        }
+typedef float v8 __attribute__((vector_size(32)));
+typedef double v8d __attribute__((vector_size(64)));
+
+/* sums (2) of eight lanes += q v. Product and sum are rounded apart: the same doubles at every level. */
+static inline void add_weighed(double q, v16 v, v8d *sums) {
+    v8 half[2];
+    memcpy(half, &v, sizeof half);
+    for (int i = 0; i < 2; i++) sums[i] += q * __builtin_convertvector(half[i], v8d);
+}
+
+/* -1 or +1, what is neither stays: 0, or not a number. */
+static inline v16 sign_of(v16 v) {
+    v16 up = v16_select(v16_lt(v16_zero(), v), v16_set1(1), v);
+    return v16_select(v16_lt(v, v16_zero()), v16_set1(-1), up);
+}
+
+static inline void store_vote(const v8d *sums, double *votes) {
+    double sum[L];
+    memcpy(sum, sums, sizeof sum);
     for (size_t r = 0; r < L; r++) votes[r] = sum[r] > 1 ? 1 : sum[r] < -1 ? -1 : sum[r];
+}
+
+static void vote(const float *h, const double *q, size_t H, surety_voter_set set, double *votes,
+                 double *real) {
+    v8d chosen[2] = {0}, plain[2] = {0};
+    for (size_t t = 0; t < H; t++) {
+        v16 v = v16_load(h + t * L);
+        add_weighed(q[t], v, plain);
+        if (set == SURETY_SIGNED) add_weighed(q[t], sign_of(v), chosen);
+    }
+    store_vote(set == SURETY_SIGNED ? chosen : plain, votes);
+    if (real) store_vote(plain, real);
 }
 
 const surety_forest_kernels SURETY_KERNEL(forest);

@@ -22,10 +22,10 @@ typedef struct surety_voter_kind {
     /* h (H, SURETY_BLOCK): outputs in [-1,1] for rows <= SURETY_BLOCK; lanes behind rows are unspecified. */
     void (*forward)(const surety_voters *v, const float *const *x, size_t rows, float *h, float *scratch);
 
-    /* gx[r] = sum_t a[t, r] dh_t/dx at the rows of the last forward into this scratch. a (H, SURETY_BLOCK).
-     */
-    void (*gradient_input)(const surety_voters *v, const float *a, size_t rows, float *const *gx,
-                           float *scratch);
+    /* sum_t a[t, r] dh_t/dx at the rows of the last forward into this scratch, used as `use` says
+     * (num/num.h). a (H, SURETY_BLOCK). */
+    void (*gradient_input)(const surety_voters *v, const float *a, size_t rows,
+                           const surety_gradient_use *use, float *scratch);
 
     /* The gradient to the parameters is a sum over examples of products, taken in two halves so that no float
      * sum is shared between threads. First half, per block: g[r*ldg ..] = what row r contributes, ldg =
@@ -85,7 +85,9 @@ surety_status surety_tensor_new(surety_voters *v, size_t index, const char *name
 surety_status surety_forest_empty(surety_voters **out, size_t H, size_t depth, size_t d, surety_error *err);
 surety_status surety_linear_empty(surety_voters **out, size_t H, size_t d, surety_error *err);
 
-/* votes[r] = sum_t q[t] * (h[t, r] or its sign), in double, in voter order, for all SURETY_BLOCK lanes. */
-void surety_vote_lanes(const float *h, const double *q, size_t H, surety_voter_set set, double *votes);
+/* votes[r] = sum_t q[t] * (h[t, r] or its sign), in double, in voter order, for all SURETY_BLOCK lanes;
+ * real[r], unless NULL, the same without the sign. */
+void surety_vote_lanes(const float *h, const double *q, size_t H, surety_voter_set set, double *votes,
+                       double *real);
 
 #endif

@@ -68,8 +68,9 @@ void surety_voters_changed(surety_voters *v) {
     v->kind->prepare(v);
 }
 
-void surety_vote_lanes(const float *h, const double *q, size_t H, surety_voter_set set, double *votes) {
-    surety_forest_kernels_at(surety_cpu())->vote(h, q, H, set, votes);
+void surety_vote_lanes(const float *h, const double *q, size_t H, surety_voter_set set, double *votes,
+                       double *real) {
+    surety_forest_kernels_at(surety_cpu())->vote(h, q, H, set, votes, real);
 }
 
 /* ---- asking a whole array ---- */
@@ -99,7 +100,7 @@ static surety_status ask_block(void *arg, size_t block, int thread, surety_error
         for (size_t t = 0; t < a->v->H; t++) a->outputs[(first + r) * a->v->H + t] = h[t * SURETY_BLOCK + r];
     if (a->votes) {
         double votes[SURETY_BLOCK];
-        surety_vote_lanes(h, a->vote->weights, a->v->H, a->vote->set, votes);
+        surety_vote_lanes(h, a->vote->weights, a->v->H, a->vote->set, votes, NULL);
         for (size_t r = 0; r < rows; r++) a->votes[first + r] = votes[r];
     }
     return SURETY_OK;

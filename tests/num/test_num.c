@@ -109,7 +109,8 @@ static void check_products(const fixture *f, surety_level level, const size_t *w
         memcpy(g + r * ldz, f->g + which[r] * f->ldz, f->N * sizeof *g);
     }
     surety_product forward = surety_forward_job(f->weights, x, rows, f->bias, z, ldz);
-    surety_product backward = surety_backward_job(f->weights, g, ldz, rows, dx);
+    surety_product backward =
+        surety_backward_job(f->weights, g, ldz, rows, &(surety_gradient_use){.out = dx});
     surety_kernels_at(level)->product(&forward);
     surety_kernels_at(level)->product(&backward);
     for (size_t r = 0; r < rows; r++) {
@@ -117,6 +118,45 @@ static void check_products(const fixture *f, surety_level level, const size_t *w
         check_row("dx", dx[r], f->dx + which[r] * f->d, f->d, f->ldx + 16);
     }
     surety_free(out);
+    surety_free(g);
+}
+
+/* The ends of the backward product: squares as sixteen chains of fma, added pairwise; steps along signs. */
+static void check_ends(const fixture *f, surety_level level, const size_t *which, size_t rows) {
+    float *memory = floats(5 * SURETY_BLOCK * f->ldx), *g = floats(SURETY_BLOCK * f->ldz);
+    float squares[SURETY_BLOCK], *part[5][SURETY_BLOCK]; /* out, stepped, x, lo, hi */
+    for (size_t i = 0; i < 5; i++)
+        for (size_t r = 0; r < rows; r++) part[i][r] = memory + (i * SURETY_BLOCK + r) * f->ldx;
+    for (size_t r = 0; r < rows; r++) {
+        memcpy(g + r * f->ldz, f->g + which[r] * f->ldz, f->N * sizeof *g);
+        memcpy(part[2][r], f->x + which[r] * f->ldx, f->d * sizeof *g);
+        fill(part[3][r], f->d, (uint32_t)r + 500), fill(part[4][r], f->d, (uint32_t)r + 600);
+    }
+    const float *const *fixed[3] = {(const float *const *)part[2], (const float *const *)part[3],
+                                    (const float *const *)part[4]};
+    surety_gradient_use squared = {.out = part[0], .squares = squares};
+    surety_gradient_use stepped = {
+        .out = part[1], .x = fixed[0], .lo = fixed[1], .hi = fixed[2], .step = 0.3f};
+    surety_product jobs[] = {surety_backward_job(f->weights, g, f->ldz, rows, &squared),
+                             surety_backward_job(f->weights, g, f->ldz, rows, &stepped)};
+    for (int i = 0; i < 2; i++) surety_kernels_at(level)->product(&jobs[i]);
+    for (size_t r = 0; r < rows; r++) {
+        const float *dx = f->dx + which[r] * f->d;
+        float lanes[16] = {0};
+        for (size_t j = 0; j < f->d; j++) {
+            float sign = (float)((dx[j] > 0) - (dx[j] < 0)), to = step(level, 0.3f, sign, part[2][r][j]);
+            to = fminf(fmaxf(to, part[3][r][j]), part[4][r][j]);
+            check(part[1][r][j] == to, "feature %zu steps to %a, not %a", j, (double)part[1][r][j],
+                  (double)to);
+            lanes[j % 16] = step(level, dx[j], dx[j], lanes[j % 16]);
+        }
+        for (int half = 8; half; half /= 2)
+            for (int i = 0; i < half; i++) lanes[i] += lanes[i + half];
+        check_row("dx", part[0][r], dx, f->d, f->ldx);
+        check(same(squares[r], lanes[0]), "squares of row %zu are %a, not %a", r, (double)squares[r],
+              (double)lanes[0]);
+    }
+    surety_free(memory);
     surety_free(g);
 }
 
@@ -141,6 +181,7 @@ static void products_are_chains(void **state) {
             for (size_t rows = 0; rows <= most; rows++) {
                 for (size_t r = 0; r < rows; r++) which[r] = r;
                 check_products(&f, level, which, rows);
+                if (rows <= SURETY_BLOCK) check_ends(&f, level, which, rows);
             }
             for (uint32_t n = 0; n < check_count(20, 400); n++) {
                 surety_address a = {n, 0, 0, 0, 1};
@@ -161,6 +202,20 @@ static void products_of_wide_forests(void **state) {
     EACH_LEVEL(level) {
         expect(&f, level);
         for (size_t rows = 1; rows <= 7; rows++) check_products(&f, level, which, rows);
+    }
+    fixture_free(&f);
+}
+
+/* More features than a slab holds: sums of squares go on from slab to slab. */
+static void products_of_many_features(void **state) {
+    (void)state;
+    fixture f = fixture_new(75, 2500, SURETY_BLOCK);
+    size_t which[SURETY_BLOCK];
+    for (size_t r = 0; r < SURETY_BLOCK; r++) which[r] = SURETY_BLOCK - 1 - r;
+    EACH_LEVEL(level) {
+        expect(&f, level);
+        check_products(&f, level, which, SURETY_BLOCK);
+        check_ends(&f, level, which, SURETY_BLOCK);
     }
     fixture_free(&f);
 }
@@ -235,9 +290,10 @@ static void products_agree_with_openblas(void **state) {
     cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, N, D, ROWS, 1, f.g, LDZ, f.x, D, 0, outer_blas, D);
     EACH_LEVEL(level) {
         memset(outer, 0, sizeof outer);
-        surety_product jobs[] = {surety_forward_job(f.weights, x, ROWS, NULL, z, LDZ),
-                                 surety_backward_job(f.weights, f.g, LDZ, ROWS, dx_rows),
-                                 surety_outer_job(f.g, LDZ, x, ROWS, 0, N, D, outer, D)};
+        surety_product jobs[] = {
+            surety_forward_job(f.weights, x, ROWS, NULL, z, LDZ),
+            surety_backward_job(f.weights, f.g, LDZ, ROWS, &(surety_gradient_use){.out = dx_rows}),
+            surety_outer_job(f.g, LDZ, x, ROWS, 0, N, D, outer, D)};
         for (int i = 0; i < 3; i++) surety_kernels_at(level)->product(&jobs[i]);
         /* |x|, |w| <= 1, so the sums of products are below the number of terms; u = 2^-24 */
         for (size_t i = 0; i < ROWS * LDZ; i++) assert_true(fabsf(z[i] - z_blas[i]) <= 0x1p-23f * D * D / 4);
@@ -264,7 +320,8 @@ static surety_status run_block(void *arg, size_t block, int thread, surety_error
     for (size_t r = 0; r < SURETY_BLOCK; r++)
         x[r] = f->x + (first + r) * f->ldx, dx[r] = s->dx + (first + r) * f->ldx;
     surety_product_forward(f->weights, x, SURETY_BLOCK, f->bias, s->z + first * f->ldz, f->ldz);
-    surety_product_backward(f->weights, f->g + first * f->ldz, f->ldz, SURETY_BLOCK, dx);
+    surety_product_backward(f->weights, f->g + first * f->ldz, f->ldz, SURETY_BLOCK,
+                            &(surety_gradient_use){.out = dx});
     return SURETY_OK;
 }
 
@@ -590,6 +647,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(products_are_chains),
         cmocka_unit_test(products_of_wide_forests),
+        cmocka_unit_test(products_of_many_features),
         cmocka_unit_test(forward_without_bias),
         cmocka_unit_test(outer_is_a_chain),
         cmocka_unit_test(products_agree_with_openblas),

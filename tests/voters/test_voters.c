@@ -146,7 +146,7 @@ static void ask_rows(const surety_voters *v, block *b, const float *x, size_t st
         for (size_t t = 0; t < v->H; t++) b->a[t * SURETY_BLOCK + i] = weights[rows[i] * v->H + t];
     }
     v->kind->forward(v, b->x, count, b->h, b->scratch);
-    v->kind->gradient_input(v, b->a, count, b->gx, b->scratch);
+    v->kind->gradient_input(v, b->a, count, &(surety_gradient_use){.out = b->gx}, b->scratch);
     v->kind->gradient_terms(v, b->a, count, b->g, b->scratch);
 }
 
@@ -257,10 +257,10 @@ static void saturated_gradients_are_accurate(void **state) {
 
 /* Planted bugs: one wrong number among many is seen. */
 static const surety_voter_kind *honest;
-static void wrong_input(const surety_voters *v, const float *a, size_t rows, float *const *gx,
+static void wrong_input(const surety_voters *v, const float *a, size_t rows, const surety_gradient_use *use,
                         float *scratch) {
-    honest->gradient_input(v, a, rows, gx, scratch);
-    for (size_t j = 0; j < v->d; j++) gx[rows - 1][j] *= 1.1f;
+    honest->gradient_input(v, a, rows, use, scratch);
+    for (size_t j = 0; j < v->d; j++) use->out[rows - 1][j] *= 1.1f;
 }
 static void wrong_terms(const surety_voters *v, const float *a, size_t rows, float *g, float *scratch) {
     honest->gradient_terms(v, a, rows, g, scratch);
@@ -417,7 +417,7 @@ static void not_a_number_stays_visible(void **state) {
         const surety_forest_kernels *k = surety_forest_kernels_at((surety_level)level);
         float z[16] = {NAN, 1}, scores[4] = {0.5f, -0.5f, 1, -1}, p[4 * SURETY_BLOCK], h[2 * SURETY_BLOCK],
               s[2 * SURETY_BLOCK];
-        double votes[SURETY_BLOCK], half[] = {0.5, 0.5};
+        double votes[SURETY_BLOCK], real[SURETY_BLOCK], half[] = {0.5, 0.5};
         for (int forest = 0; forest < 2; forest++) {
             memset(p, 0, sizeof p), memset(h, 0, sizeof h);
             if (forest)
@@ -426,8 +426,9 @@ static void not_a_number_stays_visible(void **state) {
                 k->tanh_lanes(z, 16, 1, 2, h, s);
             assert_true(isnan(h[0]) && h[SURETY_BLOCK] > 0);
             for (int set = SURETY_SIGNED; set <= SURETY_REAL; set++) {
-                k->vote(h, half, 2, (surety_voter_set)set, votes);
+                k->vote(h, half, 2, (surety_voter_set)set, votes, real);
                 assert_true(isnan(votes[0]) && !isnan(votes[1]));
+                assert_true(isnan(real[0]) && !isnan(real[1]));
             }
         }
     }
