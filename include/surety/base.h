@@ -82,7 +82,7 @@ typedef struct surety_run {
  * of the paper, deviations included, and is refused wherever a guarantee is stated. */
 typedef enum surety_profile { SURETY_PROFILE_THEORY, SURETY_PROFILE_PUBLISHED } surety_profile;
 
-/* Version of the library, "0.1.0". */
+/* Version of the library, "0.2.0". */
 SURETY_API const char *surety_version(void);
 
 /* The CPU level in use: "generic", "avx2" or "avx512". The environment variable SURETY_CPU forces a lower

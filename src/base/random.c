@@ -16,6 +16,13 @@ float surety_random_uniform(uint64_t seed, const surety_address *a, uint64_t coo
     return surety_random_unit(bits[coordinate % 4]);
 }
 
+float surety_random_noise(uint64_t seed, const surety_address *a, uint64_t coordinate) {
+    uint32_t bits[4], word = (uint32_t)(coordinate / 64 * 32 + coordinate % 32);
+    surety_random_bits(seed, a, word / 4, bits);
+    uint32_t k = coordinate / 32 % 2 ? bits[word % 4] >> 16 : bits[word % 4] & 0xffff;
+    return ((float)k + 0.5f) * 0x1p-15f - 1;
+}
+
 uint32_t surety_random_below(uint64_t seed, surety_address a, uint64_t coordinate, uint32_t below) {
     uint32_t excess = (uint32_t)(-below) % below; /* 2^32 mod below: that many draws would be too many */
     for (;; a.restart++) {

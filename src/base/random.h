@@ -64,6 +64,11 @@ static inline float surety_random_unit(uint32_t bits) {
 /* Uniform in (0,1) at one coordinate. */
 float surety_random_uniform(uint64_t seed, const surety_address *a, uint64_t coordinate);
 
+/* Noise at one coordinate, uniform on 2^16 numbers in (-1,1) symmetric around 0, exact: (k + 1/2) / 2^15 - 1.
+ * Half a word is enough for it and costs half: of words 32g .. 32g+31, the low halves k are coordinates 64g
+ * .. 64g+31, the high halves 64g+32 .. 64g+63. */
+float surety_random_noise(uint64_t seed, const surety_address *a, uint64_t coordinate);
+
 /* A whole number uniform in [0, below), exactly (bits that would favour small numbers are drawn again at the
  * next restart), below >= 1. For shuffles. */
 uint32_t surety_random_below(uint64_t seed, surety_address a, uint64_t coordinate, uint32_t below);

@@ -60,9 +60,8 @@ void surety_vector_tanh(const float *x, float *out, size_t count);
 void surety_vector_uniform(uint64_t seed, const surety_address *a, float *out, size_t count);
 void surety_vector_normal(uint64_t seed, const surety_address *a, float *out, size_t count);
 
-/* out[j] = clip(x[j] + scale * (2 u_j - 1), lo, hi), u_j the uniform draw at coordinate j < count: the noise
- * of the u-attacks, drawn, added (one fma; 2 u_j - 1 is exact) and clipped in one pass. A NaN in x stays; in
- * place is fine. */
+/* out[j] = clip(x[j] + scale * n_j, lo, hi), n_j = surety_random_noise at coordinate j < count: the noise of
+ * the u-attacks, drawn, added (one fma) and clipped in one pass. A NaN in x stays; in place is fine. */
 void surety_vector_noise(uint64_t seed, const surety_address *a, const float *x, float scale, float lo,
                          float hi, float *out, size_t count);
 

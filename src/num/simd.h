@@ -102,6 +102,12 @@ static inline unsigned v16_bits(v16_mask mask) {
 static inline v16 v16_top23(v16u bits) {
     return _mm512_cvtepi32_ps(_mm512_srli_epi32(bits, 9));
 }
+static inline v16 v16_top16(v16u bits) {
+    return _mm512_cvtepi32_ps(_mm512_srli_epi32(bits, 16));
+}
+static inline v16 v16_low16(v16u bits) {
+    return _mm512_cvtepi32_ps(_mm512_and_epi32(bits, _mm512_set1_epi32(0xffff)));
+}
 static inline __m256 v16_low8(v16 a) {
     return _mm512_castps512_ps256(a);
 }
@@ -192,9 +198,18 @@ static inline void v16_store(float *p, v16 a) {
 static inline unsigned v16_bits(v16_mask mask) {
     return (unsigned)_mm256_movemask_ps(mask.lo) | (unsigned)_mm256_movemask_ps(mask.hi) << 8;
 }
+#define V8_TOP(half, shift) _mm256_cvtepi32_ps(_mm256_srli_epi32(half, shift))
+#define V8_LOW16(half) _mm256_cvtepi32_ps(_mm256_and_si256(half, _mm256_set1_epi32(0xffff)))
 static inline v16 v16_top23(v16u bits) {
-    v16 out = {_mm256_cvtepi32_ps(_mm256_srli_epi32(bits.lo, 9)),
-               _mm256_cvtepi32_ps(_mm256_srli_epi32(bits.hi, 9))};
+    v16 out = {V8_TOP(bits.lo, 9), V8_TOP(bits.hi, 9)};
+    return out;
+}
+static inline v16 v16_top16(v16u bits) {
+    v16 out = {V8_TOP(bits.lo, 16), V8_TOP(bits.hi, 16)};
+    return out;
+}
+static inline v16 v16_low16(v16u bits) {
+    v16 out = {V8_LOW16(bits.lo), V8_LOW16(bits.hi)};
     return out;
 }
 static inline __m256 v16_low8(v16 a) {
@@ -303,6 +318,12 @@ static inline unsigned v16_bits(v16_mask mask) {
 static inline v16 v16_top23(v16u bits) {
     V16_QUARTERS(v16, out, __builtin_convertvector((v4i)(bits.q[i] >> 9), v4));
 }
+static inline v16 v16_top16(v16u bits) {
+    V16_QUARTERS(v16, out, __builtin_convertvector((v4i)(bits.q[i] >> 16), v4));
+}
+static inline v16 v16_low16(v16u bits) {
+    V16_QUARTERS(v16, out, __builtin_convertvector((v4i)(bits.q[i] & 0xffff), v4));
+}
 static inline v16 v16_sqrt(v16 a) {
     V16_LANES(a, __builtin_sqrtf(x));
 }
@@ -333,7 +354,7 @@ static inline void v16_sincospi(v16 a, v16 *sine, v16 *cosine) {
  *   v16_select(mask, a, b): a where the mask is true, else b
  *   v16_bits(mask): lane i as bit i
  *   v16_load_part, v16_store_part: lanes 0 .. n-1 of memory only, n <= 16; the others load as 0
- *   v16_top23(bits): the top 23 bits of each word as a whole number
+ *   v16_top23, v16_top16, v16_low16(bits): these bits of each word as a whole number
  *   v16_exp, v16_tanh, v16_log: within 1 ulp; v16_sincospi: sine and cosine of pi*a, within 3.5 ulp
  */
 

@@ -1,8 +1,8 @@
 /* Elementary functions and draws over vectors (num.h), on v16 and Philox.
  *
- * A uniform draw is surety_random_unit of base/random.h: with k the top 23 bits, u = (k + 1/2) 2^-23. Both u
- * and 2u - 1 are exact floats, so that one fma gives either from k without rounding (and so do a product and
- * a sum, at the level without fma).
+ * A uniform draw is surety_random_unit of base/random.h: with k the top 23 bits, u = (k + 1/2) 2^-23. That is
+ * an exact float, as is a draw of noise, so that one fma gives it from k without rounding (and so do a
+ * product and a sum, at the level without fma).
  */
 #include "num/kernels.h"
 #include "num/philox.h"
@@ -77,29 +77,37 @@ typedef struct noise {
     v16 scale, lo, hi;
 } noise;
 
-/* clip(x + scale (2u - 1)) with u from 16 words; a NaN in x stays (simd.h: v16_max, v16_min). */
-static inline v16 noise_add(const noise *n, v16u bits, v16 x) {
-    v16 centred = v16_fma(v16_top23(bits), v16_set1(0x1p-22f), v16_set1(0x1p-23f - 1));
+/* clip(x + scale n) with n from sixteen k (surety_random_noise); a NaN in x stays (simd.h: v16_max, v16_min).
+ */
+static inline v16 noise_add(const noise *n, v16 k, v16 x) {
+    v16 centred = v16_fma(k, v16_set1(0x1p-15f), v16_set1(0x1p-16f - 1));
     return v16_min(n->hi, v16_max(n->lo, v16_fma(n->scale, centred, x)));
 }
 
-/* Two steps at a time while they fit (philox.h), then one by one. */
+/* k of coordinates 16i .. 16i + 15 behind the first one of a step's words. */
+static inline v16 noise_draw(const v16u *bits, size_t i) {
+    return i < DRAWS / 16 ? v16_low16(bits[i]) : v16_top16(bits[i - DRAWS / 16]);
+}
+
+/* A step draws 2 DRAWS coordinates. Two steps at a time while they fit (philox.h), then one by one. */
 void SURETY_KERNEL(noise)(uint64_t seed, const surety_address *a, const float *x, float scale, float lo,
                           float hi, float *out, size_t count) {
     philox p = philox_at(seed, a);
     noise n = {v16_set1(scale), v16_set1(lo), v16_set1(hi)};
     v16u bits[2 * DRAWS / 16];
     size_t j = 0;
-    for (; j + 2 * DRAWS <= count; j += 2 * DRAWS) {
-        philox_bits(&p, (uint32_t)(j / 4), bits, 2);
-        UNROLL for (size_t i = 0; i < 2 * DRAWS; i += 16)
-            v16_store(out + j + i, noise_add(&n, bits[i / 16], v16_load(x + j + i)));
+    for (; j + 4 * DRAWS <= count; j += 4 * DRAWS) {
+        philox_bits(&p, (uint32_t)(j / 8), bits, 2);
+        UNROLL for (size_t i = 0; i < 4 * DRAWS / 16; i++) {
+            v16 k = noise_draw(bits + i / 4 * 2, i % 4);
+            v16_store(out + j + 16 * i, noise_add(&n, k, v16_load(x + j + 16 * i)));
+        }
     }
     while (j < count) {
-        philox_bits(&p, (uint32_t)(j / 4), bits, 1);
-        for (int i = 0; i < DRAWS / 16 && j < count; i++, j += 16) {
+        philox_bits(&p, (uint32_t)(j / 8), bits, 1);
+        for (size_t i = 0; i < 2 * DRAWS / 16 && j < count; i++, j += 16) {
             size_t part = count - j < 16 ? count - j : 16;
-            v16_store_part(out + j, noise_add(&n, bits[i], v16_load_part(x + j, part)), part);
+            v16_store_part(out + j, noise_add(&n, noise_draw(bits, i), v16_load_part(x + j, part)), part);
         }
     }
 }

@@ -484,8 +484,7 @@ static void samples_are_noise_around_the_result(void **state) {
                 surety_address where = {
                     .row = e.row[i], .sample = (uint32_t)j, .purpose = SURETY_FOR_NOISE + SURETY_SET_LEARN};
                 for (size_t k = 0; k < d; k++) {
-                    x[k] = (double)result->x[i][k] +
-                           s.noise * (2 * (double)surety_random_uniform(s.seed, &where, k) - 1);
+                    x[k] = (double)result->x[i][k] + s.noise * (double)surety_random_noise(s.seed, &where, k);
                     if (s.ball.has_box) x[k] = fmin(s.ball.hi, fmax(s.ball.lo, x[k]));
                     x[k] -= (double)e.x[i][k];
                     squares += x[k] * x[k];

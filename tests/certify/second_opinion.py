@@ -37,8 +37,8 @@ def read_model(path):
                    .reshape(t["shape"]).astype(float) for name, t in header.items()}
 
 
-def uniform(seed, purpose, rows, sample, count):
-    """Philox-4x32-10 by address: (rows, count) numbers in (0,1), pass 0, restart 0."""
+def words(seed, purpose, rows, sample, count):
+    """Philox-4x32-10 by address: (rows, count) words of 32 bits, pass 0, restart 0."""
     cells = (count + 3) // 4
     c = [np.broadcast_to(np.arange(cells, dtype=np.uint64), (len(rows), cells)),
          np.broadcast_to(np.asarray(rows, np.uint64)[:, None], (len(rows), cells)),
@@ -48,8 +48,19 @@ def uniform(seed, purpose, rows, sample, count):
         a, b = np.uint64(0xD2511F53) * c[0], np.uint64(0xCD9E8D57) * c[2]
         c = [b >> np.uint64(32) ^ c[1] ^ np.uint64(k0), b & low, a >> np.uint64(32) ^ c[3] ^ np.uint64(k1), a & low]
         k0, k1 = (k0 + 0x9E3779B9) & 0xFFFFFFFF, (k1 + 0xBB67AE85) & 0xFFFFFFFF
-    bits = np.stack(c, 2).reshape(len(rows), 4 * cells)[:, :count]
-    return ((bits >> np.uint64(9)) + 0.5) / 2**23
+    return np.stack(c, 2).reshape(len(rows), 4 * cells)[:, :count]
+
+
+def uniform(*address):
+    """(rows, count) numbers in (0,1)."""
+    return ((words(*address) >> np.uint64(9)) + 0.5) / 2**23
+
+
+def noise(seed, purpose, rows, sample, count):
+    """(rows, count) numbers in (-1,1): half a word each, of 32 words first the low halves, then the high ones."""
+    w = words(seed, purpose, rows, sample, (count + 63) // 64 * 32).reshape(len(rows), -1, 1, 32)
+    k = np.concatenate([w & np.uint64(0xFFFF), w >> np.uint64(16)], 2)
+    return (k.reshape(len(rows), -1)[:, :count] + 0.5) / 2**15 - 1
 
 
 class Trees:
@@ -93,7 +104,7 @@ def attacked(x0, y, rows, trees, P, kind, a):
     """The attack without noise, against the vote of P: the wrong point, or the one of largest loss, that it met."""
     x, d = x0.copy(), x0.shape[1]
     if a["name"] in ("unif", "pgd", "pgdu") and a["norm"] == "linf":
-        x = project(x0 + a["eps"] * (2 * uniform(a["seed"], START + LEARN, rows, 0, d) - 1), x0, a)
+        x = project(x0 + a["eps"] * noise(a["seed"], START + LEARN, rows, 0, d), x0, a)
     elif a["name"] in ("unif", "pgd", "pgdu"):
         u, v = (uniform(a["seed"], START + LEARN, rows, 0, d + d % 2)[:, i::2] for i in (0, 1))
         g = np.stack([np.sqrt(-2 * np.log(u)) * f(2 * np.pi * v) for f in (np.cos, np.sin)], 2).reshape(len(x0), -1)
@@ -171,7 +182,7 @@ def opinion(certificate, model, folder):
     for j in range(n):
         at = found
         if a["noise"] is not None:
-            e = a["noise"] * (2 * uniform(a["seed"], NOISE + LEARN, rows, j, x.shape[1]) - 1)
+            e = a["noise"] * noise(a["seed"], NOISE + LEARN, rows, j, x.shape[1])
             at = project(np.clip(found + e, a["box_lo"], a["box_hi"]), x, a)
         v = kind(trees.votes(at))
         loss = (1 - y[:, None] * v) / 2

@@ -523,7 +523,7 @@ static uint64_t some_seed(uint32_t n) {
 
 static void uniform_has_the_bits_of_base(void **state) {
     (void)state;
-    enum { LONGEST = 200 };
+    enum { LONGEST = 300 };
     float out[LONGEST + 2];
     for (uint32_t n = 0; n < check_count(1000, 20000); n++) {
         size_t count = n % LONGEST, offset = n / 7 % 2; /* aligned or not */
@@ -539,14 +539,14 @@ static void uniform_has_the_bits_of_base(void **state) {
     }
 }
 
-static float noisy(surety_level level, float x, float u, float scale, float lo, float hi) {
-    float moved = step(level, scale, 2 * u - 1, x);
+static float noisy(surety_level level, float x, float n, float scale, float lo, float hi) {
+    float moved = step(level, scale, n, x);
     return moved < lo ? lo : moved > hi ? hi : moved;
 }
 
 static void noise_is_drawn_added_and_clipped(void **state) {
     (void)state;
-    enum { LONGEST = 200 };
+    enum { LONGEST = 300 };
     float x[LONGEST + 2], out[LONGEST + 2];
     const float scales[] = {0.01f, 0, 1, 3e38f, 1e-40f};
     for (uint32_t n = 0; n < check_count(1000, 20000); n++) {
@@ -564,7 +564,7 @@ static void noise_is_drawn_added_and_clipped(void **state) {
                                             out + offset, count);
             assert_true(out[count + offset] == STRANGE);
             for (size_t j = 0; j < count; j++) {
-                float u = surety_random_uniform(seed, &a, j);
+                float u = surety_random_noise(seed, &a, j);
                 assert_true(same(out[offset + j], noisy(level, x[offset + j], u, scale, lo, hi)));
             }
         }
