@@ -48,6 +48,8 @@ surety_product surety_outer_job(const float *g, size_t ldg, const float *const *
 /* One level's kernels; the vector functions are those of num.h. */
 typedef struct surety_kernels {
     void (*product)(const surety_product *job);
+    /* Up to SURETY_LANES rows of W, d long, as the lines of one panel; rows that are missing become 0. */
+    void (*pack)(const float *W, size_t ldw, size_t rows, size_t d, float *panel);
     void (*exp)(const float *x, float *out, size_t count);
     void (*sigmoid)(const float *x, float *out, size_t count);
     void (*tanh)(const float *x, float *out, size_t count);
@@ -62,6 +64,7 @@ const surety_kernels *surety_kernels_at(surety_level level);
 
 #define SURETY_DECLARE(level)                                                                                \
     void surety_product_##level(const surety_product *job);                                                  \
+    void surety_pack_##level(const float *W, size_t ldw, size_t rows, size_t d, float *panel);               \
     void surety_exp_##level(const float *x, float *out, size_t count);                                       \
     void surety_sigmoid_##level(const float *x, float *out, size_t count);                                   \
     void surety_tanh_##level(const float *x, float *out, size_t count);                                      \

@@ -6,9 +6,9 @@
 
 #include "num/kernels.h"
 
-#define KERNELS(level)                                                                           \
-    {surety_product_##level, surety_exp_##level,    surety_sigmoid_##level, surety_tanh_##level, \
-     surety_uniform_##level, surety_normal_##level, surety_noise_##level},
+#define KERNELS(level)                                                                              \
+    {surety_product_##level, surety_pack_##level,    surety_exp_##level,    surety_sigmoid_##level, \
+     surety_tanh_##level,    surety_uniform_##level, surety_normal_##level, surety_noise_##level},
 static const surety_kernels table[] = {SURETY_EACH_LEVEL(KERNELS)}; /* in the order of surety_level */
 #undef KERNELS
 
@@ -61,12 +61,8 @@ static size_t least(size_t a, size_t b) {
 
 void surety_weights_pack(surety_weights *weights, const float *W, size_t ldw) {
     size_t N = weights->N, d = weights->d;
-    for (size_t i0 = 0; i0 < N; i0 += SURETY_LANES) {
-        float *panel = weights->forward + i0 * d;
-        size_t width = least(SURETY_LANES, N - i0);
-        for (size_t j = 0; j < d; j++)
-            for (size_t i = 0; i < width; i++) panel[j * SURETY_LANES + i] = W[(i0 + i) * ldw + j];
-    }
+    for (size_t i0 = 0; i0 < N; i0 += SURETY_LANES)
+        kernels()->pack(W + i0 * ldw, ldw, least(SURETY_LANES, N - i0), d, weights->forward + i0 * d);
     for (size_t j0 = 0; j0 < d; j0 += SURETY_LANES) {
         float *panel = weights->backward + j0 * N;
         size_t bytes = least(SURETY_LANES, d - j0) * sizeof *W;

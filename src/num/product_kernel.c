@@ -203,3 +203,14 @@ void SURETY_KERNEL(product)(const surety_product *job) {
     for (size_t r = 0; job->end && job->end->squares && r < job->rows; r++)
         job->end->squares[r] = v16_sum(v16_load(squares[r]));
 }
+
+void SURETY_KERNEL(pack)(const float *W, size_t ldw, size_t rows, size_t d, float *panel) {
+    for (size_t j = 0; j < d; j += SURETY_LANES) {
+        v16 block[SURETY_LANES];
+        size_t part = d - j < SURETY_LANES ? d - j : SURETY_LANES;
+        for (size_t r = 0; r < SURETY_LANES; r++)
+            block[r] = r < rows ? v16_load_part(W + r * ldw + j, part) : v16_zero();
+        v16_transpose(block);
+        for (size_t k = 0; k < part; k++) v16_store(panel + (j + k) * SURETY_LANES, block[k]);
+    }
+}

@@ -41,7 +41,7 @@ typedef struct loop {
     float *room_rows, **even, **odd; /* (2 batch, stride), and its rows */
     float *room;                     /* (2, N, stride) */
     double epoch_loss;               /* sum over the epoch's examples */
-    double *table_loss;              /* (H) mean losses of phase->worst_votes */
+    double *table_loss;              /* (H) mean losses of phase->votes */
     float *gradients[SURETY_TENSORS];
     surety_adam_step adam;
     surety_timing *work; /* per block of the batch: busy and rows */
@@ -110,13 +110,13 @@ static void ask_certified(loop *l, const surety_examples *e, size_t block, int t
                         l->g_odd + at * ldz, scratch);
 }
 
-/* The worst votes of a block from the table. */
+/* The votes of a block from the table. */
 static void look_up(loop *l, const surety_examples *e, size_t block) {
     size_t H = l->state->H, at = block * SURETY_BLOCK;
     for (size_t r = 0; r < e->rows; r++)
         for (size_t t = 0; t < H; t++)
             l->losses[(at + r) * H + t] =
-                loss_of(l->phase->worst_votes[l->order[l->first + at + r] * H + t], e->y[r], l->s->set);
+                loss_of(l->phase->votes[l->order[l->first + at + r] * H + t], e->y[r], l->s->set);
 }
 
 static surety_status ask_block(void *arg, size_t block, int thread, surety_error *err) {
@@ -126,7 +126,7 @@ static surety_status ask_block(void *arg, size_t block, int thread, surety_error
     surety_examples e = batch_block(l, block);
     l->work[block] = (surety_timing){0};
     memset(l->losses + block * SURETY_BLOCK * l->state->H, 0, e.rows * l->state->H * sizeof *l->losses);
-    if (l->phase->worst_votes) look_up(l, &e, block);
+    if (l->phase->votes) look_up(l, &e, block);
     if (l->attacked) ask_attacked(l, &e, block, thread);
     if (l->certified) ask_certified(l, &e, block, thread);
     l->work[block].busy = surety_busy_seconds() - begin;
@@ -200,7 +200,7 @@ static double progress(const loop *l) {
 /* Which rows this batch has, and the radius of its worst case. */
 static void open_batch(loop *l) {
     double growth = fmin(2 * progress(l), 1);
-    l->attacked = l->phase->certified < 1 && !l->phase->worst_votes ? l->count : 0;
+    l->attacked = l->phase->certified < 1 && !l->phase->votes ? l->count : 0;
     l->certified = l->phase->certified > 0 ? l->count : 0;
     for (size_t i = 0; i < l->attacked; i++) l->rows[i] = l->points + i * l->stride;
     if (l->certified) surety_robust_prepare(l->robust, growth * l->s->defense.ball.radius);
@@ -253,7 +253,7 @@ static surety_status risk_of_epoch(const loop *l, double *risk, const surety_run
     *risk = l->epoch_loss / (double)l->phase->train->m;
     if (!l->phase->choose) return SURETY_OK;
     surety_risks risks;
-    if (l->phase->worst_votes) {
+    if (l->phase->votes) {
         *risk = 0;
         for (size_t t = 0; t < l->state->H; t++) *risk += l->Q[t] * l->table_loss[t];
         return SURETY_OK;
@@ -345,8 +345,7 @@ static void average_table(loop *l) {
     size_t H = l->state->H;
     for (size_t i = 0; i < set->m; i++)
         for (size_t t = 0; t < H; t++)
-            l->table_loss[t] +=
-                loss_of(l->phase->worst_votes[i * H + t], set->y[i], l->s->set) / (double)set->m;
+            l->table_loss[t] += loss_of(l->phase->votes[i * H + t], set->y[i], l->s->set) / (double)set->m;
 }
 
 static surety_status loop_new(loop *l, const surety_run *run, surety_error *err) {
@@ -371,7 +370,7 @@ static surety_status loop_new(loop *l, const surety_run *run, surety_error *err)
         SURETY_TRY(
             surety_alloc(&l->gradients[k], v->tensors[k].rows * v->tensors[k].stride, sizeof(float), err));
     if (l->phase->certified > 0) SURETY_TRY(certified_new(l, err));
-    if (l->phase->worst_votes) average_table(l);
+    if (l->phase->votes) average_table(l);
     surety_softmax(l->state->theta, v->H, l->Q);
     surety_softmax(l->state->prior_theta, v->H, l->P);
     return SURETY_OK;

@@ -162,7 +162,7 @@ typedef struct training {
     char *settings; /* settings_text */
     surety_train_state state;
     uint64_t priors_compared; /* T_p */
-    float *worst_votes;       /* (m, H) of S, for the objective worst-case */
+    float *votes;             /* (m, H) on S, see fixed_votes */
 } training;
 
 static surety_status keep(void *arg, const surety_train_state *state, surety_error *err) {
@@ -234,6 +234,18 @@ static surety_phase step2(const training *t) {
     return phase;
 }
 
+/* In step 2 the voters rest. Where no example moves either, their votes are found once: the worst ones of the
+ * objective worst-case, those on S itself for the defense none. */
+static surety_status fixed_votes(training *t, const surety_run *run, surety_error *err) {
+    const surety_set *S = &t->learn;
+    int worst = t->s.objective == SURETY_OBJECTIVE_WORST_CASE;
+    if (!worst && t->s.defense.kind != SURETY_ATTACK_NONE) return SURETY_OK;
+    SURETY_TRY(surety_alloc(&t->votes, S->m, t->state.H * sizeof(float), err));
+    if (worst)
+        return surety_worst_votes(t->state.voters, &t->s.defense.ball, t->s.set, S, t->votes, run, err);
+    return surety_voters_outputs(t->state.voters, S->x, S->stride, S->m, t->votes, run, err);
+}
+
 static surety_status run_phases(training *t, surety_timing *timing, const surety_run *run,
                                 surety_error *err) {
     if (t->state.phase == SURETY_STEP1) {
@@ -243,12 +255,8 @@ static surety_status run_phases(training *t, surety_timing *timing, const surety
     }
     if (t->s.objective == SURETY_OBJECTIVE_BASELINE) return SURETY_OK;
     surety_phase phase = step2(t);
-    if (t->s.objective == SURETY_OBJECTIVE_WORST_CASE) { /* the voters rest: their worst votes too */
-        SURETY_TRY(surety_alloc(&t->worst_votes, t->learn.m, t->state.H * sizeof(float), err));
-        SURETY_TRY(surety_worst_votes(t->state.voters, &t->s.defense.ball, t->s.set, &t->learn,
-                                      t->worst_votes, run, err));
-        phase.worst_votes = t->worst_votes;
-    }
+    SURETY_TRY(fixed_votes(t, run, err));
+    phase.votes = t->votes;
     return surety_phase_run(&phase, &t->s, &t->state, keep, t, timing, run, err);
 }
 
@@ -350,7 +358,7 @@ static surety_status open_training(training *t, const surety_data *data, surety_
 
 static void close_training(training *t) {
     surety_train_state_free(&t->state);
-    surety_free(t->worst_votes);
+    surety_free(t->votes);
     free(t->settings);
 }
 
