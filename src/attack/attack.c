@@ -119,34 +119,36 @@ typedef struct set_attack {
     surety_attack_result *found; /* per block of the wave; norm_mean is a sum there */
 } set_attack;
 
-/* Asks the vote about these points. */
-static void count_wrong(const set_attack *w, surety_attacker *a, const float *const *x, size_t rows, double y,
-                        surety_attack_result *found) {
+/* Asks the vote about these points, labels y. */
+static void count_wrong(const set_attack *w, surety_attacker *a, const float *const *x, const int8_t *y,
+                        size_t rows, surety_attack_result *found) {
     const surety_voters *v = w->vote->voters;
     double votes[SURETY_BLOCK];
     v->kind->forward(v, x, rows, surety_attacker_outputs(a), surety_attacker_scratch(a));
     surety_vote_lanes(surety_attacker_outputs(a), w->vote->weights, v->H, w->vote->set, votes, NULL);
     for (size_t k = 0; k < rows; k++) {
-        found->fooled += !(y * votes[k] > 0);
+        found->fooled += !(y[k] * votes[k] > 0);
         found->tied += votes[k] == 0;
     }
 }
 
-/* Draws the n perturbations of row r, at most SURETY_BLOCK at a time, and measures them. */
-static void measure_row(set_attack *w, surety_attacker *a, const surety_examples *e, size_t r,
-                        surety_attack_result *found, float *points) {
-    for (size_t j = 0; j < w->n; j += SURETY_BLOCK) {
+/* Draws the perturbations of all rows, one list, at most SURETY_BLOCK at a time, and measures them. */
+static void measure_rows(const set_attack *w, surety_attacker *a, const surety_examples *e,
+                         surety_attack_result *found, float *points) {
+    for (size_t first = 0; first < e->rows * w->n; first += SURETY_BLOCK) {
         const float *x[SURETY_BLOCK];
-        size_t rows = w->n - j < SURETY_BLOCK ? w->n - j : SURETY_BLOCK;
-        for (size_t k = 0; k < rows; k++) {
-            float *point = points + (w->keep ? j + k : k) * w->set->stride;
-            surety_attacker_sample(a, r, j + k, point);
+        int8_t y[SURETY_BLOCK];
+        size_t rows = 0;
+        for (; rows < SURETY_BLOCK && first + rows < e->rows * w->n; rows++) {
+            size_t r = (first + rows) / w->n, j = (first + rows) % w->n;
+            float *point = points + (w->keep ? first + rows : rows) * w->set->stride;
+            surety_attacker_sample(a, r, j, point);
             double norm = surety_distance(w->s->ball.norm, point, e->x[r], w->set->d);
             if (norm > found->norm_max) found->norm_max = norm;
             found->norm_mean += norm;
-            x[k] = point;
+            x[rows] = point, y[rows] = e->y[r];
         }
-        count_wrong(w, a, x, rows, e->y[r], found);
+        count_wrong(w, a, x, y, rows, found);
     }
 }
 
@@ -157,10 +159,8 @@ static surety_status attack_block(void *arg, size_t block, int thread, surety_er
     surety_examples e = surety_examples_of(w->set, w->first + block * SURETY_BLOCK);
     surety_attacker_run(a, w->vote, &e);
     w->found[block] = (surety_attack_result){0};
-    for (size_t r = 0; r < e.rows; r++) {
-        size_t slot = w->keep ? (block * SURETY_BLOCK + r) * w->n : (size_t)thread * SURETY_BLOCK;
-        measure_row(w, a, &e, r, &w->found[block], w->points + slot * w->set->stride);
-    }
+    size_t slot = SURETY_BLOCK * (w->keep ? block * w->n : (size_t)thread);
+    measure_rows(w, a, &e, &w->found[block], w->points + slot * w->set->stride);
     return SURETY_OK;
 }
 
