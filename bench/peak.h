@@ -106,7 +106,7 @@ static inline bench_case bench_run(const char *name, int threads, bench_fn fn, v
         once = again < once ? again : once;
     }
     long times = once < 2e-3 ? (long)(2e-3 / once) + 1 : 1;
-    for (double begin = bench_now(); bench_now() - begin < 0.25;) {
+    for (double begin = bench_now(); bench_now() - begin < 1;) {
         double peak = limited ? bench_peak(threads) : 0;
         double seconds = bench_seconds(threads, fn, arg, times) / (double)times;
         c.limit = peak > c.limit ? peak : c.limit;
