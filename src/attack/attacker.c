@@ -153,8 +153,8 @@ static void start_point(surety_attacker *a, size_t r, uint32_t restart, float *o
     if (!random_start(a->s.kind)) {
         memcpy(out, x0, a->d * sizeof *out);
     } else if (a->s.ball.norm == SURETY_LINF) {
-        surety_vector_noise(a->s.seed, &where, x0, a->b, a->lo, a->hi, out, a->d);
-        a->k->clip_rows(out, a->lo_row[r], a->hi_row[r], a->d);
+        surety_vector_uniform(a->s.seed, &where, a->random, a->d);
+        a->k->linf_start(x0, a->random, a->b, a->lo_row[r], a->hi_row[r], a->d, out);
     } else if (a->s.ball.norm == SURETY_L1) {
         surety_vector_uniform(a->s.seed, &where, a->random, a->d + 1);
         a->k->l1_start(x0, a->random, a->radius[r], a->lo, a->hi, a->d, out);

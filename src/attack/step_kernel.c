@@ -175,6 +175,16 @@ static float inverse_norm(const float *g, float squares, size_t d) {
     return 1 / largest / sqrtf(sum_squares(g, 1 / largest, d));
 }
 
+/* 2u - 1 is exact. */
+static void linf_start(const float *x0, const float *uniform, float b, const float *lo_row,
+                       const float *hi_row, size_t d, float *out) {
+    EACH_VECTOR({
+        v16 u = LOAD(uniform);
+        v16 to = v16_fma(v16_set1(b), v16_sub(v16_add(u, u), v16_set1(1)), LOAD(x0));
+        STORE(out, clip(to, LOAD(lo_row), LOAD(hi_row)));
+    });
+}
+
 /* Direction normal / ||normal||, distance radius u^(1/d). */
 static void l2_start(const float *x0, const float *normal, float u, float radius, float lo, float hi,
                      size_t d, float *out) {
@@ -215,5 +225,6 @@ static void published_start(const float *x0, const float *uniform, float b, floa
 }
 
 const surety_step_kernels SURETY_KERNEL(step);
-const surety_step_kernels SURETY_KERNEL(step) = {limits, box_step,     l2_step,  l2_project, clip_rows,
-                                                 length, inverse_norm, l2_start, l1_start,   published_start};
+const surety_step_kernels SURETY_KERNEL(step) = {limits,    box_step, l2_step,        l2_project,
+                                                 clip_rows, length,   inverse_norm,   linf_start,
+                                                 l2_start,  l1_start, published_start};

@@ -31,6 +31,9 @@ typedef struct surety_step_kernels {
     /* 1 / ||g||_2, 0 if g is 0; safe where squares, the float sum of them, underflows or overflows. */
     float (*inverse_norm)(const float *g, float squares, size_t d);
 
+    /* x0 + a uniform point of the linf ball: uniform holds uniforms in (0,1). */
+    void (*linf_start)(const float *x0, const float *uniform, float b, const float *lo_row,
+                       const float *hi_row, size_t d, float *out);
     /* x0 + a uniform point of the l2 ball: normal holds standard normals, u is uniform in (0,1). */
     void (*l2_start)(const float *x0, const float *normal, float u, float radius, float lo, float hi,
                      size_t d, float *out);

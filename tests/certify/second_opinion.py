@@ -104,7 +104,7 @@ def attacked(x0, y, rows, trees, P, kind, a):
     """The attack without noise, against the vote of P: the wrong point, or the one of largest loss, that it met."""
     x, d = x0.copy(), x0.shape[1]
     if a["name"] in ("unif", "pgd", "pgdu") and a["norm"] == "linf":
-        x = project(x0 + a["eps"] * noise(a["seed"], START + LEARN, rows, 0, d), x0, a)
+        x = project(x0 + a["eps"] * (2 * uniform(a["seed"], START + LEARN, rows, 0, d) - 1), x0, a)
     elif a["name"] in ("unif", "pgd", "pgdu"):
         u, v = (uniform(a["seed"], START + LEARN, rows, 0, d + d % 2)[:, i::2] for i in (0, 1))
         g = np.stack([np.sqrt(-2 * np.log(u)) * f(2 * np.pi * v) for f in (np.cos, np.sin)], 2).reshape(len(x0), -1)
