@@ -7,7 +7,7 @@
 #include "num/simd.h"
 
 /* Does what is in braces for the vectors at j = 0, 16, .. below d; k = 0, 1, 2, 3, 0, .. is the chain of a
- * sum. The last vector may be a part; `whole` is a constant where all four of a round are not. */
+ * sum. The last vector may be a part, which `whole` says; in rounds of four it is a constant. */
 #define EACH_VECTOR(...)                                                     \
     do {                                                                     \
         size_t j = 0;                                                        \
