@@ -17,6 +17,7 @@
 
 /* lanes64: the widest vector of uint64_t.
  * philox_multiply: the 64-bit product of the low halves of lanes.
+ * philox_high: high halves as low halves; a shuffle, as shifts share their unit with multiplications.
  * PHILOX_CELLS, PHILOX_EVEN, PHILOX_ODD: the order of cells in the lanes and two interleavings, such that the
  * even lanes of a and b hold the first half of the draws in order, the odd lanes the second half.
  * philox_place: puts these halves of group g among the draws of a call. */
@@ -27,6 +28,9 @@ typedef uint64_t lanes64 __attribute__((vector_size(64)));
 #define PHILOX_ODD 1, 9, 3, 11, 5, 13, 7, 15
 static inline lanes64 philox_multiply(lanes64 a, lanes64 b) {
     return (lanes64)_mm512_mul_epu32((__m512i)a, (__m512i)b);
+}
+static inline lanes64 philox_high(lanes64 a) {
+    return (lanes64)_mm512_shuffle_epi32((__m512i)a, _MM_PERM_DDBB);
 }
 static inline void philox_place(v16u *bits, int g, lanes64 even, lanes64 odd) {
     bits[2 * g] = (v16u)even, bits[2 * g + 1] = (v16u)odd;
@@ -39,6 +43,9 @@ typedef uint64_t lanes64 __attribute__((vector_size(32)));
 static inline lanes64 philox_multiply(lanes64 a, lanes64 b) {
     return (lanes64)_mm256_mul_epu32((__m256i)a, (__m256i)b);
 }
+static inline lanes64 philox_high(lanes64 a) {
+    return (lanes64)_mm256_shuffle_epi32((__m256i)a, _MM_SHUFFLE(3, 3, 1, 1));
+}
 static inline void philox_place(v16u *bits, int g, lanes64 even, lanes64 odd) {
     bits[g].lo = (__m256i)even, bits[g].hi = (__m256i)odd;
 }
@@ -49,6 +56,9 @@ typedef uint64_t lanes64 __attribute__((vector_size(16)));
 #define PHILOX_ODD 1, 3
 static inline lanes64 philox_multiply(lanes64 a, lanes64 b) {
     return (a & UINT32_MAX) * (b & UINT32_MAX);
+}
+static inline lanes64 philox_high(lanes64 a) {
+    return a >> 32;
 }
 static inline void philox_place(v16u *bits, int g, lanes64 even, lanes64 odd) {
     bits[g / 2].q[g % 2 * 2] = (v4u)even, bits[g / 2].q[g % 2 * 2 + 1] = (v4u)odd;
@@ -98,8 +108,8 @@ static inline __attribute__((always_inline)) void philox_bits(const philox *p, u
     }
     UNROLL for (int i = 0; i < PHILOX_ROUNDS; i++) UNROLL for (int g = 0; g < groups; g++) {
         lanes64 p0 = philox_multiply(c0[g], M0), p1 = philox_multiply(c2[g], M1);
-        c0[g] = p1 >> 32 ^ c1[g] ^ p->key[i][0];
-        c2[g] = p0 >> 32 ^ c3[g] ^ p->key[i][1];
+        c0[g] = philox_high(p1) ^ c1[g] ^ p->key[i][0];
+        c2[g] = philox_high(p0) ^ c3[g] ^ p->key[i][1];
         c1[g] = p1;
         c3[g] = p0;
     }

@@ -14,9 +14,9 @@
  *   generic         16           4  3 x 1: 12 sums, the line from memory
  *
  * Rows are spread evenly over bands of at most ROWS (16 = 4+4+4+4, 9 = 5+4), since a band that is nearly full
- * is nearly as good as a full one, and a single row left over is not; panels likewise over the tiles of a
- * band. A band takes its rows of A, which stay in L1, through all panels of a slab of B, which stays in L2
- * for the next band: 4 x 5 tiles need 32 bytes of it per cycle, which L2 sustains without software prefetch.
+ * is nearly as good as a full one, and a single row left over is not; panels likewise over tiles. A tile's
+ * part of B serves all bands in turn: in a backward product of the default forest it is 24 KB and stays in
+ * L1; in a forward one 250 KB, and each 4 x 5 tile takes 32 bytes of it per cycle from L2.
  *
  * An output's chain involves its own row of A and column of B alone, so its bits depend neither on the tile
  * nor on the level, as long as the level has fma.
@@ -25,9 +25,6 @@
 #include "num/simd.h"
 
 #define INLINE static inline __attribute__((always_inline))
-
-/* Bytes of a slab of B: with the rows of A and C it should fit L2. */
-enum { SLAB = 1 << 19 };
 
 /* TILES(X): X(R, P) for every tile there is.  widest[R]: most panels of a tile with R rows; never grows with
  * R. HOLD(v): keeps a line in a register. Without it gcc loads lines again for every row of a small tile,
@@ -51,157 +48,174 @@ static const size_t widest[ROWS + 1] = {0, 1, 1, 1};
 #define HOLD(v) (void)(v)
 #endif
 
-/* What is made of the sums (surety_gradient_use): stored; stored and squared; a step along their signs.
- * GATHERED is STORED with B in rows. */
-enum { GATHERED, STORED, SQUARED, STEPPED, ENDS };
+/* The products of num.h. OUTER begins at C itself and has B in rows, FORWARD begins at the bias; the others
+ * are backward products, begin at 0 and end as surety_gradient_use says: whole panels, because rows are
+ * padded. */
+enum { OUTER, FORWARD, STORED, SQUARED, STEPPED, KINDS };
 
-/* A band of up to ROWS rows of a job: its rows of A and of C, and what its end needs. */
+/* Up to ROWS rows of A and C, from row `first` of the job on. */
 typedef struct band {
-    const surety_product *job;
-    size_t first; /* row of the job */
+    size_t first, rows;
     const float *a[ROWS];
     float *c[ROWS];
-    float (*squares)[SURETY_LANES]; /* of all rows of the job */
 } band;
 
-/* The sum of row r and panel `panel` before k = 0; full if all 16 columns exist. */
-INLINE v16 start(const band *t, int r, size_t panel, bool full) {
-    const surety_product *job = t->job;
-    const float *from = job->add ? t->c[r] : job->bias;
-    size_t column = panel * SURETY_LANES;
-    if (!from) return v16_zero();
-    return full ? v16_load(from + column) : v16_load_part(from + column, job->columns - column);
+/* Keeps an address in a register of its own: gcc would keep column offsets for all rows, more than there are
+ * registers. */
+#define AT(p) __asm__("" : "+r"(p))
+
+/* Sixteen floats of a row, of which only `left` may exist. */
+INLINE v16 begin_at(const float *from, size_t left) {
+    return left >= SURETY_LANES ? v16_load(from) : v16_load_part(from, left);
 }
 
-INLINE void finish(const band *t, int r, size_t panel, bool full, v16 sum) {
-    size_t column = panel * SURETY_LANES;
-    float *to = t->c[r] + column;
-    if (full) {
-        v16_store(to, sum);
+INLINE void end_at(float *c, v16 sum, size_t left, const int kind) {
+    if (left >= SURETY_LANES || kind >= STORED) {
+        v16_store(c, sum);
     } else {
-        if (!t->job->add) v16_store(to, v16_zero());
-        v16_store_part(to, sum, t->job->columns - column);
+        if (kind == FORWARD) v16_store(c, v16_zero());
+        v16_store_part(c, sum, left);
     }
 }
 
-/* Row r, panel .. panel + P - 1, stored and squared. Pads of packed B are 0, and so are those of the sums. */
-INLINE void finish_squared(const band *t, int r, size_t panel, const v16 *sums, const int P) {
-    v16 squares = v16_load(t->squares[t->first + (size_t)r]);
+/* The step of a linf attack, for one row of a tile. */
+INLINE void end_stepped(const surety_gradient_use *use, size_t row, size_t column, const v16 *sums,
+                        const int P) {
+    const float *x = use->x[row] + column, *lo = use->lo[row] + column, *hi = use->hi[row] + column;
+    float *restrict out = use->out[row] + column;
+    v16 step = v16_set1(use->step);
+    AT(x);
+    AT(lo);
+    AT(hi);
+    AT(out);
     UNROLL for (int p = 0; p < P; p++) {
-        v16_store(t->c[r] + (panel + (size_t)p) * SURETY_LANES, sums[p]);
-        squares = v16_fma(sums[p], sums[p], squares);
-    }
-    v16_store(t->squares[t->first + (size_t)r], squares);
-}
-
-INLINE void finish_stepped(const band *t, int r, size_t panel, const v16 *sums, const int P) {
-    const surety_gradient_use *use = t->job->end;
-    const float *x = use->x[t->first + (size_t)r], *lo = use->lo[t->first + (size_t)r],
-                *hi = use->hi[t->first + (size_t)r];
-    UNROLL for (int p = 0; p < P; p++) {
-        size_t j = (panel + (size_t)p) * SURETY_LANES;
-        v16 to = v16_fma(v16_set1(use->step), v16_sign(sums[p]), v16_load(x + j));
-        v16_store(t->c[r] + j, v16_min(v16_max(to, v16_load(lo + j)), v16_load(hi + j)));
+        size_t j = (size_t)p * SURETY_LANES;
+        v16 to = v16_fma(step, v16_sign(sums[p]), v16_load(x + j));
+        v16_store(out + j, v16_min(v16_max(to, v16_load(lo + j)), v16_load(hi + j)));
     }
 }
 
-/* `count` tiles of R rows and P panels side by side; R, P and end are constants where this is inlined. */
-INLINE void tiles_run(const band *t, size_t panel, size_t count, const int R, const int P, const int end) {
-    const surety_product *job = t->job;
-    const bool packed = end != GATHERED;
-    const size_t depth = job->depth, step = job->a_step, width = packed ? job->b_panel : SURETY_LANES;
-    const float *a[ROWS];
-    v16 sum[ROWS][PANELS], line[PANELS];
-    UNROLL for (int r = 0; r < R; r++) a[r] = t->a[r];
-    for (; count; count--, panel += (size_t)P) {
-        const bool full = (panel + (size_t)P) * SURETY_LANES <= job->columns;
-        const float *tile_b = packed ? job->b + panel * width : NULL;
+/* Of a tile, the sums of squares so far. Pads of packed B are 0, and so are those of the sums. */
+INLINE void add_squares(float *squares, const v16 *sums, const int P) {
+    v16 sum = v16_load(squares);
+    UNROLL for (int p = 0; p < P; p++) sum = v16_fma(sums[p], sums[p], sum);
+    v16_store(squares, sum);
+}
+
+/* A tile of R rows and P panels for each of `count` bands; R, P and kind are constants where this is inlined.
+ */
+INLINE void tile_run(const surety_product *job, size_t panel, const band *t, size_t count, float *squares,
+                     const int R, const int P, const int kind) {
+    const size_t depth = job->depth, a_step = kind == OUTER ? job->a_step : 1;
+    const size_t apart = kind == OUTER ? SURETY_LANES : job->b_panel;
+    const size_t column = panel * SURETY_LANES, left = job->columns - column;
+    const float *bias = job->bias ? job->bias + column : NULL;
+    for (; count; count--, t++) {
+        const float *a[ROWS], *b = kind == OUTER ? NULL : job->b + panel * apart;
+        v16 sum[ROWS][PANELS], lines[PANELS];
         UNROLL for (int r = 0; r < R; r++) {
-            UNROLL for (int p = 0; p < P; p++) sum[r][p] = start(t, r, panel + (size_t)p, p < P - 1 || full);
-        }
-        for (size_t k = 0, at = 0; k < depth; k++, at += packed ? 1 : step) {
-            const float *b = packed ? tile_b + k * SURETY_LANES : job->b_rows[k] + panel * SURETY_LANES;
+            a[r] = t->a[r];
             UNROLL for (int p = 0; p < P; p++) {
-                line[p] = v16_load(b + (size_t)p * width);
-                if (R * P + P < HELD) HOLD(line[p]);
+                size_t j = (size_t)p * SURETY_LANES, here = p < P - 1 ? SURETY_LANES : left - j;
+                sum[r][p] = v16_zero();
+                if (kind == OUTER) sum[r][p] = begin_at(t->c[r] + column + j, here);
+                if (kind == FORWARD && bias) sum[r][p] = begin_at(bias + j, here);
+            }
+        }
+        for (size_t k = 0, i = 0; k < depth; k++, i += a_step, b += SURETY_LANES) {
+            if (kind == OUTER) b = job->b_rows[k] + column;
+            UNROLL for (int p = 0; p < P; p++) {
+                lines[p] = v16_load(b + (size_t)p * apart);
+                if (R * P + P < HELD) HOLD(lines[p]);
             }
             UNROLL for (int r = 0; r < R; r++) {
-                v16 factor = v16_set1(a[r][at]);
-                UNROLL for (int p = 0; p < P; p++) sum[r][p] = v16_fma(factor, line[p], sum[r][p]);
+                v16 factor = v16_set1(a[r][i]);
+                UNROLL for (int p = 0; p < P; p++) sum[r][p] = v16_fma(factor, lines[p], sum[r][p]);
             }
         }
         UNROLL for (int r = 0; r < R; r++) {
-            if (end == SQUARED) {
-                finish_squared(t, r, panel, sum[r], P);
-            } else if (end == STEPPED) {
-                finish_stepped(t, r, panel, sum[r], P);
-            } else {
-                UNROLL for (int p = 0; p < P; p++)
-                    finish(t, r, panel + (size_t)p, p < P - 1 || full, sum[r][p]);
+            if (kind == STEPPED) {
+                end_stepped(job->end, t->first + (size_t)r, column, sum[r], P);
+                continue;
             }
+            float *c = t->c[r] + column;
+            AT(c);
+            UNROLL for (int p = 0; p < P; p++) {
+                size_t j = (size_t)p * SURETY_LANES;
+                end_at(c + j, sum[r][p], p < P - 1 ? SURETY_LANES : left - j, kind);
+            }
+            if (kind == SQUARED) add_squares(squares + (t->first + (size_t)r) * SURETY_LANES, sum[r], P);
         }
     }
 }
 
-#define DEFINE_END(R, P, END)                                                \
-    static void END##_##R##_##P(const band *t, size_t panel, size_t count) { \
-        tiles_run(t, panel, count, R, P, END);                               \
+/* `tiles` tiles side by side from a panel on, for `count` bands with the same number of rows. */
+typedef void (*tiles_fn)(const surety_product *job, size_t panel, size_t tiles, const band *bands,
+                         size_t count, float *squares);
+#define DEFINE_KIND(R, P, KIND)                                                                            \
+    static void KIND##_##R##_##P(const surety_product *job, size_t panel, size_t tiles, const band *bands, \
+                                 size_t count, float *squares) {                                           \
+        for (; tiles; tiles--, panel += P) tile_run(job, panel, bands, count, squares, R, P, KIND);        \
     }
-#define DEFINE(R, P)           \
-    DEFINE_END(R, P, GATHERED) \
-    DEFINE_END(R, P, STORED)   \
-    DEFINE_END(R, P, SQUARED)  \
-    DEFINE_END(R, P, STEPPED)
+#define KIND_EACH(X, R, P) X(R, P, OUTER) X(R, P, FORWARD) X(R, P, STORED) X(R, P, SQUARED) X(R, P, STEPPED)
+#define DEFINE(R, P) KIND_EACH(DEFINE_KIND, R, P)
 TILES(DEFINE)
 
-typedef void (*tiles_fn)(const band *t, size_t panel, size_t count);
-#define ENTRY_END(R, P, END) [END][R][P] = END##_##R##_##P,
-#define ENTRY(R, P) \
-    ENTRY_END(R, P, GATHERED) ENTRY_END(R, P, STORED) ENTRY_END(R, P, SQUARED) ENTRY_END(R, P, STEPPED)
-static const tiles_fn tiles[ENDS][ROWS + 1][PANELS + 1] = {TILES(ENTRY)};
+#define ENTRY_KIND(R, P, KIND) [KIND][R][P] = KIND##_##R##_##P,
+#define ENTRY(R, P) KIND_EACH(ENTRY_KIND, R, P)
+static const tiles_fn tiles_of[KINDS][ROWS + 1][PANELS + 1] = {TILES(ENTRY)};
 
-static size_t ratio_up(size_t a, size_t b) {
-    return (a + b - 1) / b;
+static int kind_of(const surety_product *job) {
+    if (!job->b) return OUTER;
+    if (!job->end) return FORWARD;
+    return job->end->squares ? SQUARED : job->end->x ? STEPPED : STORED;
 }
 
-/* Where part begins when count is spread evenly over parts, the larger parts first. */
-static size_t begin(size_t count, size_t part, size_t parts) {
+/* All panels, in tiles of two widths that differ by one. */
+static void bands_run(const surety_product *job, const band *bands, size_t count, float *squares) {
+    size_t panels = (job->columns + SURETY_LANES - 1) / SURETY_LANES, R = bands->rows;
+    size_t tiles = (panels + widest[R] - 1) / widest[R], P = panels / tiles, wider = panels % tiles;
+    const tiles_fn *by_width = tiles_of[kind_of(job)][R];
+    if (wider) by_width[P + 1](job, 0, wider, bands, count, squares);
+    by_width[P](job, wider * (P + 1), tiles - wider, bands, count, squares);
+}
+
+/* Where part i begins when count is spread evenly over parts, the larger ones first. */
+static size_t part(size_t count, size_t i, size_t parts) {
     size_t more = count % parts;
-    return part * (count / parts) + (part < more ? part : more);
+    return i * (count / parts) + (i < more ? i : more);
 }
 
-/* R rows, panels [panel, end): tiles of two widths that differ by one. */
-static void band_run(const band *t, size_t R, size_t panel, size_t end) {
-    size_t count = ratio_up(end - panel, widest[R]), P = (end - panel) / count, wider = (end - panel) % count;
-    const surety_product *job = t->job;
-    const tiles_fn *by_width = tiles[!job->b                         ? GATHERED
-                                     : job->end && job->end->squares ? SQUARED
-                                     : job->end && job->end->x       ? STEPPED
-                                                                     : STORED][R];
-    if (wider) by_width[P + 1](t, panel, wider);
-    by_width[P](t, panel + wider * (P + 1), count - wider);
+static band band_of(const surety_product *job, size_t i, size_t bands) {
+    band t = {.first = part(job->rows, i, bands)};
+    t.rows = part(job->rows, i + 1, bands) - t.first;
+    for (size_t r = 0; r < t.rows && r < ROWS; r++) {
+        size_t row = t.first + r;
+        t.a[r] = job->a_rows ? job->a_rows[row] : job->a + row * job->a_stride;
+        t.c[r] = job->c_rows ? job->c_rows[row] : job->c + row * job->c_stride;
+    }
+    return t;
 }
+
+/* Bands that go through B together. */
+enum { TOGETHER = 16 };
 
 void SURETY_KERNEL(product)(const surety_product *job) {
-    size_t panels = ratio_up(job->columns, SURETY_LANES), bands = ratio_up(job->rows, ROWS);
-    if (!panels || !bands) return;
-    size_t slabs = ratio_up(panels * job->depth * sizeof(v16) + 1, SLAB);
-    if (slabs > panels) slabs = panels;
-    float squares[SURETY_BLOCK][SURETY_LANES] = {{0}};
-    band t = {.job = job, .squares = squares};
-    for (size_t slab = 0; slab < slabs; slab++)
-        for (size_t i = 0; i < bands; i++) {
-            size_t first = begin(job->rows, i, bands), R = begin(job->rows, i + 1, bands) - first;
-            t.first = first;
-            for (size_t r = 0; r < R; r++) {
-                size_t row = first + r;
-                t.a[r] = job->a_rows ? job->a_rows[row] : job->a + row * job->a_stride;
-                t.c[r] = job->c_rows ? job->c_rows[row] : job->c + row * job->c_stride;
-            }
-            band_run(&t, R, begin(panels, slab, slabs), begin(panels, slab + 1, slabs));
+    size_t total = job->columns ? (job->rows + ROWS - 1) / ROWS : 0;
+    bool squared = job->b && kind_of(job) == SQUARED;
+    float squares[SURETY_BLOCK * SURETY_LANES];
+    if (squared) memset(squares, 0, sizeof squares);
+    for (size_t begin = 0; begin < total; begin += TOGETHER) {
+        band bands[TOGETHER];
+        size_t count = total - begin < TOGETHER ? total - begin : TOGETHER, same;
+        for (size_t i = 0; i < count; i++) bands[i] = band_of(job, begin + i, total);
+        for (size_t i = 0; i < count; i += same) {
+            for (same = 1; i + same < count && bands[i + same].rows == bands[i].rows;) same++;
+            bands_run(job, bands + i, same, squares);
         }
-    for (size_t r = 0; job->end && job->end->squares && r < job->rows; r++)
-        job->end->squares[r] = v16_sum(v16_load(squares[r]));
+    }
+    for (size_t r = 0; squared && r < job->rows; r++)
+        job->end->squares[r] = v16_sum(v16_load(squares + r * SURETY_LANES));
 }
 
 void SURETY_KERNEL(pack)(const float *W, size_t ldw, size_t rows, size_t d, float *panel) {

@@ -194,7 +194,7 @@ static void products_are_chains(void **state) {
     }
 }
 
-/* More outputs than a slab holds, few features: forests of deep trees. */
+/* Many tiles of outputs, few features: forests of deep trees. */
 static void products_of_wide_forests(void **state) {
     (void)state;
     fixture f = fixture_new((size_t)check_count(2550, 25500), 5, 7);
@@ -206,7 +206,7 @@ static void products_of_wide_forests(void **state) {
     fixture_free(&f);
 }
 
-/* More features than a slab holds: sums of squares go on from slab to slab. */
+/* Tiles of two widths: sums of squares go on from tile to tile. */
 static void products_of_many_features(void **state) {
     (void)state;
     fixture f = fixture_new(75, 2500, SURETY_BLOCK);
