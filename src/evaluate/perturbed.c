@@ -1,13 +1,16 @@
 #include "evaluate/perturbed.h"
 
+#include <string.h>
+
 #include "base/parallel.h"
+#include "risk/accumulate.h"
 
 typedef struct worker {
     surety_attacker *attacker; /* or, in the worst case, */
     surety_worst *worst;
     surety_risk **risk; /* one per posterior */
     float *points;      /* (SURETY_BLOCK, stride) */
-    float *votes;       /* (SURETY_BLOCK n, H): of a block's examples, one after the other */
+    float *votes;       /* (H, SURETY_BLOCK n): of a block's examples, one after the other */
 } worker;
 
 typedef struct measuring {
@@ -34,8 +37,9 @@ static void ask_voters(const measuring *w, worker *mine, size_t rows) {
             x[k] = point;
         }
         v->kind->forward(v, x, count, h, surety_attacker_scratch(mine->attacker));
-        for (size_t k = 0; k < count; k++)
-            for (size_t t = 0; t < v->H; t++) mine->votes[(first + k) * v->H + t] = h[t * SURETY_BLOCK + k];
+        for (size_t t = 0; t < v->H; t++) /* lanes behind count are those of nobody, or written again */
+            memcpy(mine->votes + t * SURETY_BLOCK * w->n + first, h + t * SURETY_BLOCK,
+                   SURETY_BLOCK * sizeof *h);
     }
 }
 
@@ -44,14 +48,12 @@ static void ask_worst(const measuring *w, worker *mine, const surety_examples *e
     size_t H = w->what->attacked->voters->H;
     for (size_t r = 0; r < SURETY_BLOCK; r++) radius[r] = w->what->attack->ball.radius;
     const float *worst = surety_worst_run(mine->worst, e, radius);
-    for (size_t r = 0; r < e->rows; r++)
-        for (size_t t = 0; t < H; t++) mine->votes[r * H + t] = worst[t * SURETY_BLOCK + r];
+    memcpy(mine->votes, worst, H * SURETY_BLOCK * sizeof *worst);
 }
 
 static surety_status measure_block(void *arg, size_t block, int thread, surety_error *err) {
     const measuring *w = arg;
     worker *mine = &w->workers[thread];
-    size_t H = w->what->attacked->voters->H;
     surety_examples e = surety_examples_of(w->set, block * SURETY_BLOCK);
     if (w->what->worst_case) {
         ask_worst(w, mine, &e);
@@ -61,7 +63,8 @@ static surety_status measure_block(void *arg, size_t block, int thread, surety_e
     }
     for (size_t r = 0; r < e.rows; r++)
         for (size_t q = 0; q < w->posterior_count; q++)
-            SURETY_TRY(surety_risk_add(mine->risk[q], mine->votes + r * w->n * H, H, e.y[r], err));
+            SURETY_TRY(surety_risk_add_columns(mine->risk[q], mine->votes + r * w->n, SURETY_BLOCK * w->n,
+                                               e.y[r], err));
     return SURETY_OK;
 }
 

@@ -6,7 +6,7 @@
  *
  * Rounding. A single loss is 2^31 - floor(2^31 t) units of 2^-32: exactly the loss rounded up, since scaling
  * by 2^31 is exact and floor is of the exact number. Sums of these integers stay below 2^53 within an example
- * (n <= 2^20), so they are exact in double too, in any order: loops over voters may be vectorised freely.
+ * (n <= 2^20), so they are exact in double too, in any order.
  * Expectations under Q are sums of terms that are >= 0, so their rounding errors are relative: k of them are
  * covered by the factor surety_simplex_raise(.., k), which also makes up for Q not summing to exactly 1,
  * before the result is rounded up to a unit. They are taken over the rounded losses, so that inequalities
@@ -23,8 +23,9 @@
 #include <string.h>
 
 #include "base/parallel.h"
+#include "num/level.h"
+#include "risk/count_kernel.h"
 #include "risk/simplex.h"
-#include "risk/vote.h"
 
 struct surety_risk {
     size_t H, n;
@@ -35,30 +36,26 @@ struct surety_risk {
     int64_t *sums;    /* (SURETY_RISK_HEAD + SURETY_RISK_ARRAYS H): all that is kept */
     size_t sum_count; /* its length */
 
+    const surety_count_kernels *kernels;
+
     /* Scratch for one example. */
-    double *t;       /* (n, H) y v */
-    double *losses;  /* (2, H) sum_j of loss units: [0] where P is not right, [1] where it is */
-    double *low;     /* (H) min_j t */
-    double *first;   /* (H) the first j that attains it */
-    double *row;     /* (H) for one perturbation: losses, then weights that a pi_i misses */
+    double *t, *counted; /* c.t, and the arrays that c is filled with */
+    surety_count c;
     int64_t *hits;   /* (n) voters whose first worst perturbation is j */
-    int rows[2];     /* perturbations that went into losses[0], losses[1] */
     size_t worst;    /* the first j with the largest e_j */
     double e_hi;     /* that largest e_j */
     double squares;  /* sum_j e_j^2 */
     int wrong, tied; /* votes over j */
+    int prior_wrong; /* votes of P that are not right */
 };
 
-/* floor(x) for |x| <= 2^51, in a form that every compiler turns into a few vector operations: adding and
- * taking away 1.5 2^52 leaves an integer at a distance below 1, whatever the rounding mode. */
-static inline double floor_small(double x) {
-    double near = (x + 0x1.8p52) - 0x1.8p52;
-    return near > x ? near - 1 : near;
-}
+#define DECLARE(level) extern const surety_count_kernels surety_count_##level;
+SURETY_EACH_LEVEL(DECLARE)
 
-/* (1 - t) / 2 in loss units, rounded up. */
-static inline double loss_units(double t) {
-    return 0x1p31 - floor_small(t * 0x1p31);
+static const surety_count_kernels *kernels_of(surety_level level) {
+#define ADDRESS(name) &surety_count_##name,
+    static const surety_count_kernels *const table[] = {SURETY_EACH_LEVEL(ADDRESS)};
+    return table[level];
 }
 
 /* x in loss units, rounded up, at most limit losses of 1. */
@@ -82,19 +79,24 @@ static surety_status check_settings(const surety_risk_settings *s, surety_error 
 }
 
 static surety_status allocate(surety_risk *a, surety_error *err) {
-    size_t H = a->H, n = a->n;
+    size_t H = a->H, n = a->n,
+           padded = (n + SURETY_COUNT_LANES - 1) / SURETY_COUNT_LANES * SURETY_COUNT_LANES;
     a->sum_count = SURETY_RISK_HEAD + SURETY_RISK_ARRAYS * H;
-    if (n > SIZE_MAX / H) return surety_fail(err, SURETY_E_MEMORY, "%zu x %zu votes are too many", n, H);
+    if (padded > SIZE_MAX / H) return surety_fail(err, SURETY_E_MEMORY, "%zu x %zu votes are too many", n, H);
     SURETY_TRY(surety_alloc(&a->q, H, sizeof *a->q, err));
     SURETY_TRY(surety_alloc(&a->p, H, sizeof *a->p, err));
     SURETY_TRY(surety_alloc(&a->w, H, sizeof *a->w, err));
     SURETY_TRY(surety_alloc(&a->sums, a->sum_count, sizeof *a->sums, err));
-    SURETY_TRY(surety_alloc(&a->t, n * H, sizeof *a->t, err));
-    SURETY_TRY(surety_alloc(&a->losses, 2 * H, sizeof *a->losses, err));
-    SURETY_TRY(surety_alloc(&a->low, H, sizeof *a->low, err));
-    SURETY_TRY(surety_alloc(&a->first, H, sizeof *a->first, err));
-    SURETY_TRY(surety_alloc(&a->row, H, sizeof *a->row, err));
-    return surety_alloc(&a->hits, n, sizeof *a->hits, err);
+    SURETY_TRY(surety_alloc(&a->t, padded * H, sizeof *a->t, err));
+    SURETY_TRY(surety_alloc(&a->counted, 4 * padded + 4 * H, sizeof *a->counted, err));
+    SURETY_TRY(surety_alloc(&a->hits, n, sizeof *a->hits, err));
+    for (size_t k = 0; k < padded * H; k++) a->t[k] = 1;
+    a->c = (surety_count){.H = H, .n = padded, .q = a->q, .p = a->p, .w = a->w, .t = a->t};
+    double *next = a->counted, **rows[] = {&a->c.vote, &a->c.prior, &a->c.expect, &a->c.missed};
+    double **voters[] = {&a->c.loss, &a->c.right_loss, &a->c.low, &a->c.first};
+    for (size_t i = 0; i < 4; i++, next += padded) *rows[i] = next;
+    for (size_t i = 0; i < 4; i++, next += H) *voters[i] = next;
+    return SURETY_OK;
 }
 
 surety_status surety_risk_new(surety_risk **out, const surety_risk_settings *settings, surety_error *err) {
@@ -106,6 +108,7 @@ surety_status surety_risk_new(surety_risk **out, const surety_risk_settings *set
     a->n = settings->samples;
     a->signed_votes = settings->signed_votes != 0;
     a->has_prior = settings->prior != NULL;
+    a->kernels = kernels_of(surety_cpu());
     surety_status status = allocate(a, err);
     if (status == SURETY_OK && settings->prior) memcpy(a->p, settings->prior, a->H * sizeof *a->p);
     if (status == SURETY_OK) status = surety_risk_reset(a, settings->posterior, err);
@@ -119,7 +122,7 @@ surety_status surety_risk_new(surety_risk **out, const surety_risk_settings *set
 
 void surety_risk_free(surety_risk *a) {
     if (!a) return;
-    void *const parts[] = {a->q, a->p, a->w, a->sums, a->t, a->losses, a->low, a->first, a->row, a->hits};
+    void *const parts[] = {a->q, a->p, a->w, a->sums, a->t, a->counted, a->hits};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) surety_free(parts[i]);
     surety_free(a);
 }
@@ -135,59 +138,38 @@ surety_status surety_risk_reset(surety_risk *a, const double *posterior, surety_
     return SURETY_OK;
 }
 
-/* Row j: each voter's loss and worst perturbation, the votes of Q and P, e_j. */
-static void take_row(surety_risk *a, size_t j) {
-    size_t H = a->H;
-    const double *restrict t = a->t + j * H, *restrict q = a->q, *restrict p = a->p, *restrict w = a->w;
-    double *restrict units = a->row, *restrict low = a->low, *restrict first = a->first;
-    for (size_t h = 0; h < H; h++) {
-        units[h] = loss_units(t[h]);
-        first[h] = t[h] < low[h] ? (double)j : first[h];
-        low[h] = t[h] < low[h] ? t[h] : low[h];
+/* What the votes on the perturbations come to. */
+static void take_votes(surety_risk *a) {
+    const surety_count *c = &a->c;
+    a->wrong = a->tied = a->prior_wrong = 0;
+    a->worst = 0;
+    a->e_hi = -1;
+    a->squares = 0;
+    for (size_t j = 0; j < a->n; j++) {
+        double expect = c->expect[j] / (double)SURETY_LOSS_ONE;
+        a->wrong += c->vote[j] < 0;
+        a->tied += c->vote[j] == 0;
+        a->prior_wrong += !(c->prior[j] > 0);
+        if (expect > a->e_hi) a->e_hi = expect, a->worst = j;
+        a->squares += expect * expect;
     }
-    double vote = 0, prior_vote = 0, expect = 0;
-    for (size_t h = 0; h < H; h++) {
-        vote += q[h] * t[h];
-        prior_vote += p[h] * t[h];
-        expect += w[h] * units[h];
-    }
-    expect /= (double)SURETY_LOSS_ONE;
-    a->wrong += vote < 0;
-    a->tied += vote == 0;
-    if (expect > a->e_hi) a->e_hi = expect, a->worst = j;
-    a->squares += expect * expect;
-    int right = prior_vote > 0;
-    a->rows[right]++;
-    double *restrict losses = a->losses + (size_t)right * H;
-    for (size_t h = 0; h < H; h++) losses[h] += units[h];
 }
 
-/* TV with the best pi_i: all mass on the j that is a worst perturbation for most weight; what it misses.
- * Chosen and summed in two loops, because a branch on ties, which are a coin toss, would cost more than all
- * the rest. */
-static double tv_best(surety_risk *a) {
-    size_t H = a->H;
-    double *restrict miss = a->row, least = INFINITY;
-    for (size_t j = 0; j < a->n; j++) {
-        const double *restrict t = a->t + j * H, *restrict low = a->low, *restrict w = a->w;
-        double missed = 0;
-        for (size_t h = 0; h < H; h++) {
-            double weight = w[h];
-            miss[h] = t[h] > low[h] ? weight : 0;
-        }
-        for (size_t h = 0; h < H; h++) missed += miss[h];
-        least = missed < least ? missed : least;
-    }
+/* TV with the best pi_i: all mass on the j that is a worst perturbation for most weight; what it misses. */
+static double tv_best(const surety_risk *a) {
+    double least = INFINITY;
+    for (size_t j = 0; j < a->n; j++) least = a->c.missed[j] < least ? a->c.missed[j] : least;
     return least;
 }
 
 /* TV with pi_i = mean_h rho_i^h: E_{h~Q} (1 - share of the voters with the same first worst perturbation). */
 static double tv_published(surety_risk *a) {
     size_t H = a->H;
+    const double *first = a->c.first;
     memset(a->hits, 0, a->n * sizeof *a->hits);
-    for (size_t h = 0; h < H; h++) a->hits[(size_t)a->first[h]]++;
+    for (size_t h = 0; h < H; h++) a->hits[(size_t)first[h]]++;
     double missed = 0;
-    for (size_t h = 0; h < H; h++) missed += a->w[h] * (double)((int64_t)H - a->hits[(size_t)a->first[h]]);
+    for (size_t h = 0; h < H; h++) missed += a->w[h] * (double)((int64_t)H - a->hits[(size_t)first[h]]);
     return missed / (double)H;
 }
 
@@ -198,8 +180,8 @@ static void add_head(surety_risk *a) {
     sums[SURETY_RISK_TIED] += a->tied;
     sums[SURETY_RISK_MAX_WRONG] += a->wrong > 0;
     sums[SURETY_RISK_MAX_TIED] += a->wrong == 0 && a->tied > 0;
-    sums[SURETY_RISK_PRIOR_WRONG] += a->rows[0];
-    sums[SURETY_RISK_PRIOR_MAX_WRONG] += a->rows[0] > 0;
+    sums[SURETY_RISK_PRIOR_WRONG] += a->prior_wrong;
+    sums[SURETY_RISK_PRIOR_MAX_WRONG] += a->prior_wrong > 0;
     sums[SURETY_RISK_ABAR] += units_up(a->e_hi * a->raise, 1);
     sums[SURETY_RISK_TANDEM] += units_up(a->squares * a->raise * a->raise, (double)a->n);
     sums[SURETY_RISK_TV] += units_up(tv_best(a) * a->raise, 1);
@@ -212,44 +194,35 @@ static void add_voters(surety_risk *a) {
     int64_t *anchored_loss = array_of(a, SURETY_RISK_ANCHORED_LOSS);
     int64_t *anchored_max = array_of(a, SURETY_RISK_ANCHORED_MAX);
     int64_t *anchored_errors = array_of(a, SURETY_RISK_ANCHORED_ERRORS);
-    const double *worst = a->t + a->worst * a->H;
-    int anchored = a->rows[0] == 0;
+    int anchored = a->prior_wrong == 0;
     for (size_t h = 0; h < a->H; h++) {
-        int64_t where_wrong = (int64_t)a->losses[h], where_right = (int64_t)a->losses[a->H + h];
-        int64_t most = (int64_t)loss_units(a->low[h]);
-        int64_t error = a->low[h] <= 0;
-        loss[h] += where_wrong + where_right;
+        int64_t most = (int64_t)surety_loss_units(a->c.low[h]);
+        int64_t error = a->c.low[h] <= 0;
+        loss[h] += (int64_t)a->c.loss[h];
         max_loss[h] += most;
-        worst_loss[h] += (int64_t)loss_units(worst[h]);
+        worst_loss[h] += (int64_t)surety_loss_units(a->t[h * a->c.n + a->worst]);
         errors[h] += error;
-        anchored_loss[h] += where_right;
+        anchored_loss[h] += (int64_t)a->c.right_loss[h];
         anchored_max[h] += anchored ? most : 0;
         anchored_errors[h] += anchored ? error : 0;
     }
 }
 
-/* The example in a->t goes into the sums. */
-static void add_example(surety_risk *a) {
-    memset(a->losses, 0, 2 * a->H * sizeof *a->losses);
-    for (size_t h = 0; h < a->H; h++) a->low[h] = INFINITY;
-    a->rows[0] = a->rows[1] = a->wrong = a->tied = 0;
-    a->worst = 0;
-    a->e_hi = -1;
-    a->squares = 0;
-    for (size_t j = 0; j < a->n; j++) take_row(a, j);
-    add_head(a);
-    add_voters(a);
-}
-
-/* Whether one more example fits; bad is where the first vote outside [-1,1] is in a->t, or n H. */
-static surety_status check_example(const surety_risk *a, int y, size_t bad, surety_error *err) {
+/* Whether one more example fits. */
+static surety_status check_example(const surety_risk *a, int y, surety_error *err) {
     if (y != 1 && y != -1) return surety_fail(err, SURETY_E_INPUT, "the label is %d, not -1 or +1", y);
     if ((uint64_t)(a->sums[SURETY_RISK_EXAMPLES] + 1) > SURETY_RISK_VOTES / a->n)
         return surety_fail(err, SURETY_E_INPUT, "more than %llu votes of a voter cannot be summed exactly",
                            (unsigned long long)SURETY_RISK_VOTES);
-    if (bad == a->n * a->H) return SURETY_OK;
-    surety_fail(err, SURETY_E_INPUT, "a vote is %g", a->t[bad] * (double)y);
-    surety_fail_place(err, "perturbation %zu, voter %zu", bad / a->H, bad % a->H);
+    return SURETY_OK;
+}
+
+/* Says where the first vote outside [-1,1] is. */
+static surety_status bad_vote(const surety_risk *a, int y, surety_error *err) {
+    size_t k = 0;
+    while (fabs(a->t[k % a->H * a->c.n + k / a->H]) <= 1) k++;
+    surety_fail(err, SURETY_E_INPUT, "a vote is %g", a->t[k % a->H * a->c.n + k / a->H] * (double)y);
+    surety_fail_place(err, "perturbation %zu, voter %zu", k / a->H, k % a->H);
     return surety_fail_expected(err, "votes in [-1, 1]");
 }
 
@@ -264,24 +237,35 @@ size_t surety_votes_first_bad(const double *votes, size_t count) {
 
 /* a->t holds y v: checked, made signs if asked for, added. */
 static surety_status take_example(surety_risk *a, int y, surety_error *err) {
-    size_t count = a->n * a->H;
-    SURETY_TRY(check_example(a, y, surety_votes_first_bad(a->t, count), err));
-    if (a->signed_votes)
-        for (size_t k = 0; k < count; k++) a->t[k] = surety_vote_sign(a->t[k]);
-    add_example(a);
+    SURETY_TRY(check_example(a, y, err));
+    if (!a->kernels->check(a->t, a->H * a->c.n, a->signed_votes)) return bad_vote(a, y, err);
+    a->kernels->count(&a->c);
+    take_votes(a);
+    add_head(a);
+    add_voters(a);
     return SURETY_OK;
 }
 
+/* t[h, j] = y v from v[j*by_j + h*by_h]. */
+#define FILL(v, by_j, by_h)               \
+    for (size_t h = 0; h < a->H; h++)     \
+        for (size_t j = 0; j < a->n; j++) \
+    a->t[h * a->c.n + j] = (double)y * (double)(v)[j * (by_j) + h * (by_h)]
+
 surety_status surety_risk_add(surety_risk *a, const float *votes, size_t stride, int y, surety_error *err) {
-    for (size_t j = 0; j < a->n; j++)
-        for (size_t h = 0; h < a->H; h++) a->t[j * a->H + h] = (double)y * (double)votes[j * stride + h];
+    FILL(votes, stride, 1);
+    return take_example(a, y, err);
+}
+
+surety_status surety_risk_add_columns(surety_risk *a, const float *votes, size_t stride, int y,
+                                      surety_error *err) {
+    FILL(votes, 1, stride);
     return take_example(a, y, err);
 }
 
 surety_status surety_risk_add_double(surety_risk *a, const double *votes, size_t stride, int y,
                                      surety_error *err) {
-    for (size_t j = 0; j < a->n; j++)
-        for (size_t h = 0; h < a->H; h++) a->t[j * a->H + h] = (double)y * votes[j * stride + h];
+    FILL(votes, stride, 1);
     return take_example(a, y, err);
 }
 

@@ -39,6 +39,10 @@ typedef enum surety_risk_array {
 surety_status surety_risks_from_sums(surety_risks *out, const int64_t *sums, size_t H, size_t n,
                                      const double *q, surety_error *err);
 
+/* surety_risk_add with votes[h*stride + j]: perturbations side by side. */
+surety_status surety_risk_add_columns(surety_risk *risk, const float *votes, size_t stride, int y,
+                                      surety_error *err);
+
 /* The index of the first of votes[0..count) that is NaN or outside [-1,1], or count. */
 size_t surety_votes_first_bad(const double *votes, size_t count);
 
