@@ -25,7 +25,7 @@ struct surety_attacker {
     float lo, hi;  /* the box, or infinities */
     float b, step; /* radius, rounded down, and step size */
     float *memory; /* everything below */
-    float *buffer[3][SURETY_BLOCK], *gradient[SURETY_BLOCK], *lo_row[SURETY_BLOCK], *hi_row[SURETY_BLOCK];
+    float *buffer[3][SURETY_BLOCK], *lo_row[SURETY_BLOCK], *hi_row[SURETY_BLOCK];
     float *current[SURETY_BLOCK], *best[SURETY_BLOCK]; /* each one of the buffers of its row */
     float *random;                                     /* draws of a start, padded d + 1 */
     float *h, *a, *scratch;
@@ -82,7 +82,7 @@ surety_status surety_attacker_new(surety_attacker **out, const surety_attack_set
     a->hi = settings->ball.has_box ? (float)settings->ball.hi : HUGE_VALF;
     a->b = float_down(settings->ball.radius);
     a->step = settings->kind == SURETY_ATTACK_FGSM ? a->b : (float)surety_attack_step(settings);
-    size_t floats = 6 * SURETY_BLOCK * stride + surety_padded(d + 1) + 2 * surety_padded(lanes) +
+    size_t floats = 5 * SURETY_BLOCK * stride + surety_padded(d + 1) + 2 * surety_padded(lanes) +
                     voters->kind->scratch(voters);
     surety_status status = surety_alloc(&a->memory, floats, sizeof(float), err);
     if (status != SURETY_OK) {
@@ -90,8 +90,8 @@ surety_status surety_attacker_new(surety_attacker **out, const surety_attack_set
         return status;
     }
     float *next = a->memory;
-    float **rows[] = {a->buffer[0], a->buffer[1], a->buffer[2], a->gradient, a->lo_row, a->hi_row};
-    for (size_t i = 0; i < 6; i++)
+    float **rows[] = {a->buffer[0], a->buffer[1], a->buffer[2], a->lo_row, a->hi_row};
+    for (size_t i = 0; i < 5; i++)
         for (size_t r = 0; r < SURETY_BLOCK; r++, next += stride) rows[i][r] = next;
     a->random = next;
     a->h = a->random + surety_padded(d + 1);
@@ -178,10 +178,12 @@ static float *free_buffer(const surety_attacker *a, size_t r) {
 }
 
 /* One step from the current point along the gradient of the loss, projected and clipped; squares is the sum
- * of those of the gradient. For linf the gradient's own pass has taken it. */
+ * of those of the gradient. The new point takes the place of the gradient, whose lines are in the cache. For
+ * linf the gradient's own pass has done it. */
 static void move(surety_attacker *a, size_t r, float squares) {
-    const float *x = a->current[r], *g = a->gradient[r], *x0 = a->examples.x[r];
+    const float *x = a->current[r], *x0 = a->examples.x[r];
     float *out = a->current[r] = free_buffer(a, r);
+    const float *g = out;
     if (a->s.ball.norm == SURETY_LINF) {
         return;
     } else if (a->s.ball.norm == SURETY_L1) {
@@ -205,16 +207,20 @@ static void ask(surety_attacker *a, const surety_vote *vote, const size_t *live,
     surety_vote_lanes(a->h, vote->weights, a->H, vote->set, chosen, real);
 }
 
-/* a[t, i] = d loss / dh_t of the live rows up to the factor 1/2: -y w_t. */
+/* a[t, i] = d loss / dh_t of the live rows up to the factor 1/2: -y w_t, exact but for the rounding of w_t.
+ */
 static void fill_loss_gradient(surety_attacker *a, const surety_vote *vote, const size_t *live,
                                size_t count) {
-    for (size_t t = 0; t < a->H; t++)
-        for (size_t i = 0; i < count; i++)
-            a->a[t * SURETY_BLOCK + i] = (float)(-a->examples.y[live[i]] * vote->weights[t]);
+    float sign[SURETY_BLOCK] = {0};
+    for (size_t i = 0; i < count; i++) sign[i] = (float)-a->examples.y[live[i]];
+    for (size_t t = 0; t < a->H; t++) {
+        float w = (float)vote->weights[t], *to = a->a + t * SURETY_BLOCK;
+        for (size_t i = 0; i < SURETY_BLOCK; i++) to[i] = sign[i] * w;
+    }
 }
 
-/* gradient[r] = d loss / dx up to the factor 1/2: -y sum_t w_t dh_t/dx; for l2 with its squares, for linf the
- * next point at once, in the row's free buffer. */
+/* Into each row's free buffer: d loss / dx up to the factor 1/2, -y sum_t w_t dh_t/dx; for l2 with its
+ * squares, for linf the next point at once. */
 static void ask_gradient(surety_attacker *a, const surety_vote *vote, const size_t *live, size_t count,
                          float *squares) {
     int linf = a->s.ball.norm == SURETY_LINF;
@@ -222,7 +228,7 @@ static void ask_gradient(surety_attacker *a, const surety_vote *vote, const size
     const float *x[SURETY_BLOCK], *lo[SURETY_BLOCK], *hi[SURETY_BLOCK];
     for (size_t i = 0; i < count; i++) {
         size_t r = live[i];
-        out[i] = linf ? free_buffer(a, r) : a->gradient[r];
+        out[i] = free_buffer(a, r);
         x[i] = a->current[r], lo[i] = a->lo_row[r], hi[i] = a->hi_row[r];
     }
     surety_gradient_use use = {.out = out, .step = a->step};

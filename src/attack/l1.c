@@ -36,8 +36,8 @@ void surety_l1_step(const float *x, const float *g, float step, float lo, float 
         float size = fabsf(g[j]);
         if (size > most && (g[j] > 0 ? x[j] < hi : x[j] > lo)) most = size, best = j;
     }
+    float moved = best < d ? x[best] + copysignf(step, g[best]) : 0;
     memcpy(out, x, d * sizeof *out);
     if (best == d) return;
-    float moved = x[best] + copysignf(step, g[best]);
     out[best] = moved < lo ? lo : moved > hi ? hi : moved;
 }
