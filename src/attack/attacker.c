@@ -1,8 +1,9 @@
 /* The attacks of docs/theory.md 3: start x direction x projection x sampler.
  *
  * A run takes a block through a whole attack. Rows whose vote is wrong leave the list of live rows, so that
- * they cost nothing. Each row has three buffers: the current point and the best one so far (which may be the
- * same) are in one or two of them, so one is always free for the next point and nothing is copied.
+ * they cost nothing, or make room for the next example of a stream: rows need not be at the same step. Each
+ * row has three buffers: the current point and the best one so far (which may be the same) are in one or two
+ * of them, so one is always free for the next point and nothing is copied.
  *
  * Inside the ball, truly: with u = 2^-24, x0 + e is rounded to floats by a vector of length at most
  * u (||x0|| + b), and the length of e is computed in float with a relative error below (d/32 + 12) u for l2
@@ -21,6 +22,7 @@
 struct surety_attacker {
     surety_attack_settings s;
     size_t d, H, stride;
+    surety_voters *voters; /* a view of its own */
     const surety_step_kernels *k;
     float lo, hi;  /* the box, or infinities */
     float b, step; /* radius, rounded down, and step size */
@@ -32,7 +34,9 @@ struct surety_attacker {
     float radius[SURETY_BLOCK]; /* of l2 and l1, see above */
     double best_loss[SURETY_BLOCK];
     int fooled[SURETY_BLOCK];
-    surety_examples examples; /* of the last run */
+    size_t taken[SURETY_BLOCK];     /* steps of this pass */
+    uint32_t restart[SURETY_BLOCK]; /* which pass it is */
+    surety_examples examples;       /* of the last run */
     surety_attacked result;
 };
 
@@ -85,8 +89,9 @@ surety_status surety_attacker_new(surety_attacker **out, const surety_attack_set
     size_t floats = 5 * SURETY_BLOCK * stride + surety_padded(d + 1) + 2 * surety_padded(lanes) +
                     voters->kind->scratch(voters);
     surety_status status = surety_alloc(&a->memory, floats, sizeof(float), err);
+    if (status == SURETY_OK) status = surety_voters_view(&a->voters, voters, err);
     if (status != SURETY_OK) {
-        surety_free(a);
+        surety_attacker_free(a);
         return status;
     }
     float *next = a->memory;
@@ -103,12 +108,17 @@ surety_status surety_attacker_new(surety_attacker **out, const surety_attack_set
 
 void surety_attacker_free(surety_attacker *a) {
     if (!a) return;
+    surety_voters_free(a->voters);
     surety_free(a->memory);
     surety_free(a);
 }
 
 void surety_attacker_epoch(surety_attacker *a, uint32_t epoch) {
     a->s.epoch = epoch;
+}
+const surety_voters *surety_attacker_voters(surety_attacker *a) {
+    surety_voters_follow(a->voters);
+    return a->voters;
 }
 float *surety_attacker_outputs(surety_attacker *a) {
     return a->h;
@@ -203,7 +213,7 @@ static void ask(surety_attacker *a, const surety_vote *vote, const size_t *live,
                 double *real) {
     const float *x[SURETY_BLOCK];
     for (size_t i = 0; i < count; i++) x[i] = a->current[live[i]];
-    vote->voters->kind->forward(vote->voters, x, count, a->h, a->scratch);
+    a->voters->kind->forward(a->voters, x, count, a->h, a->scratch);
     surety_vote_lanes(a->h, vote->weights, a->H, vote->set, chosen, real);
 }
 
@@ -219,91 +229,125 @@ static void fill_loss_gradient(surety_attacker *a, const surety_vote *vote, cons
     }
 }
 
-/* Into each row's free buffer: d loss / dx up to the factor 1/2, -y sum_t w_t dh_t/dx; for l2 with its
+/* Into each kept row's free buffer: d loss / dx up to the factor 1/2, -y sum_t w_t dh_t/dx; for l2 with its
  * squares, for linf the next point at once. */
-static void ask_gradient(surety_attacker *a, const surety_vote *vote, const size_t *live, size_t count,
+static void ask_gradient(surety_attacker *a, const size_t *live, const int *keep, size_t count,
                          float *squares) {
     int linf = a->s.ball.norm == SURETY_LINF;
     float *out[SURETY_BLOCK];
     const float *x[SURETY_BLOCK], *lo[SURETY_BLOCK], *hi[SURETY_BLOCK];
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0, k = 0; i < count; i++) {
+        if (!keep[i]) continue;
         size_t r = live[i];
-        out[i] = free_buffer(a, r);
-        x[i] = a->current[r], lo[i] = a->lo_row[r], hi[i] = a->hi_row[r];
+        out[k] = free_buffer(a, r);
+        x[k] = a->current[r], lo[k] = a->lo_row[r], hi[k] = a->hi_row[r];
+        k++;
     }
     surety_gradient_use use = {.out = out, .step = a->step};
     if (linf) use.x = x, use.lo = lo, use.hi = hi;
     if (a->s.ball.norm == SURETY_L2) use.squares = squares;
-    vote->voters->kind->gradient_input(vote->voters, a->a, count, &use, a->scratch);
+    a->voters->kind->gradient_input(a->voters, a->a, count, keep, &use, a->scratch);
 }
 
 /* Looks at a row's current point and keeps it if it is the best so far: a wrong vote before a right one, then
- * the larger loss. Profile published looks only at where a pass ends. Returns whether the row stops. */
-static int judge(surety_attacker *a, size_t r, double chosen, double real, int last) {
+ * the larger loss. Profile published looks only at where a pass ends. Returns whether the pass goes on. */
+static int judge(surety_attacker *a, size_t r, double chosen, double real) {
     double y = a->examples.y[r], loss = 0.5 * (1 - y * real);
     int wrong = !(y * chosen > 0); /* a tie is wrong, and so is what is not a number */
-    int stops = wrong && a->s.early_stop;
-    int counts = a->s.profile == SURETY_PROFILE_THEORY || last || stops;
+    int ends = (wrong && a->s.early_stop) || a->taken[r] == steps_of(&a->s);
+    int counts = a->s.profile == SURETY_PROFILE_THEORY || ends;
     if (counts && (wrong > a->fooled[r] || (wrong == a->fooled[r] && loss > a->best_loss[r]))) {
         a->best[r] = a->current[r];
         a->best_loss[r] = loss;
         a->fooled[r] = wrong;
     }
-    return stops;
+    return !ends;
 }
 
-/* One pass from the starts of this restart. The gradient is asked for the rows of the last forward; those
- * that were fooled there leave the list behind it. */
-static void climb(surety_attacker *a, const surety_vote *vote, size_t *live, size_t count) {
-    size_t steps = steps_of(&a->s), filled = 0; /* rows that a->a was filled for */
-    for (size_t step = 0; count; step++) {
+/* A pass from the start of this restart. */
+static void begin_pass(surety_attacker *a, size_t r, uint32_t restart) {
+    a->current[r] = free_buffer(a, r);
+    a->taken[r] = 0;
+    a->restart[r] = restart;
+    start_point(a, r, restart, a->current[r]);
+}
+
+static void begin_example(surety_attacker *a, size_t r) {
+    set_ball(a, r);
+    a->best[r] = a->current[r] = a->buffer[0][r];
+    a->best_loss[r] = -1;
+    a->fooled[r] = 0;
+    begin_pass(a, r, 0);
+}
+
+/* A row whose pass has ended: whether it or the next example goes on in its place. */
+static int goes_on(surety_attacker *a, size_t r, const surety_stream *stream) {
+    size_t restarts = random_start(a->s.kind) ? a->s.restarts : 1;
+    if (a->restart[r] + 1 < restarts && !(a->fooled[r] && a->s.early_stop)) {
+        begin_pass(a, r, a->restart[r] + 1);
+        return 1;
+    }
+    if (!stream) return 0;
+    stream->ended(stream->arg, r);
+    if (!stream->next(stream->arg, &a->examples, r)) return 0;
+    begin_example(a, r);
+    return 1;
+}
+
+/* Attacks the rows of the list, and what the stream (or NULL) puts in their places. */
+static void climb(surety_attacker *a, const surety_vote *vote, size_t *live, size_t count,
+                  const surety_stream *stream) {
+    int changed = 1; /* the list, since a->a was filled for it */
+    surety_voters_follow(a->voters);
+    while (count) {
         double chosen[SURETY_BLOCK], real[SURETY_BLOCK];
         float squares[SURETY_BLOCK] = {0};
-        int leaves[SURETY_BLOCK];
-        size_t kept = 0;
+        int keep[SURETY_BLOCK];
+        size_t kept = 0, next = 0;
         ask(a, vote, live, count, chosen, real);
         a->result.asked += count;
-        for (size_t i = 0; i < count; i++) {
-            leaves[i] = judge(a, live[i], chosen[i], real[i], step == steps);
-            kept += !leaves[i];
+        for (size_t i = 0; i < count; i++) kept += (size_t)(keep[i] = judge(a, live[i], chosen[i], real[i]));
+        if (kept && changed) fill_loss_gradient(a, vote, live, count);
+        if (kept) ask_gradient(a, live, keep, count, squares);
+        a->result.moves += kept;
+        changed = kept < count;
+        for (size_t i = 0, k = 0; i < count; i++) {
+            if (keep[i]) {
+                move(a, live[i], squares[k++]);
+                a->taken[live[i]]++;
+            }
+            if (keep[i] || goes_on(a, live[i], stream)) live[next++] = live[i];
         }
-        if (step == steps || !kept) return;
-        if (filled != count) fill_loss_gradient(a, vote, live, filled = count); /* rows only ever leave */
-        ask_gradient(a, vote, live, count, squares);
-        kept = 0;
-        for (size_t i = 0; i < count; i++)
-            if (!leaves[i]) move(a, live[kept++] = live[i], squares[i]);
-        count = kept;
-        a->result.moves += count;
+        count = next;
     }
 }
 
 const surety_attacked *surety_attacker_run(surety_attacker *a, const surety_vote *vote,
                                            const surety_examples *examples) {
+    size_t live[SURETY_BLOCK];
     a->examples = *examples;
     a->result.asked = a->result.moves = 0;
-    for (size_t r = 0; r < examples->rows; r++) {
-        set_ball(a, r);
-        a->best[r] = a->current[r] = a->buffer[0][r];
-        a->best_loss[r] = -1;
-        a->fooled[r] = 0;
-    }
-    size_t restarts = random_start(a->s.kind) ? a->s.restarts : 1;
-    for (uint32_t restart = 0; restart < restarts; restart++) {
-        size_t live[SURETY_BLOCK], count = 0;
-        for (size_t r = 0; r < examples->rows; r++) {
-            if (a->fooled[r] && a->s.early_stop) continue;
-            live[count++] = r;
-            a->current[r] = free_buffer(a, r);
-            start_point(a, r, restart, a->current[r]);
-        }
-        climb(a, vote, live, count);
-    }
+    for (size_t r = 0; r < examples->rows; r++) begin_example(a, live[r] = r);
+    climb(a, vote, live, examples->rows, NULL);
     for (size_t r = 0; r < examples->rows; r++) {
         a->result.x[r] = a->best[r];
         a->result.fooled[r] = a->fooled[r];
         a->result.loss[r] = a->best_loss[r];
     }
+    return &a->result;
+}
+
+const surety_attacked *surety_attacker_stream(surety_attacker *a, const surety_vote *vote,
+                                              const surety_stream *stream) {
+    size_t live[SURETY_BLOCK], count = 0;
+    a->examples = (surety_examples){.which = stream->which};
+    a->result.asked = a->result.moves = 0;
+    while (count < stream->places && stream->next(stream->arg, &a->examples, count)) {
+        begin_example(a, count);
+        live[count] = count;
+        count++;
+    }
+    climb(a, vote, live, count, stream);
     return &a->result;
 }
 

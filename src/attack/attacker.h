@@ -27,7 +27,7 @@ double surety_distance(surety_norm norm, const float *x, const float *x0, size_t
 
 typedef struct surety_attacker surety_attacker;
 
-/* Memory for attacks on blocks of voters like these; settings are copied and were validated. */
+/* Memory for attacks on votes of these voters, which it borrows; settings are copied and were validated. */
 surety_status surety_attacker_new(surety_attacker **out, const surety_attack_settings *settings,
                                   const surety_voters *voters, surety_error *err);
 void surety_attacker_free(surety_attacker *a);
@@ -44,15 +44,32 @@ typedef struct surety_attacked {
     size_t asked, moves; /* times a row was asked for its vote, and moved along its gradient: the work */
 } surety_attacked;
 
-/* Attacks the examples under the vote. */
+/* Attacks the examples under a vote of the attacker's voters. */
 const surety_attacked *surety_attacker_run(surety_attacker *a, const surety_vote *vote,
                                            const surety_examples *examples);
+
+/* Examples one after the other: where the attack on one ends, the next takes its place. */
+typedef struct surety_stream {
+    /* Puts the next example into place r; 0 if there is none. */
+    int (*next)(void *arg, surety_examples *examples, size_t r);
+    /* The attack in place r has ended: surety_attacker_sample serves this row now. */
+    void (*ended)(void *arg, size_t r);
+    void *arg;
+    size_t places;         /* used at once, at most SURETY_BLOCK */
+    surety_set_name which; /* of all examples */
+} surety_stream;
+
+/* Attacks all of a stream; each as surety_attacker_run would. Of the result, only the work. */
+const surety_attacked *surety_attacker_stream(surety_attacker *a, const surety_vote *vote,
+                                              const surety_stream *stream);
 
 /* out (d floats; pads are left alone) = perturbation j of row r of the last run: the attacked point itself,
  * or for the u-attacks the point with noise j, inside the ball in profile theory. */
 void surety_attacker_sample(const surety_attacker *a, size_t r, size_t j, float *out);
 
-/* Memory for the voters' answers on one block: h (H, lanes) and the scratch of kind.h. */
+/* The voters, packed for this attacker's thread, as they are now. */
+const surety_voters *surety_attacker_voters(surety_attacker *a);
+/* Memory for their answers on one block: h (H, lanes) and the scratch of kind.h. */
 float *surety_attacker_outputs(surety_attacker *a);
 float *surety_attacker_scratch(surety_attacker *a);
 

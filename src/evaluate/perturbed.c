@@ -25,7 +25,7 @@ typedef struct measuring {
 
 /* Perturbations of all examples of the block, one list, sixteen at a time through the voters. */
 static void ask_voters(const measuring *w, worker *mine, size_t rows) {
-    const surety_voters *v = w->what->attacked->voters;
+    const surety_voters *v = surety_attacker_voters(mine->attacker);
     float *h = surety_attacker_outputs(mine->attacker);
     size_t total = rows * w->n;
     for (size_t first = 0; first < total; first += SURETY_BLOCK) {

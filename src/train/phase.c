@@ -1,7 +1,8 @@
-/* The loop. Per batch: attack the block under the current vote (n = 1), ask the voters there, or take their
- * worst over the ball (docs/theory.md 8.3), or both by weight; take the objective and its gradients, move.
- * Examples of a batch lie in slots in batch order and are summed in that order; the gradient of the voters is
- * split by voters: no result depends on the number of threads.
+/* The loop. Per batch: attack it under the current vote (n = 1), ask the voters there, or take their worst
+ * over the ball (docs/theory.md 8.3), or both by weight; take the objective and its gradients, move. Attacks
+ * end early or late, so threads draw example after example from the batch; all else is in blocks. Examples of
+ * a batch lie in slots in batch order and are summed in that order; the gradient of the voters is split by
+ * voters: no result depends on the number of threads.
  *
  * With r_t the mean loss of voter t on the batch and Q = softmax(theta) (docs/theory.md 4.4):
  *   Rbar = sum_t Q_t r_t,  dRbar/dtheta_t = Q_t (r_t - Rbar),  dKL/dtheta_t = Q_t (ln(Q_t/P_t) - KL).
@@ -44,7 +45,8 @@ typedef struct loop {
     double *table_loss;              /* (H) mean losses of phase->votes */
     float *gradients[SURETY_TENSORS];
     surety_adam_step adam;
-    surety_timing *work; /* per block of the batch: busy and rows */
+    size_t drawn;        /* examples of the batch whose attack has begun */
+    surety_timing *work; /* per block of the batch or stream of attacks: busy and rows */
     uint32_t pass;
 } loop;
 
@@ -80,17 +82,59 @@ static void take_losses(loop *l, const surety_examples *e, size_t at, double wei
         }
 }
 
-/* The defense's points of a block. */
+/* One thread's share of the batch's attacks. */
+typedef struct share {
+    loop *l;
+    surety_attacker *attacker;
+    size_t at[SURETY_BLOCK]; /* which of the batch is in which place */
+} share;
+
+static int draw_example(void *arg, surety_examples *e, size_t r) {
+    share *mine = arg;
+    loop *l = mine->l;
+    const surety_set *set = l->phase->train;
+    size_t i = __atomic_fetch_add(&l->drawn, 1, __ATOMIC_RELAXED);
+    if (i >= l->count) return 0;
+    uint32_t at = l->order[l->first + i];
+    mine->at[r] = i;
+    e->x[r] = set->x + at * set->stride;
+    e->y[r] = set->y[at];
+    e->row[r] = set->row[at];
+    return 1;
+}
+
+static void keep_point(void *arg, size_t r) {
+    const share *mine = arg;
+    surety_attacker_sample(mine->attacker, r, 0, mine->l->points + mine->at[r] * mine->l->stride);
+}
+
+/* The defense's points of the batch. */
+static surety_status attack_stream(void *arg, size_t stream, int thread, surety_error *err) {
+    loop *l = arg;
+    (void)err;
+    double begin = surety_busy_seconds();
+    share mine = {.l = l, .attacker = l->attackers[thread]};
+    surety_vote vote = {l->state->voters, l->Q, l->s->set};
+    size_t places = (l->count + l->threads - 1) / l->threads;
+    surety_stream all = {.next = draw_example,
+                         .ended = keep_point,
+                         .arg = &mine,
+                         .places = places < SURETY_BLOCK ? places : SURETY_BLOCK,
+                         .which = l->phase->train->which};
+    const surety_attacked *found = surety_attacker_stream(mine.attacker, &vote, &all);
+    l->work[stream] = (surety_timing){
+        .busy = surety_busy_seconds() - begin, .forward_rows = found->asked, .backward_rows = found->moves};
+    return SURETY_OK;
+}
+
+/* The voters at the defense's points of a block. */
 static void ask_attacked(loop *l, const surety_examples *e, size_t block, int thread) {
-    const surety_voters *v = l->state->voters;
     surety_attacker *a = l->attackers[thread];
-    surety_vote vote = {v, l->Q, l->s->set};
+    const surety_voters *v = surety_attacker_voters(a);
     size_t at = block * SURETY_BLOCK;
-    const surety_attacked *found = surety_attacker_run(a, &vote, e);
-    l->work[block] = (surety_timing){.forward_rows = found->asked + e->rows, .backward_rows = found->moves};
-    for (size_t r = 0; r < e->rows; r++) surety_attacker_sample(a, r, 0, l->points + (at + r) * l->stride);
     float *h = surety_attacker_outputs(a), *scratch = surety_attacker_scratch(a);
     v->kind->forward(v, l->rows + at, e->rows, h, scratch);
+    l->work[block].forward_rows += e->rows;
     take_losses(l, e, at, 1 - l->phase->certified, h);
     if (l->phase->moves_voters) v->kind->gradient_terms(v, h, e->rows, l->g + at * l->terms, scratch);
 }
@@ -201,21 +245,31 @@ static double progress(const loop *l) {
 static void open_batch(loop *l) {
     double growth = fmin(2 * progress(l), 1);
     l->attacked = l->phase->certified < 1 && !l->phase->votes ? l->count : 0;
+    l->drawn = 0;
     l->certified = l->phase->certified > 0 ? l->count : 0;
     for (size_t i = 0; i < l->attacked; i++) l->rows[i] = l->points + i * l->stride;
     if (l->certified) surety_robust_prepare(l->robust, growth * l->s->defense.ball.radius);
+}
+
+static void add_work(const loop *l, size_t parts, surety_timing *timing) {
+    for (size_t i = 0; i < parts; i++) {
+        timing->busy += l->work[i].busy;
+        timing->forward_rows += l->work[i].forward_rows;
+        timing->backward_rows += l->work[i].backward_rows;
+    }
 }
 
 static surety_status run_batch(loop *l, const surety_run *run, surety_timing *timing, surety_error *err) {
     size_t blocks = (l->count + SURETY_BLOCK - 1) / SURETY_BLOCK;
     double begin = surety_seconds();
     open_batch(l);
-    SURETY_TRY(surety_parallel(run, NULL, blocks, ask_block, l, err));
-    for (size_t b = 0; b < blocks; b++) {
-        timing->busy += l->work[b].busy;
-        timing->forward_rows += l->work[b].forward_rows;
-        timing->backward_rows += l->work[b].backward_rows;
+    if (l->attacked) {
+        size_t streams = l->threads < l->count ? l->threads : l->count;
+        SURETY_TRY(surety_parallel(run, NULL, streams, attack_stream, l, err));
+        add_work(l, streams, timing);
     }
+    SURETY_TRY(surety_parallel(run, NULL, blocks, ask_block, l, err));
+    add_work(l, blocks, timing);
     double attacked = surety_seconds();
     timing->attack += attacked - begin;
     double rest = l->s->decay ? fmin(2 * (1 - progress(l)), 1) : 1;
@@ -223,7 +277,10 @@ static surety_status run_batch(loop *l, const surety_run *run, surety_timing *ti
     SURETY_TRY(move_theta(l, err));
     if (l->phase->moves_voters) {
         SURETY_TRY(surety_parallel(run, NULL, SLICES, move_slice, l, err));
-        surety_voters_changed(l->state->voters);
+        if (l->certified)
+            surety_voters_changed(l->state->voters);
+        else
+            surety_voters_moved(l->state->voters);
     }
     surety_softmax(l->state->theta, l->state->H, l->Q);
     timing->update += surety_seconds() - attacked;
@@ -306,6 +363,7 @@ static surety_status run_epoch(loop *l, const surety_run *run, surety_timing *ti
         surety_report(run, l->phase->name, s->epoch * l->phase->train->m + l->first + l->count,
                       l->phase->epochs * l->phase->train->m, "");
     }
+    if (l->phase->moves_voters) surety_voters_changed(s->voters);
     double trained = surety_seconds(), kl;
     SURETY_TRY(judge_epoch(l, &value, &kl, run, err));
     timing->choose += surety_seconds() - trained;

@@ -56,7 +56,7 @@ static void fast(check *k) {
     surety_vector_normal(k->seed, &(surety_address){.row = ROWS, .purpose = SURETY_FOR_CHECK}, k->a,
                          v->H * SURETY_BLOCK);
     v->kind->forward(v, (const float *const *)k->x, ROWS, k->h, k->scratch);
-    v->kind->gradient_input(v, k->a, ROWS, &(surety_gradient_use){.out = k->gx}, k->scratch);
+    v->kind->gradient_input(v, k->a, ROWS, NULL, &(surety_gradient_use){.out = k->gx}, k->scratch);
     v->kind->gradient_terms(v, k->a, ROWS, k->g, k->scratch);
     v->kind->gradient_sum(v, k->g, (const float *const *)k->x, ROWS, 0, v->H, k->gradients);
 }

@@ -50,11 +50,11 @@ static void forward(const surety_voters *v, const float *const *x, size_t rows, 
     kernels()->forward(s.z, s.ldz, rows, v->H, v->depth, v->scores, s.p, h);
 }
 
-static void gradient_input(const surety_voters *v, const float *a, size_t rows,
+static void gradient_input(const surety_voters *v, const float *a, size_t rows, const int *keep,
                            const surety_gradient_use *use, float *scratch_) {
     scratch_parts s = parts(v, scratch_);
     kernels()->backward(s.p, a, rows, v->H, v->depth, v->scores, s.z, s.ldz, NULL, 0, s.lanes);
-    surety_product_backward(v->packed, s.z, s.ldz, rows, use);
+    surety_product_backward(v->packed, s.z, s.ldz, surety_rows_close(s.z, s.ldz, rows, keep), use);
 }
 
 /* A row's contribution: derivatives in the split arguments, then in the leaf scores. */
@@ -79,10 +79,15 @@ static void gradient_sum(const surety_voters *v, const float *g, const float *co
         for (size_t r = 0; r < rows; r++) dc[i] += g[r * ldg + i];
         for (size_t j = 0; j < v->d; j++) dw[i * w->stride + j] *= (float)w->mask[i * w->stride + j];
     }
-    for (size_t j = first * J; j < end * J; j++) { /* s = tanh(u), ds/du = 1 - s^2 */
-        float sum = 0;
-        for (size_t r = 0; r < rows; r++) sum += g[r * ldg + leaf0 + j];
-        du[j] = sum * (1 - v->scores[j] * v->scores[j]);
+    for (size_t t = first; t < end;
+         t++) { /* s = tanh(u), ds/du = 1 - s^2; v->scores may be those before a move */
+        float scores[1 << DEEPEST];
+        surety_vector_tanh(v->tensors[LEAVES].values + t * J, scores, J);
+        for (size_t j = 0; j < J; j++) {
+            float sum = 0;
+            for (size_t r = 0; r < rows; r++) sum += g[r * ldg + leaf0 + t * J + j];
+            du[t * J + j] = sum * (1 - scores[j] * scores[j]);
+        }
     }
 }
 
@@ -118,7 +123,6 @@ static double twin(const surety_voters *v, const double *const *parameters, cons
 
 static void free_own(surety_voters *v) {
     surety_free((void *)(uintptr_t)v->tensors[WEIGHT].mask);
-    surety_free(v->scores);
 }
 
 static const surety_voter_kind forest_kind = {.name = "forest",

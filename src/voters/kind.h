@@ -22,9 +22,9 @@ typedef struct surety_voter_kind {
     /* h (H, SURETY_BLOCK): outputs in [-1,1] for rows <= SURETY_BLOCK; lanes behind rows are unspecified. */
     void (*forward)(const surety_voters *v, const float *const *x, size_t rows, float *h, float *scratch);
 
-    /* sum_t a[t, r] dh_t/dx at the rows of the last forward into this scratch, used as `use` says
-     * (num/num.h). a (H, SURETY_BLOCK). */
-    void (*gradient_input)(const surety_voters *v, const float *a, size_t rows,
+    /* sum_t a[t, r] dh_t/dx at the rows of the last forward into this scratch, or at those with keep[r] if it
+     * is not NULL; used as `use` says (num/num.h), whose arrays are of the rows kept. a (H, SURETY_BLOCK). */
+    void (*gradient_input)(const surety_voters *v, const float *a, size_t rows, const int *keep,
                            const surety_gradient_use *use, float *scratch);
 
     /* The gradient to the parameters is a sum over examples of products, taken in two halves so that no float
@@ -67,10 +67,24 @@ struct surety_voters {
     size_t H, d;
     size_t tensor_count;
     surety_tensor tensors[SURETY_TENSORS];
-    surety_weights *packed; /* tensors[0], ready for products */
-    size_t depth;           /* forest: l */
-    float *scores;          /* forest: tanh(u) (H, 2^l) */
+    surety_weights *packed;  /* tensors[0], ready for products */
+    size_t depth;            /* forest: l */
+    float *scores;           /* forest: tanh(u) (H, 2^l) */
+    uint64_t version;        /* grows with every change of the parameters */
+    const surety_voters *of; /* a view: whose parameters these are; else NULL */
 };
+
+/* Voters that borrow the parameters of others and pack them for themselves: one per thread, since a core
+ * reads packed weights clearly slower while another core reads the same ones. Freed by surety_voters_free,
+ * before v. */
+surety_status surety_voters_view(surety_voters **out, const surety_voters *v, surety_error *err);
+
+/* Packs again if v has changed since. */
+void surety_voters_follow(surety_voters *view);
+
+/* The parameters of v have changed; views will follow, v itself is packed by the next surety_voters_changed.
+ */
+void surety_voters_moved(surety_voters *v);
 
 /* SURETY_E_USAGE unless H and d are in their ranges and the seed below 2^63. */
 surety_status surety_voters_validate(size_t H, size_t d, uint64_t seed, surety_error *err);
@@ -84,6 +98,9 @@ surety_status surety_tensor_new(surety_voters *v, size_t index, const char *name
  */
 surety_status surety_forest_empty(surety_voters **out, size_t H, size_t depth, size_t d, surety_error *err);
 surety_status surety_linear_empty(surety_voters **out, size_t H, size_t d, surety_error *err);
+
+/* Moves those of `count` rows (of ld floats) that have keep[r] together, all if keep is NULL; how many. */
+size_t surety_rows_close(float *rows, size_t ld, size_t count, const int *keep);
 
 /* votes[r] = sum_t q[t] * (h[t, r] or its sign), in double, in voter order, for all SURETY_BLOCK lanes;
  * real[r], unless NULL, the same without the sign. */

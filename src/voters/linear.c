@@ -35,11 +35,11 @@ static void gradient_terms(const surety_voters *v, const float *a, size_t rows, 
     kernels()->tanh_backward(scratch_, a, rows, v->H, g, terms(v));
 }
 
-static void gradient_input(const surety_voters *v, const float *a, size_t rows,
+static void gradient_input(const surety_voters *v, const float *a, size_t rows, const int *keep,
                            const surety_gradient_use *use, float *scratch_) {
     float *dz = scratch_ + v->H * SURETY_BLOCK;
     gradient_terms(v, a, rows, dz, scratch_);
-    surety_product_backward(v->packed, dz, terms(v), rows, use);
+    surety_product_backward(v->packed, dz, terms(v), surety_rows_close(dz, terms(v), rows, keep), use);
 }
 
 static void gradient_sum(const surety_voters *v, const float *g, const float *const *x, size_t rows,

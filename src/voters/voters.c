@@ -1,5 +1,6 @@
 /* What is the same for every kind of voters, and the majority vote. */
 #include <math.h>
+#include <string.h>
 
 #include "base/names.h"
 #include "base/parallel.h"
@@ -40,10 +41,39 @@ surety_status surety_tensor_new(surety_voters *v, size_t index, const char *name
 
 void surety_voters_free(surety_voters *v) {
     if (!v) return;
-    v->kind->free(v);
-    for (size_t i = 0; i < v->tensor_count; i++) surety_free(v->tensors[i].values);
+    if (!v->of) {
+        v->kind->free(v);
+        for (size_t i = 0; i < v->tensor_count; i++) surety_free(v->tensors[i].values);
+    }
     surety_weights_free(v->packed);
+    surety_free(v->scores);
     surety_free(v);
+}
+
+surety_status surety_voters_view(surety_voters **out, const surety_voters *v, surety_error *err) {
+    *out = NULL;
+    surety_voters *view = NULL;
+    SURETY_TRY(surety_alloc(&view, 1, sizeof *view, err));
+    *view = *v;
+    view->of = v;
+    view->packed = NULL;
+    view->scores = NULL;
+    surety_status status = surety_weights_new(&view->packed, v->tensors[0].rows, v->d, err);
+    if (status == SURETY_OK && v->scores)
+        status = surety_alloc(&view->scores, v->H << v->depth, sizeof(float), err);
+    if (status != SURETY_OK) {
+        surety_voters_free(view);
+        return status;
+    }
+    v->kind->prepare(view);
+    *out = view;
+    return SURETY_OK;
+}
+
+void surety_voters_follow(surety_voters *view) {
+    if (view->version == view->of->version) return;
+    view->kind->prepare(view);
+    view->version = view->of->version;
 }
 
 const char *surety_voters_kind(const surety_voters *v) {
@@ -64,8 +94,22 @@ size_t surety_voters_tensors(const surety_voters *v) {
 surety_tensor surety_voters_tensor(const surety_voters *v, size_t index) {
     return v->tensors[index];
 }
+void surety_voters_moved(surety_voters *v) {
+    v->version++;
+}
 void surety_voters_changed(surety_voters *v) {
+    surety_voters_moved(v);
     v->kind->prepare(v);
+}
+
+size_t surety_rows_close(float *rows, size_t ld, size_t count, const int *keep) {
+    size_t kept = 0;
+    for (size_t r = 0; r < count; r++) {
+        if (keep && !keep[r]) continue;
+        if (kept < r) memcpy(rows + kept * ld, rows + r * ld, ld * sizeof *rows);
+        kept++;
+    }
+    return kept;
 }
 
 void surety_vote_lanes(const float *h, const double *q, size_t H, surety_voter_set set, double *votes,

@@ -452,6 +452,77 @@ static void zero_radius_is_no_attack(void **state) {
         }
 }
 
+/* ---- streams ---- */
+
+enum { STREAMED = 40, WIDEST = 48 };
+
+typedef struct streaming {
+    const surety_set *set;
+    surety_attacker *attacker;
+    size_t next, ended, at[SURETY_BLOCK];
+    float x[STREAMED][WIDEST + 16];
+} streaming;
+
+static int next_of_set(void *arg, surety_examples *e, size_t r) {
+    streaming *s = arg;
+    if (s->next == s->set->m) return 0;
+    size_t i = s->at[r] = s->next++;
+    e->x[r] = s->set->x + i * s->set->stride;
+    e->y[r] = s->set->y[i];
+    e->row[r] = s->set->row[i];
+    return 1;
+}
+
+static void keep_sample(void *arg, size_t r) {
+    streaming *s = arg;
+    surety_attacker_sample(s->attacker, r, 0, s->x[s->at[r]]);
+    s->ended++;
+}
+
+/* Each example of a stream ends where it does in a block of its own, whoever was beside it; and the voters
+ * may change between two runs of an attacker. */
+static void streams_are_runs(void **state) {
+    (void)state;
+    draw r = {33};
+    static streaming one;
+    for (long round = 0; round < check_count(150, 3000); round++) {
+        surety_attack_settings s = any_settings(&r);
+        s.kind = (surety_attack_kind)draw_size(&r, 0, SURETY_ATTACK_KINDS - 1);
+        s.restarts = draw_size(&r, 1, 3);
+        s.early_stop = (int)draw_size(&r, 0, 1);
+        size_t d = draw_size(&r, 1, WIDEST);
+        random_vote v = random_vote_new(&r, d, 0);
+        random_set set = random_set_new(&r, STREAMED, d, &s.ball, 1);
+        surety_attacker *a = attacker_of(&s, v.voters), *alone = attacker_of(&s, v.voters);
+        for (int changed = 0; changed < 2; changed++) {
+            one = (streaming){.set = &set.set, .attacker = a};
+            surety_stream all = {.next = next_of_set,
+                                 .ended = keep_sample,
+                                 .arg = &one,
+                                 .places = draw_size(&r, 1, SURETY_BLOCK),
+                                 .which = set.set.which};
+            size_t asked = surety_attacker_stream(a, &v.vote, &all)->asked;
+            check(one.ended == STREAMED, "%zu of %d ended", one.ended, STREAMED);
+            for (size_t i = 0; i < STREAMED; i++) {
+                float out[WIDEST];
+                surety_examples e = surety_examples_of(&set.set, i);
+                e.rows = 1;
+                asked -= surety_attacker_run(alone, &v.vote, &e)->asked;
+                surety_attacker_sample(alone, 0, 0, out);
+                assert_memory_equal(one.x[i], out, d * sizeof *out);
+            }
+            check(asked == 0, "a stream asks %zu times more", asked);
+            surety_tensor w = surety_voters_tensor(v.voters, 0);
+            for (size_t k = 0; k < w.rows * w.stride; k++) w.values[k] *= -0.5f;
+            surety_voters_changed(v.voters);
+        }
+        surety_attacker_free(a);
+        surety_attacker_free(alone);
+        random_set_free(&set);
+        random_vote_free(&v);
+    }
+}
+
 /* ---- samples of the u-attacks ---- */
 
 /* Sample j is the attacked point + noise, clipped to the box, then (theory) projected: recomputed in double
@@ -781,6 +852,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(zero_gradients_move_nothing),
         cmocka_unit_test(tiny_gradients_give_directions),
         cmocka_unit_test(zero_radius_is_no_attack),
+        cmocka_unit_test(streams_are_runs),
         cmocka_unit_test(samples_are_noise_around_the_result),
         cmocka_unit_test(l1_projection_is_nearest),
         cmocka_unit_test(an_example_never_sees_its_neighbours),

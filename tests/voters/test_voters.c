@@ -146,7 +146,7 @@ static void ask_rows(const surety_voters *v, block *b, const float *x, size_t st
         for (size_t t = 0; t < v->H; t++) b->a[t * SURETY_BLOCK + i] = weights[rows[i] * v->H + t];
     }
     v->kind->forward(v, b->x, count, b->h, b->scratch);
-    v->kind->gradient_input(v, b->a, count, &(surety_gradient_use){.out = b->gx}, b->scratch);
+    v->kind->gradient_input(v, b->a, count, NULL, &(surety_gradient_use){.out = b->gx}, b->scratch);
     v->kind->gradient_terms(v, b->a, count, b->g, b->scratch);
 }
 
@@ -257,9 +257,9 @@ static void saturated_gradients_are_accurate(void **state) {
 
 /* Planted bugs: one wrong number among many is seen. */
 static const surety_voter_kind *honest;
-static void wrong_input(const surety_voters *v, const float *a, size_t rows, const surety_gradient_use *use,
-                        float *scratch) {
-    honest->gradient_input(v, a, rows, use, scratch);
+static void wrong_input(const surety_voters *v, const float *a, size_t rows, const int *keep,
+                        const surety_gradient_use *use, float *scratch) {
+    honest->gradient_input(v, a, rows, keep, use, scratch);
     for (size_t j = 0; j < v->d; j++) use->out[rows - 1][j] *= 1.1f;
 }
 static void wrong_terms(const surety_voters *v, const float *a, size_t rows, float *g, float *scratch) {
