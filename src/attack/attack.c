@@ -85,15 +85,18 @@ surety_status surety_attack_check_set(const surety_attack_settings *s, const sur
     }
     float lo = (float)(s->ball.has_box ? s->ball.lo : -SURETY_LARGEST);
     float hi = (float)(s->ball.has_box ? s->ball.hi : SURETY_LARGEST);
-    for (size_t i = 0; i < set->m; i++)
-        for (size_t j = 0; j < set->d; j++) {
-            float x = set->x[i * set->stride + j];
-            if (x >= lo && x <= hi) continue;
-            surety_fail(err, SURETY_E_INPUT, "feature %zu is %g, outside the box", j, (double)x);
-            surety_fail_place(err, "row %u", set->row[i]);
-            return surety_fail_expected(err, "values in [%g, %g]%s", (double)lo, (double)hi,
-                                        s->ball.has_box ? ", or no box (--box none)" : "");
-        }
+    for (size_t i = 0; i < set->m; i++) {
+        const float *x = set->x + i * set->stride;
+        int bad = 0;
+        for (size_t j = 0; j < set->d; j++) bad |= !(x[j] >= lo) | !(x[j] <= hi);
+        if (!bad) continue;
+        size_t j = 0;
+        while (x[j] >= lo && x[j] <= hi) j++;
+        surety_fail(err, SURETY_E_INPUT, "feature %zu is %g, outside the box", j, (double)x[j]);
+        surety_fail_place(err, "row %u", set->row[i]);
+        return surety_fail_expected(err, "values in [%g, %g]%s", (double)lo, (double)hi,
+                                    s->ball.has_box ? ", or no box (--box none)" : "");
+    }
     return SURETY_OK;
 }
 

@@ -82,27 +82,30 @@ static inline double add_squares(v16 e, size_t count, double sum) {
     return sum;
 }
 
+/* The unclipped point lies in out between the two passes: the projection comes before the clip. */
 static void l2_step(const float *x, const float *g, const float *x0, float step, float inverse, float radius,
                     float lo, float hi, size_t d, float *out) {
     v16 low = v16_set1(lo), high = v16_set1(hi), chains[4] = {v16_zero(), v16_zero(), v16_zero(), v16_zero()};
     EACH_VECTOR({
-        v16 e = v16_sub(moved(LOAD(x), LOAD(g), step, inverse), LOAD(x0));
+        v16 to = moved(LOAD(x), LOAD(g), step, inverse);
+        STORE(out, to);
+        v16 e = v16_sub(whole ? to : LOAD(out), LOAD(x0));
         chains[k] = v16_fma(e, e, chains[k]);
     });
     double squares = (double)sum_of(chains);
     if (!safe((float)squares, radius)) {
         squares = 0;
-        EACH_VECTOR({
-            v16 e = v16_sub(moved(LOAD(x), LOAD(g), step, inverse), LOAD(x0));
-            squares = add_squares(e, d - j, squares);
-        });
+        EACH_VECTOR(squares = add_squares(v16_sub(LOAD(out), LOAD(x0)), d - j, squares););
     }
     float factor = shrink(squares, radius);
-    v16 f = v16_set1(factor); /* again from the unclipped point: the projection comes before the clip */
+    if (factor == 1) {
+        EACH_VECTOR(STORE(out, clip(LOAD(out), low, high)););
+        return;
+    }
+    v16 f = v16_set1(factor);
     EACH_VECTOR({
-        v16 from = LOAD(x0), to = moved(LOAD(x), LOAD(g), step, inverse);
-        if (factor < 1) to = v16_fma(f, v16_sub(to, from), from);
-        STORE(out, clip(to, low, high));
+        v16 from = LOAD(x0);
+        STORE(out, clip(v16_fma(f, v16_sub(LOAD(out), from), from), low, high));
     });
 }
 

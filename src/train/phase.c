@@ -19,8 +19,6 @@
 #include "train/adam.h"
 #include "voters/robust.h"
 
-enum { SLICES = 16 };
-
 typedef struct loop {
     const surety_phase *phase;
     const surety_train_settings *s;
@@ -215,12 +213,17 @@ static surety_status move_theta(loop *l, surety_error *err) {
     return SURETY_OK;
 }
 
+/* Slices of voters for an update: few, since each reads all points of the batch. */
+static size_t slices_of(const loop *l) {
+    return l->threads > 1 ? 2 * l->threads : 1;
+}
+
 /* Gradient and Adam for voters [first, end) of each tensor: a tensor holds its voters one after the other. */
 static surety_status move_slice(void *arg, size_t slice, int thread, surety_error *err) {
     loop *l = arg;
     (void)thread, (void)err;
     surety_voters *v = l->state->voters;
-    size_t first = slice * v->H / SLICES, end = (slice + 1) * v->H / SLICES;
+    size_t slices = slices_of(l), first = slice * v->H / slices, end = (slice + 1) * v->H / slices;
     if (first == end) return SURETY_OK;
     v->kind->gradient_sum(v, l->g, l->rows, l->attacked + l->certified, first, end, l->gradients);
     if (l->certified)
@@ -276,7 +279,7 @@ static surety_status run_batch(loop *l, const surety_run *run, surety_timing *ti
     l->adam = surety_adam_at(l->s->lr * rest, ++l->state->steps);
     SURETY_TRY(move_theta(l, err));
     if (l->phase->moves_voters) {
-        SURETY_TRY(surety_parallel(run, NULL, SLICES, move_slice, l, err));
+        SURETY_TRY(surety_parallel(run, NULL, slices_of(l), move_slice, l, err));
         if (l->certified)
             surety_voters_changed(l->state->voters);
         else
