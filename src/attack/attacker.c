@@ -187,25 +187,48 @@ static float *free_buffer(const surety_attacker *a, size_t r) {
     return a->buffer[2][r];
 }
 
-/* One step from the current point along the gradient of the loss, projected and clipped; squares is the sum
- * of those of the gradient. The new point takes the place of the gradient, whose lines are in the cache. For
- * linf the gradient's own pass has done it. */
-static void move(surety_attacker *a, size_t r, float squares) {
+/* One step from a row's current point along the gradient of the loss, projected and clipped; inverse is 1 /
+ * ||g|| for l2. The new point takes the place of the gradient, whose lines are in the cache. For linf the
+ * gradient's own pass has done it. For l2 in profile theory, returns the factor that is still to be applied.
+ */
+static float move(surety_attacker *a, size_t r, float inverse) {
     const float *x = a->current[r], *x0 = a->examples.x[r];
     float *out = a->current[r] = free_buffer(a, r);
     const float *g = out;
-    if (a->s.ball.norm == SURETY_LINF) {
-        return;
-    } else if (a->s.ball.norm == SURETY_L1) {
+    a->taken[r]++;
+    if (a->s.ball.norm == SURETY_LINF) return 1;
+    if (a->s.ball.norm == SURETY_L1) {
         surety_l1_step(x, g, a->step, a->lo, a->hi, a->d, out);
         surety_l1_project(out, x0, (double)a->radius[r], a->d);
     } else if (a->s.profile == SURETY_PROFILE_PUBLISHED) {
-        a->k->box_step(x, g, a->step, a->k->inverse_norm(g, squares, a->d), a->lo_row[r], a->hi_row[r], a->d,
-                       out);
+        a->k->box_step(x, g, a->step, inverse, a->lo_row[r], a->hi_row[r], a->d, out);
     } else {
-        a->k->l2_step(x, g, x0, a->step, a->k->inverse_norm(g, squares, a->d), a->radius[r], a->lo, a->hi,
-                      a->d, out);
+        return a->k->l2_leave(x, g, x0, a->step, inverse, a->radius[r], a->d, out);
     }
+    return 1;
+}
+
+/* Second half of an l2 step. */
+static void bring_back(surety_attacker *a, size_t r, float factor) {
+    a->k->l2_return(a->current[r], a->examples.x[r], factor, a->lo, a->hi, a->d);
+}
+
+/* Moves the kept rows of the list; squares are those of their gradients. */
+static void move_all(surety_attacker *a, const size_t *live, const int *keep, size_t count,
+                     const float *squares) {
+    int l2 = a->s.ball.norm == SURETY_L2, halves = l2 && a->s.profile == SURETY_PROFILE_THEORY;
+    size_t before = SURETY_BLOCK; /* the row that has only left */
+    float factor = 1;
+    for (size_t i = 0, k = 0; i < count; i++) {
+        if (!keep[i]) continue;
+        size_t r = live[i];
+        float inverse = l2 ? a->k->inverse_norm(free_buffer(a, r), squares[k], a->d) : 0;
+        k++;
+        if (halves && before < SURETY_BLOCK) bring_back(a, before, factor);
+        factor = move(a, r, inverse);
+        before = r;
+    }
+    if (halves && before < SURETY_BLOCK) bring_back(a, before, factor);
 }
 
 /* Asks the voters at the live rows' current points: votes of the chosen set, and of the real outputs. */
@@ -311,13 +334,9 @@ static void climb(surety_attacker *a, const surety_vote *vote, size_t *live, siz
         if (kept) ask_gradient(a, live, keep, count, squares);
         a->result.moves += kept;
         changed = kept < count;
-        for (size_t i = 0, k = 0; i < count; i++) {
-            if (keep[i]) {
-                move(a, live[i], squares[k++]);
-                a->taken[live[i]]++;
-            }
+        move_all(a, live, keep, count, squares);
+        for (size_t i = 0; i < count; i++)
             if (keep[i] || goes_on(a, live[i], stream)) live[next++] = live[i];
-        }
         count = next;
     }
 }

@@ -81,58 +81,48 @@ static inline double add_squares(v16 e, size_t count, double sum) {
     for (size_t i = 0; i < count && i < 16; i++) sum += (double)lane[i] * (double)lane[i];
     return sum;
 }
+/* min(1, radius / ||x - x0||); squares: the float sum of ||x - x0||^2. */
+static inline float factor_of(const float *x, const float *x0, float squares, float radius, size_t d) {
+    double sum = (double)squares;
+    if (!safe(squares, radius)) {
+        sum = 0;
+        EACH_VECTOR(sum = add_squares(v16_sub(LOAD(x), LOAD(x0)), d - j, sum););
+    }
+    return shrink(sum, radius);
+}
 
-/* The unclipped point lies in out between the two passes: the projection comes before the clip. */
-static void l2_step(const float *x, const float *g, const float *x0, float step, float inverse, float radius,
-                    float lo, float hi, size_t d, float *out) {
-    v16 low = v16_set1(lo), high = v16_set1(hi), chains[4] = {v16_zero(), v16_zero(), v16_zero(), v16_zero()};
+static float l2_leave(const float *x, const float *g, const float *x0, float step, float inverse,
+                      float radius, size_t d, float *out) {
+    v16 chains[4] = {v16_zero(), v16_zero(), v16_zero(), v16_zero()};
     EACH_VECTOR({
         v16 to = moved(LOAD(x), LOAD(g), step, inverse);
         STORE(out, to);
         v16 e = v16_sub(whole ? to : LOAD(out), LOAD(x0));
         chains[k] = v16_fma(e, e, chains[k]);
     });
-    double squares = (double)sum_of(chains);
-    if (!safe((float)squares, radius)) {
-        squares = 0;
-        EACH_VECTOR(squares = add_squares(v16_sub(LOAD(out), LOAD(x0)), d - j, squares););
-    }
-    float factor = shrink(squares, radius);
+    return factor_of(out, x0, sum_of(chains), radius, d);
+}
+
+/* Clipped at the end: without fma the last rounding can lead out of the box. */
+static void l2_return(float *x, const float *x0, float factor, float lo, float hi, size_t d) {
+    v16 low = v16_set1(lo), high = v16_set1(hi), f = v16_set1(factor);
     if (factor == 1) {
-        EACH_VECTOR(STORE(out, clip(LOAD(out), low, high)););
+        EACH_VECTOR(STORE(x, clip(LOAD(x), low, high)););
         return;
     }
-    v16 f = v16_set1(factor);
     EACH_VECTOR({
         v16 from = LOAD(x0);
-        STORE(out, clip(v16_fma(f, v16_sub(LOAD(out), from), from), low, high));
+        STORE(x, clip(v16_fma(f, v16_sub(LOAD(x), from), from), low, high));
     });
 }
 
-/* out = x0 + f (x - x0) with f <= 1 that brings it to distance <= radius, clipped: without fma the last
- * rounding can lead out of the box. */
-static void l2_bring(const float *x, const float *x0, float radius, float lo, float hi, size_t d,
-                     float *out) {
+static void l2_project(float *x, const float *x0, float radius, float lo, float hi, size_t d) {
     v16 chains[4] = {v16_zero(), v16_zero(), v16_zero(), v16_zero()};
     EACH_VECTOR({
         v16 e = v16_sub(LOAD(x), LOAD(x0));
         chains[k] = v16_fma(e, e, chains[k]);
     });
-    double squares = (double)sum_of(chains);
-    if (!safe((float)squares, radius)) {
-        squares = 0;
-        EACH_VECTOR(squares = add_squares(v16_sub(LOAD(x), LOAD(x0)), d - j, squares););
-    }
-    float factor = shrink(squares, radius);
-    EACH_VECTOR({
-        v16 from = LOAD(x0), to = LOAD(x);
-        if (factor < 1) to = v16_fma(v16_set1(factor), v16_sub(to, from), from);
-        STORE(out, clip(to, v16_set1(lo), v16_set1(hi)));
-    });
-}
-
-static void l2_project(float *x, const float *x0, float radius, float lo, float hi, size_t d) {
-    l2_bring(x, x0, radius, lo, hi, d, x);
+    l2_return(x, x0, factor_of(x, x0, sum_of(chains), radius, d), lo, hi, d);
 }
 
 static void clip_rows(float *x, const float *lo_row, const float *hi_row, size_t d) {
@@ -226,10 +216,10 @@ static void l1_start(const float *x0, const float *uniform, float radius, float 
 static void published_start(const float *x0, const float *uniform, float b, float lo, float hi, size_t d,
                             float *out) {
     EACH_VECTOR(STORE(out, v16_fma(v16_set1(hi - lo), LOAD(uniform), v16_set1(lo))););
-    l2_bring(out, x0, b, lo, hi, d, out);
+    l2_project(out, x0, b, lo, hi, d);
 }
 
 const surety_step_kernels SURETY_KERNEL(step);
-const surety_step_kernels SURETY_KERNEL(step) = {limits,    box_step, l2_step,        l2_project,
-                                                 clip_rows, length,   inverse_norm,   linf_start,
-                                                 l2_start,  l1_start, published_start};
+const surety_step_kernels SURETY_KERNEL(step) = {limits,     box_step,  l2_leave, l2_return,
+                                                 l2_project, clip_rows, length,   inverse_norm,
+                                                 linf_start, l2_start,  l1_start, published_start};

@@ -17,9 +17,12 @@ typedef struct surety_step_kernels {
      */
     void (*box_step)(const float *x, const float *g, float step, float inverse, const float *lo_row,
                      const float *hi_row, size_t d, float *out);
-    /* out = x + step inverse g, brought back to distance <= radius from x0, then clipped to [lo, hi]. */
-    void (*l2_step)(const float *x, const float *g, const float *x0, float step, float inverse, float radius,
-                    float lo, float hi, size_t d, float *out);
+    /* The step of an l2 attack in two halves, so that one row's second half fills the wait for the next one's
+     * factor. out = x + step inverse g; returns f = min(1, radius / ||out - x0||_2). */
+    float (*l2_leave)(const float *x, const float *g, const float *x0, float step, float inverse,
+                      float radius, size_t d, float *out);
+    /* x = x0 + f (x - x0), clipped to [lo, hi]. */
+    void (*l2_return)(float *x, const float *x0, float f, float lo, float hi, size_t d);
 
     /* x = x0 + (x - x0) min(1, radius / ||x - x0||_2), clipped to [lo, hi]. */
     void (*l2_project)(float *x, const float *x0, float radius, float lo, float hi, size_t d);

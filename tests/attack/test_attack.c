@@ -417,7 +417,8 @@ static void tiny_gradients_give_directions(void **state) {
             const float lo[3] = {-1000, -1000, -1000}, hi[3] = {1000, 1000, 1000};
             g[1] = 2 * g[0], g[2] = -2 * g[0];
             float squares = g[0] * g[0] + g[1] * g[1] + g[2] * g[2];
-            k->l2_step(zero, g, zero, 100, k->inverse_norm(g, squares, 3), 200, -1000, 1000, 3, out[0]);
+            float factor = k->l2_leave(zero, g, zero, 100, k->inverse_norm(g, squares, 3), 200, 3, out[0]);
+            k->l2_return(out[0], zero, factor, -1000, 1000, 3);
             k->box_step(zero, g, 100, k->inverse_norm(g, squares, 3), lo, hi, 3, out[1]);
             for (int i = 0; i < 2; i++)
                 for (int j = 0; j < 3; j++) {
