@@ -14,15 +14,15 @@
 
 enum { N = 75, D = 784, LDZ = 80, MOST = 256, THREADS = 2 };
 
-/* One thread's data. */
+/* One thread's data; each has packed weights of its own, as attackers have. */
 typedef struct data {
+    surety_weights *weights;
     float *x, *dx, *z, *gradient;
     const float *x_rows[MOST];
     float *dx_rows[MOST];
 } data;
 
 typedef struct bench {
-    surety_weights *weights;
     float *W;
     size_t rows;
     data of[THREADS];
@@ -31,14 +31,14 @@ typedef struct bench {
 static void forward(void *arg, int thread, long times) {
     bench *b = arg;
     data *t = &b->of[thread];
-    while (times--) surety_product_forward(b->weights, t->x_rows, b->rows, NULL, t->z, LDZ);
+    while (times--) surety_product_forward(t->weights, t->x_rows, b->rows, NULL, t->z, LDZ);
 }
 
 static void backward(void *arg, int thread, long times) {
     bench *b = arg;
     data *t = &b->of[thread];
     while (times--)
-        surety_product_backward(b->weights, t->z, LDZ, b->rows, &(surety_gradient_use){.out = t->dx_rows});
+        surety_product_backward(t->weights, t->z, LDZ, b->rows, &(surety_gradient_use){.out = t->dx_rows});
 }
 
 static void outer(void *arg, int thread, long times) {
@@ -67,7 +67,7 @@ static void noise_product(void *arg, int thread, long times) {
     data *t = &b->of[thread];
     while (times--) {
         noise(arg, thread, 1);
-        surety_product_forward(b->weights, (const float *const *)t->dx_rows, b->rows, NULL, t->z, LDZ);
+        surety_product_forward(t->weights, (const float *const *)t->dx_rows, b->rows, NULL, t->z, LDZ);
     }
 }
 
@@ -108,12 +108,12 @@ static void blas_outer(void *arg, int thread, long times) {
 
 static surety_status prepare(bench *b, surety_error *err) {
     surety_address a = {0, 0, 0, 0, 0};
-    SURETY_TRY(surety_weights_new(&b->weights, N, D, err));
     SURETY_TRY(surety_alloc(&b->W, N * D, sizeof(float), err));
     surety_vector_uniform(1, &a, b->W, N * D);
     for (size_t i = 0; i < N * D; i++) b->W[i] = 0.1f * (b->W[i] - 0.5f);
-    surety_weights_pack(b->weights, b->W, D);
     for (data *t = b->of; t < b->of + THREADS; t++) {
+        SURETY_TRY(surety_weights_new(&t->weights, N, D, err));
+        surety_weights_pack(t->weights, b->W, D);
         SURETY_TRY(surety_alloc(&t->x, MOST * D, sizeof(float), err));
         SURETY_TRY(surety_alloc(&t->dx, MOST * D, sizeof(float), err));
         SURETY_TRY(surety_alloc(&t->z, MOST * LDZ, sizeof(float), err));
@@ -125,9 +125,9 @@ static surety_status prepare(bench *b, surety_error *err) {
 }
 
 static void release(bench *b) {
-    surety_weights_free(b->weights);
     surety_free(b->W);
     for (data *t = b->of; t < b->of + THREADS; t++) {
+        surety_weights_free(t->weights);
         surety_free(t->x);
         surety_free(t->dx);
         surety_free(t->z);
