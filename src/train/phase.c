@@ -50,15 +50,19 @@ typedef struct loop {
 
 /* ---- one batch ---- */
 
-static surety_examples batch_block(const loop *l, size_t block) {
+/* Example i of the batch into place r. */
+static void put_example(const loop *l, size_t i, surety_examples *e, size_t r) {
     const surety_set *set = l->phase->train;
-    surety_examples e = {.which = set->which};
-    for (size_t i = block * SURETY_BLOCK; e.rows < SURETY_BLOCK && i < l->count; i++, e.rows++) {
-        uint32_t at = l->order[l->first + i];
-        e.x[e.rows] = set->x + at * set->stride;
-        e.y[e.rows] = set->y[at];
-        e.row[e.rows] = set->row[at];
-    }
+    uint32_t at = l->order[l->first + i];
+    e->x[r] = set->x + at * set->stride;
+    e->y[r] = set->y[at];
+    e->row[r] = set->row[at];
+}
+
+static surety_examples batch_block(const loop *l, size_t block) {
+    surety_examples e = {.which = l->phase->train->which};
+    for (size_t i = block * SURETY_BLOCK; e.rows < SURETY_BLOCK && i < l->count; i++)
+        put_example(l, i, &e, e.rows++);
     return e;
 }
 
@@ -89,15 +93,10 @@ typedef struct share {
 
 static int draw_example(void *arg, surety_examples *e, size_t r) {
     share *mine = arg;
-    loop *l = mine->l;
-    const surety_set *set = l->phase->train;
-    size_t i = __atomic_fetch_add(&l->drawn, 1, __ATOMIC_RELAXED);
-    if (i >= l->count) return 0;
-    uint32_t at = l->order[l->first + i];
+    size_t i = __atomic_fetch_add(&mine->l->drawn, 1, __ATOMIC_RELAXED);
+    if (i >= mine->l->count) return 0;
     mine->at[r] = i;
-    e->x[r] = set->x + at * set->stride;
-    e->y[r] = set->y[at];
-    e->row[r] = set->row[at];
+    put_example(mine->l, i, e, r);
     return 1;
 }
 
