@@ -16,7 +16,7 @@
 #include "peak.h"
 #include "train/phase.h"
 
-enum { THREADS = 2, REPEATS = 5 };
+enum { THREADS = 2, REPEATS = 20 };
 static const char images[] = "/usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz";
 
 typedef struct whole {

@@ -9,7 +9,8 @@
  * u (||x0|| + b), and the length of e is computed in float with a relative error below (d/32 + 12) u for l2
  * (a sum of d squares in sixteen lanes, then a root; a dozen single operations) and (d/16 + 12) u for l1 (no
  * root). The radius used for l2 and l1 is smaller by just that; for linf the limits of each feature are
- * rounded towards x0.
+ * rounded towards x0. An l2 step of length s from a point at distance r ends at most at r + s, with both
+ * errors added: where that is inside, the length need not be taken.
  */
 #include "attack/attacker.h"
 
@@ -31,7 +32,10 @@ struct surety_attacker {
     float *current[SURETY_BLOCK], *best[SURETY_BLOCK]; /* each one of the buffers of its row */
     float *random;                                     /* draws of a start, padded d + 1 */
     float *h, *a, *scratch;
+    double relative;            /* error of a computed length, see above */
     float radius[SURETY_BLOCK]; /* of l2 and l1, see above */
+    double reach[SURETY_BLOCK]; /* l2: the current point is not farther from x0, */
+    double pace[SURETY_BLOCK];  /* and a step takes it not farther than that */
     double best_loss[SURETY_BLOCK];
     int fooled[SURETY_BLOCK];
     size_t taken[SURETY_BLOCK];     /* steps of this pass */
@@ -86,6 +90,7 @@ surety_status surety_attacker_new(surety_attacker **out, const surety_attack_set
     a->hi = settings->ball.has_box ? (float)settings->ball.hi : HUGE_VALF;
     a->b = float_down(settings->ball.radius);
     a->step = settings->kind == SURETY_ATTACK_FGSM ? a->b : (float)surety_attack_step(settings);
+    a->relative = ((double)d / (settings->ball.norm == SURETY_L1 ? 16 : 32) + 12) * 0x1p-24;
     size_t floats = 5 * SURETY_BLOCK * stride + surety_padded(d + 1) + 2 * surety_padded(lanes) +
                     voters->kind->scratch(voters);
     surety_status status = surety_alloc(&a->memory, floats, sizeof(float), err);
@@ -152,14 +157,16 @@ static void set_ball(surety_attacker *a, size_t r) {
         return;
     }
     int l1 = a->s.ball.norm == SURETY_L1;
-    double b = a->s.ball.radius, d = (double)a->d, length = a->k->length(x0, l1, a->d);
-    double relative = (l1 ? d / 16 : d / 32) + 12;
-    a->radius[r] = float_down(fmax(0, b * (1 - relative * 0x1p-24) - 0x1p-24 * (length + b) - d * 0x1p-149));
+    double b = a->s.ball.radius, length = a->k->length(x0, l1, a->d);
+    double rounded = 0x1p-24 * (length + b) + (double)a->d * 0x1p-149;
+    a->radius[r] = float_down(fmax(0, b * (1 - a->relative) - rounded));
+    a->pace[r] = (double)a->step * (1 + a->relative) + rounded;
 }
 
 static void start_point(surety_attacker *a, size_t r, uint32_t restart, float *out) {
     const float *x0 = a->examples.x[r];
     surety_address where = address(a, r, SURETY_FOR_START, restart, 0);
+    a->reach[r] = 0;
     if (!random_start(a->s.kind)) {
         memcpy(out, x0, a->d * sizeof *out);
     } else if (a->s.ball.norm == SURETY_LINF) {
@@ -174,8 +181,9 @@ static void start_point(surety_attacker *a, size_t r, uint32_t restart, float *o
     } else {
         surety_address radius = address(a, r, SURETY_FOR_RADIUS, restart, 0);
         surety_vector_normal(a->s.seed, &where, a->random, a->d);
-        a->k->l2_start(x0, a->random, surety_random_uniform(a->s.seed, &radius, 0), a->radius[r], a->lo,
-                       a->hi, a->d, out);
+        double length = a->k->l2_start(x0, a->random, surety_random_uniform(a->s.seed, &radius, 0),
+                                       a->radius[r], a->lo, a->hi, a->d, out);
+        a->reach[r] = length * (1 + a->relative);
     }
 }
 
@@ -187,48 +195,56 @@ static float *free_buffer(const surety_attacker *a, size_t r) {
     return a->buffer[2][r];
 }
 
-/* One step from a row's current point along the gradient of the loss, projected and clipped; inverse is 1 /
- * ||g|| for l2. The new point takes the place of the gradient, whose lines are in the cache. For linf the
- * gradient's own pass has done it. For l2 in profile theory, returns the factor that is still to be applied.
- */
-static float move(surety_attacker *a, size_t r, float inverse) {
-    const float *x = a->current[r], *x0 = a->examples.x[r];
-    float *out = a->current[r] = free_buffer(a, r);
-    const float *g = out;
+/* The step of an l2 attack in profile theory; g is in out. Where it cannot leave the ball (triangle
+ * inequality) no length is taken: it would be below the radius. Returns the length if the row is still to be
+ * brought back, else -1. */
+static double move_l2(surety_attacker *a, size_t r, const float *x, float inverse, float *out) {
+    if ((a->reach[r] + a->pace[r]) * (1 + a->relative) <= (double)a->radius[r]) {
+        a->k->l2_inside(x, out, a->step, inverse, a->lo, a->hi, a->d, out);
+        a->reach[r] += a->pace[r];
+        return -1;
+    }
+    double length = a->k->l2_leave(x, out, a->examples.x[r], a->step, inverse, a->radius[r], a->d, out);
+    a->reach[r] = length * (1 + a->relative);
+    return length;
+}
+
+/* One step from a row's current point along the gradient of the loss, projected and clipped. The new point
+ * takes the place of the gradient, whose lines are in the cache. For linf the gradient's own pass has done
+ * it. Returns what move_l2 does. */
+static double move(surety_attacker *a, size_t r, float inverse, float *out) {
+    const float *x = a->current[r], *g = out;
+    a->current[r] = out;
     a->taken[r]++;
-    if (a->s.ball.norm == SURETY_LINF) return 1;
+    if (a->s.ball.norm == SURETY_LINF) return -1;
     if (a->s.ball.norm == SURETY_L1) {
         surety_l1_step(x, g, a->step, a->lo, a->hi, a->d, out);
-        surety_l1_project(out, x0, (double)a->radius[r], a->d);
-    } else if (a->s.profile == SURETY_PROFILE_PUBLISHED) {
-        a->k->box_step(x, g, a->step, inverse, a->lo_row[r], a->hi_row[r], a->d, out);
-    } else {
-        return a->k->l2_leave(x, g, x0, a->step, inverse, a->radius[r], a->d, out);
+        surety_l1_project(out, a->examples.x[r], (double)a->radius[r], a->d);
+        return -1;
     }
-    return 1;
+    if (a->s.profile == SURETY_PROFILE_THEORY) return move_l2(a, r, x, inverse, out);
+    a->k->box_step(x, g, a->step, inverse, a->lo_row[r], a->hi_row[r], a->d, out);
+    return -1;
 }
 
-/* Second half of an l2 step. */
-static void bring_back(surety_attacker *a, size_t r, float factor) {
-    a->k->l2_return(a->current[r], a->examples.x[r], factor, a->lo, a->hi, a->d);
+static void bring_back(surety_attacker *a, size_t r, double length) {
+    a->k->l2_return(a->current[r], a->examples.x[r], length, a->radius[r], a->lo, a->hi, a->d);
 }
 
-/* Moves the kept rows of the list; squares are those of their gradients. */
-static void move_all(surety_attacker *a, const size_t *live, const int *keep, size_t count,
+/* Moves these rows, whose gradients are in out, with these squares. */
+static void move_all(surety_attacker *a, const size_t *rows, size_t count, float *const *out,
                      const float *squares) {
-    int l2 = a->s.ball.norm == SURETY_L2, halves = l2 && a->s.profile == SURETY_PROFILE_THEORY;
-    size_t before = SURETY_BLOCK; /* the row that has only left */
-    float factor = 1;
-    for (size_t i = 0, k = 0; i < count; i++) {
-        if (!keep[i]) continue;
-        size_t r = live[i];
-        float inverse = l2 ? a->k->inverse_norm(free_buffer(a, r), squares[k], a->d) : 0;
-        k++;
-        if (halves && before < SURETY_BLOCK) bring_back(a, before, factor);
-        factor = move(a, r, inverse);
-        before = r;
+    float inverse[SURETY_BLOCK] = {0};
+    size_t before = 0; /* the row that is still to be brought back */
+    double length = -1;
+    if (a->s.ball.norm == SURETY_L2)
+        a->k->inverse_norms((const float *const *)out, squares, count, a->d, inverse);
+    for (size_t k = 0; k < count; k++) {
+        double next = move(a, rows[k], inverse[k], out[k]);
+        if (!(length < 0)) bring_back(a, before, length);
+        before = rows[k], length = next;
     }
-    if (halves && before < SURETY_BLOCK) bring_back(a, before, factor);
+    if (!(length < 0)) bring_back(a, before, length);
 }
 
 /* Asks the voters at the live rows' current points: votes of the chosen set, and of the real outputs. */
@@ -252,22 +268,18 @@ static void fill_loss_gradient(surety_attacker *a, const surety_vote *vote, cons
     }
 }
 
-/* Into each kept row's free buffer: d loss / dx up to the factor 1/2, -y sum_t w_t dh_t/dx; for l2 with its
- * squares, for linf the next point at once. */
-static void ask_gradient(surety_attacker *a, const size_t *live, const int *keep, size_t count,
-                         float *squares) {
-    int linf = a->s.ball.norm == SURETY_LINF;
-    float *out[SURETY_BLOCK];
+/* Into out, the free buffers of the kept rows: d loss / dx up to the factor 1/2, -y sum_t w_t dh_t/dx; for l2
+ * with its squares, for linf the next point at once. */
+static void ask_gradient(surety_attacker *a, const int *keep, size_t count, const size_t *rows, size_t kept,
+                         float **out, float *squares) {
     const float *x[SURETY_BLOCK], *lo[SURETY_BLOCK], *hi[SURETY_BLOCK];
-    for (size_t i = 0, k = 0; i < count; i++) {
-        if (!keep[i]) continue;
-        size_t r = live[i];
+    for (size_t k = 0; k < kept; k++) {
+        size_t r = rows[k];
         out[k] = free_buffer(a, r);
         x[k] = a->current[r], lo[k] = a->lo_row[r], hi[k] = a->hi_row[r];
-        k++;
     }
     surety_gradient_use use = {.out = out, .step = a->step};
-    if (linf) use.x = x, use.lo = lo, use.hi = hi;
+    if (a->s.ball.norm == SURETY_LINF) use.x = x, use.lo = lo, use.hi = hi;
     if (a->s.ball.norm == SURETY_L2) use.squares = squares;
     a->voters->kind->gradient_input(a->voters, a->a, count, keep, &use, a->scratch);
 }
@@ -324,17 +336,20 @@ static void climb(surety_attacker *a, const surety_vote *vote, size_t *live, siz
     surety_voters_follow(a->voters);
     while (count) {
         double chosen[SURETY_BLOCK], real[SURETY_BLOCK];
-        float squares[SURETY_BLOCK] = {0};
+        float squares[SURETY_BLOCK] = {0}, *out[SURETY_BLOCK];
         int keep[SURETY_BLOCK];
-        size_t kept = 0, next = 0;
+        size_t rows[SURETY_BLOCK], kept = 0, next = 0; /* rows that go on */
         ask(a, vote, live, count, chosen, real);
         a->result.asked += count;
-        for (size_t i = 0; i < count; i++) kept += (size_t)(keep[i] = judge(a, live[i], chosen[i], real[i]));
-        if (kept && changed) fill_loss_gradient(a, vote, live, count);
-        if (kept) ask_gradient(a, live, keep, count, squares);
+        for (size_t i = 0; i < count; i++)
+            if ((keep[i] = judge(a, live[i], chosen[i], real[i]))) rows[kept++] = live[i];
+        if (kept) {
+            if (changed) fill_loss_gradient(a, vote, live, count);
+            ask_gradient(a, keep, count, rows, kept, out, squares);
+            move_all(a, rows, kept, out, squares);
+        }
         a->result.moves += kept;
         changed = kept < count;
-        move_all(a, live, keep, count, squares);
         for (size_t i = 0; i < count; i++)
             if (keep[i] || goes_on(a, live[i], stream)) live[next++] = live[i];
         count = next;

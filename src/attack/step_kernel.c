@@ -7,21 +7,28 @@
 #include "num/simd.h"
 
 /* Does what is in braces for the vectors at j = 0, 16, .. below d; k = 0, 1, 2, 3, 0, .. is the chain of a
- * sum. The last vector may be a part, which `whole` says; in rounds of four it is a constant. */
-#define EACH_VECTOR(...)                                                     \
-    do {                                                                     \
-        size_t j = 0;                                                        \
-        while (d - j >= 64) UNROLL for (size_t k = 0; k < 4; k++, j += 16) { \
-                const int whole = 1;                                         \
-                (void)k;                                                     \
-                __VA_ARGS__                                                  \
-            }                                                                \
-        for (size_t k = 0; j < d; k++, j += 16) {                            \
-            const int whole = d - j >= 16;                                   \
-            (void)k;                                                         \
-            __VA_ARGS__                                                      \
-        }                                                                    \
+ * sum, a constant. The last vector may be a part, which `whole` says; in rounds of four it is a constant. */
+#define EACH_VECTOR(...)                                    \
+    do {                                                    \
+        size_t j = 0;                                       \
+        while (d - j >= 64) FOUR_VECTORS(1, 1, __VA_ARGS__) \
+        FOUR_VECTORS(j < d, d - j >= 16, __VA_ARGS__)       \
     } while (0)
+#define FOUR_VECTORS(there, full, ...)          \
+    {                                           \
+        ONE_VECTOR(0, there, full, __VA_ARGS__) \
+        ONE_VECTOR(1, there, full, __VA_ARGS__) \
+        ONE_VECTOR(2, there, full, __VA_ARGS__) \
+        ONE_VECTOR(3, there, full, __VA_ARGS__) \
+    }
+#define ONE_VECTOR(chain, there, full, ...) \
+    if (there) {                            \
+        const size_t k = chain;             \
+        const int whole = full;             \
+        (void)k;                            \
+        __VA_ARGS__                         \
+        j += 16;                            \
+    }
 #define LOAD(p) (whole ? v16_load((p) + j) : v16_load_part((p) + j, d - j))
 #define STORE(p, x)                             \
     do {                                        \
@@ -71,40 +78,49 @@ static void box_step(const float *x, const float *g, float step, float inverse, 
 static inline int safe(float squares, float radius) {
     return radius > 1e-10f && radius < 1e15f && squares < 1e30f;
 }
-static inline float shrink(double squares, float radius) {
-    double r = (double)radius;
-    return squares > r * r ? (float)(r / sqrt(squares)) : 1;
-}
 static inline double add_squares(v16 e, size_t count, double sum) {
     float lane[16];
     v16_store(lane, e);
     for (size_t i = 0; i < count && i < 16; i++) sum += (double)lane[i] * (double)lane[i];
     return sum;
 }
-/* min(1, radius / ||x - x0||); squares: the float sum of ||x - x0||^2. */
-static inline float factor_of(const float *x, const float *x0, float squares, float radius, size_t d) {
+/* ||x - x0||; squares: the float sum of ||x - x0||^2. */
+static inline double distance(const float *x, const float *x0, float squares, float radius, size_t d) {
     double sum = (double)squares;
     if (!safe(squares, radius)) {
         sum = 0;
         EACH_VECTOR(sum = add_squares(v16_sub(LOAD(x), LOAD(x0)), d - j, sum););
     }
-    return shrink(sum, radius);
+    return sqrt(sum);
 }
 
-static float l2_leave(const float *x, const float *g, const float *x0, float step, float inverse,
-                      float radius, size_t d, float *out) {
+/* Adds (to - x0)^2 to its chain. Lanes behind the end are 0 in memory's part, not in `to`. */
+#define ADD_SQUARE(out, to)                                 \
+    do {                                                    \
+        v16 e_ = v16_sub(whole ? to : LOAD(out), LOAD(x0)); \
+        chains[k] = v16_fma(e_, e_, chains[k]);             \
+    } while (0)
+
+static void l2_inside(const float *x, const float *g, float step, float inverse, float lo, float hi, size_t d,
+                      float *out) {
+    v16 low = v16_set1(lo), high = v16_set1(hi);
+    EACH_VECTOR(STORE(out, clip(moved(LOAD(x), LOAD(g), step, inverse), low, high)););
+}
+
+static double l2_leave(const float *x, const float *g, const float *x0, float step, float inverse,
+                       float radius, size_t d, float *out) {
     v16 chains[4] = {v16_zero(), v16_zero(), v16_zero(), v16_zero()};
     EACH_VECTOR({
         v16 to = moved(LOAD(x), LOAD(g), step, inverse);
         STORE(out, to);
-        v16 e = v16_sub(whole ? to : LOAD(out), LOAD(x0));
-        chains[k] = v16_fma(e, e, chains[k]);
+        ADD_SQUARE(out, to);
     });
-    return factor_of(out, x0, sum_of(chains), radius, d);
+    return distance(out, x0, sum_of(chains), radius, d);
 }
 
 /* Clipped at the end: without fma the last rounding can lead out of the box. */
-static void l2_return(float *x, const float *x0, float factor, float lo, float hi, size_t d) {
+static void l2_return(float *x, const float *x0, double length, float radius, float lo, float hi, size_t d) {
+    float factor = length > (double)radius ? (float)((double)radius / length) : 1;
     v16 low = v16_set1(lo), high = v16_set1(hi), f = v16_set1(factor);
     if (factor == 1) {
         EACH_VECTOR(STORE(x, clip(LOAD(x), low, high)););
@@ -122,7 +138,7 @@ static void l2_project(float *x, const float *x0, float radius, float lo, float 
         v16 e = v16_sub(LOAD(x), LOAD(x0));
         chains[k] = v16_fma(e, e, chains[k]);
     });
-    l2_return(x, x0, factor_of(x, x0, sum_of(chains), radius, d), lo, hi, d);
+    l2_return(x, x0, distance(x, x0, sum_of(chains), radius, d), radius, lo, hi, d);
 }
 
 static void clip_rows(float *x, const float *lo_row, const float *hi_row, size_t d) {
@@ -140,34 +156,36 @@ static inline float sum_squares(const float *g, float scale, size_t d) {
 
 /* Sixty-four chains, as for the other sums. */
 static double length(const float *x, int l1, size_t d) {
-    typedef float v8 __attribute__((vector_size(32)));
-    typedef double v8d __attribute__((vector_size(64)));
     v8d chains[4][2] = {{{0}}};
-    double sum = 0;
     EACH_VECTOR({
-        v16 a = v16_abs(LOAD(x));
-        v8 half[2];
-        memcpy(half, &a, sizeof half);
-        UNROLL for (int i = 0; i < 2; i++) {
-            v8d e = __builtin_convertvector(half[i], v8d);
-            chains[k][i] += l1 ? e : e * e;
-        }
+        v8d e[2];
+        v16_doubles(v16_abs(LOAD(x)), e);
+        UNROLL for (int i = 0; i < 2; i++) chains[k][i] += l1 ? e[i] : e[i] * e[i];
     });
-    for (int k = 0; k < 4; k++)
-        for (int i = 0; i < 2; i++)
-            for (int lane = 0; lane < 8; lane++) sum += chains[k][i][lane];
+    v8d all = (chains[0][0] + chains[0][1]) + (chains[1][0] + chains[1][1]) +
+              ((chains[2][0] + chains[2][1]) + (chains[3][0] + chains[3][1]));
+    double sum = 0;
+    for (int lane = 0; lane < 8; lane++) sum += all[lane];
     return l1 ? sum : sqrt(sum);
 }
 
 /* A saturated vote has a tiny gradient whose direction still counts: where squares would underflow or
  * overflow, the largest |g| is scaled to 1 first. */
-static float inverse_norm(const float *g, float squares, size_t d) {
+static inline float inverse_norm(const float *g, float squares, size_t d) {
     if (squares > 1e-25f && squares < 1e30f) return 1 / sqrtf(squares);
     v16 most = v16_zero();
     EACH_VECTOR(most = v16_max(v16_abs(LOAD(g)), most););
     float largest = v16_largest(most);
     if (!(largest > 0x1p-126f) || !(largest < HUGE_VALF)) return 0; /* zero, subnormal, or not a number */
     return 1 / largest / sqrtf(sum_squares(g, 1 / largest, d));
+}
+
+static void inverse_norms(const float *const *g, const float *squares, size_t rows, size_t d,
+                          float *inverse) {
+    v16 all = v16_load(squares);
+    v16_store(inverse, v16_div(v16_set1(1), v16_sqrt(all)));
+    for (size_t i = 0; i < rows; i++)
+        if (!(squares[i] > 1e-25f && squares[i] < 1e30f)) inverse[i] = inverse_norm(g[i], squares[i], d);
 }
 
 /* 2u - 1 is exact. */
@@ -181,12 +199,18 @@ static void linf_start(const float *x0, const float *uniform, float b, const flo
 }
 
 /* Direction normal / ||normal||, distance radius u^(1/d). */
-static void l2_start(const float *x0, const float *normal, float u, float radius, float lo, float hi,
-                     size_t d, float *out) {
+static double l2_start(const float *x0, const float *normal, float u, float radius, float lo, float hi,
+                       size_t d, float *out) {
+    v16 chains[4] = {v16_zero(), v16_zero(), v16_zero(), v16_zero()};
     float lanes[16];
     v16_store(lanes, v16_exp(v16_div(v16_log(v16_set1(u)), v16_set1((float)d))));
     v16 scale = v16_set1(radius * lanes[0] * inverse_norm(normal, sum_squares(normal, 1, d), d));
-    EACH_VECTOR(STORE(out, clip(v16_fma(scale, LOAD(normal), LOAD(x0)), v16_set1(lo), v16_set1(hi))););
+    EACH_VECTOR({
+        v16 to = clip(v16_fma(scale, LOAD(normal), LOAD(x0)), v16_set1(lo), v16_set1(hi));
+        STORE(out, to);
+        ADD_SQUARE(out, to);
+    });
+    return distance(out, x0, sum_of(chains), radius, d);
 }
 
 /* With E_0 .. E_d exponential and random signs, (E_0, .., E_{d-1}) / sum_{0..d} E is uniform in the l1 ball.
@@ -220,6 +244,6 @@ static void published_start(const float *x0, const float *uniform, float b, floa
 }
 
 const surety_step_kernels SURETY_KERNEL(step);
-const surety_step_kernels SURETY_KERNEL(step) = {limits,     box_step,  l2_leave, l2_return,
-                                                 l2_project, clip_rows, length,   inverse_norm,
-                                                 linf_start, l2_start,  l1_start, published_start};
+const surety_step_kernels SURETY_KERNEL(step) = {
+    limits, box_step,      l2_inside,  l2_leave, l2_return, l2_project,     clip_rows,
+    length, inverse_norms, linf_start, l2_start, l1_start,  published_start};

@@ -17,12 +17,15 @@ typedef struct surety_step_kernels {
      */
     void (*box_step)(const float *x, const float *g, float step, float inverse, const float *lo_row,
                      const float *hi_row, size_t d, float *out);
-    /* The step of an l2 attack in two halves, so that one row's second half fills the wait for the next one's
-     * factor. out = x + step inverse g; returns f = min(1, radius / ||out - x0||_2). */
-    float (*l2_leave)(const float *x, const float *g, const float *x0, float step, float inverse,
-                      float radius, size_t d, float *out);
-    /* x = x0 + f (x - x0), clipped to [lo, hi]. */
-    void (*l2_return)(float *x, const float *x0, float f, float lo, float hi, size_t d);
+    /* The step of an l2 attack that cannot leave the ball: out = clip(x + step inverse g, lo, hi). */
+    void (*l2_inside)(const float *x, const float *g, float step, float inverse, float lo, float hi, size_t d,
+                      float *out);
+    /* One that can, in two halves, so that one row's first half fills the wait for another one's length.
+     * out = x + step inverse g; returns its length ||out - x0||_2. */
+    double (*l2_leave)(const float *x, const float *g, const float *x0, float step, float inverse,
+                       float radius, size_t d, float *out);
+    /* x = x0 + (x - x0) min(1, radius / length), clipped to [lo, hi]. */
+    void (*l2_return)(float *x, const float *x0, double length, float radius, float lo, float hi, size_t d);
 
     /* x = x0 + (x - x0) min(1, radius / ||x - x0||_2), clipped to [lo, hi]. */
     void (*l2_project)(float *x, const float *x0, float radius, float lo, float hi, size_t d);
@@ -31,15 +34,17 @@ typedef struct surety_step_kernels {
 
     /* ||x||_2, or ||x||_1 if l1, in double. */
     double (*length)(const float *x, int l1, size_t d);
-    /* 1 / ||g||_2, 0 if g is 0; safe where squares, the float sum of them, underflows or overflows. */
-    float (*inverse_norm)(const float *g, float squares, size_t d);
+    /* 1 / ||g||_2 for up to 16 rows, 0 where g is 0 or not a number; safe where squares (16), the float sums
+     * of them, underflow or overflow. */
+    void (*inverse_norms)(const float *const *g, const float *squares, size_t rows, size_t d, float *inverse);
 
     /* x0 + a uniform point of the linf ball: uniform holds uniforms in (0,1). */
     void (*linf_start)(const float *x0, const float *uniform, float b, const float *lo_row,
                        const float *hi_row, size_t d, float *out);
-    /* x0 + a uniform point of the l2 ball: normal holds standard normals, u is uniform in (0,1). */
-    void (*l2_start)(const float *x0, const float *normal, float u, float radius, float lo, float hi,
-                     size_t d, float *out);
+    /* x0 + a uniform point of the l2 ball: normal holds standard normals, u is uniform in (0,1). Returns
+     * ||out - x0||_2. */
+    double (*l2_start)(const float *x0, const float *normal, float u, float radius, float lo, float hi,
+                       size_t d, float *out);
     /* x0 + a uniform point of the l1 ball: uniform holds d + 1 uniforms; the last one sets the distance. */
     void (*l1_start)(const float *x0, const float *uniform, float radius, float lo, float hi, size_t d,
                      float *out);

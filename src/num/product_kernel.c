@@ -64,6 +64,9 @@ typedef struct band {
  * registers. */
 #define AT(p) __asm__("" : "+r"(p))
 
+/* Steps of k at a time: counters cost issue slots, which are short where two threads share a core. */
+#define SEVERAL _Pragma("GCC unroll 4")
+
 /* Sixteen floats of a row, of which only `left` may exist. */
 INLINE v16 begin_at(const float *from, size_t left) {
     return left >= SURETY_LANES ? v16_load(from) : v16_load_part(from, left);
@@ -122,7 +125,7 @@ INLINE void tile_run(const surety_product *job, size_t panel, const band *t, siz
                 if (kind == FORWARD && bias) sum[r][p] = begin_at(bias + j, here);
             }
         }
-        for (size_t k = 0, i = 0; k < depth; k++, i += a_step, b += SURETY_LANES) {
+        SEVERAL for (size_t k = 0, i = 0; k < depth; k++, i += a_step, b += SURETY_LANES) {
             if (kind == OUTER) b = job->b_rows[k] + column;
             UNROLL for (int p = 0; p < P; p++) {
                 lines[p] = v16_load(b + (size_t)p * apart);
@@ -197,6 +200,16 @@ static band band_of(const surety_product *job, size_t i, size_t bands) {
     return t;
 }
 
+/* Of up to sixteen rows of sixteen lanes, v16_sum. */
+static void sum_rows(const float *lanes, size_t rows, float *sums) {
+    v16 all[SURETY_LANES];
+    for (size_t r = 0; r < SURETY_LANES; r++) all[r] = v16_load(lanes + r * SURETY_LANES);
+    v16_transpose(all);
+    UNROLL for (size_t half = SURETY_LANES / 2; half; half /= 2) UNROLL for (size_t i = 0; i < half; i++)
+        all[i] = v16_add(all[i], all[i + half]);
+    v16_store_part(sums, all[0], rows);
+}
+
 /* Bands that go through B together. */
 enum { TOGETHER = 16 };
 
@@ -214,8 +227,7 @@ void SURETY_KERNEL(product)(const surety_product *job) {
             bands_run(job, bands + i, same, squares);
         }
     }
-    for (size_t r = 0; squared && r < job->rows; r++)
-        job->end->squares[r] = v16_sum(v16_load(squares + r * SURETY_LANES));
+    if (squared) sum_rows(squares, job->rows, job->end->squares);
 }
 
 void SURETY_KERNEL(pack)(const float *W, size_t ldw, size_t rows, size_t d, float *panel) {

@@ -371,6 +371,20 @@ static inline void v16_store_part(float *p, v16 a, size_t n) {
 }
 #endif
 
+/* Lanes 0 .. 7 and 8 .. 15 as doubles. */
+typedef double v8d __attribute__((vector_size(64)));
+static inline void v16_doubles(v16 a, v8d out[2]) {
+#if defined(SURETY_LEVEL_avx512)
+    out[0] = (v8d)_mm512_cvtps_pd(v16_low8(a));
+    out[1] = (v8d)_mm512_cvtps_pd(v16_high8(a));
+#else
+    typedef float v8 __attribute__((vector_size(32)));
+    v8 half[2];
+    memcpy(half, &a, sizeof half);
+    for (int i = 0; i < 2; i++) out[i] = __builtin_convertvector(half[i], v8d);
+#endif
+}
+
 /* Lanes combined pairwise, i with i+8, then i+4, i+2, i+1: one tree for all levels. */
 #if defined(SURETY_LEVEL_avx512) || defined(SURETY_LEVEL_avx2)
 #define V16_TREE(a, op8, op4)                                                  \

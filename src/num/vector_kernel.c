@@ -47,22 +47,23 @@ static inline void normal_step(const v16u *bits, float out[DRAWS]) {
     for (int i = 0; i < PAIRS; i++) out[2 * i] = u[i], out[2 * i + 1] = v[i];
 }
 
-/* Fills out by steps, two at a time while they fit (philox.h); of the last one only what fits. */
-#define FILL(step)                                           \
-    philox p = philox_at(seed, a);                           \
-    v16u bits[2 * DRAWS / 16];                               \
-    float last[DRAWS];                                       \
-    size_t j = 0;                                            \
-    for (; j + 2 * DRAWS <= count; j += 2 * DRAWS) {         \
-        philox_bits(&p, (uint32_t)(j / 4), bits, 2);         \
-        step(bits, out + j);                                 \
-        step(bits + DRAWS / 16, out + j + DRAWS);            \
-    }                                                        \
-    for (; j < count; j += DRAWS) {                          \
-        size_t part = count - j < DRAWS ? count - j : DRAWS; \
-        philox_bits(&p, (uint32_t)(j / 4), bits, 1);         \
-        step(bits, last);                                    \
-        memcpy(out + j, last, part * sizeof *last);          \
+/* Fills out by steps: the bits of several steps first (philox.h wants two at a time, and calls of functions
+ * in between would have it load its keys again), then their draws; of the last one only what fits. */
+enum { AHEAD = 8 }; /* steps, an even number */
+#define FILL(step)                                                                      \
+    philox p = philox_at(seed, a);                                                      \
+    v16u bits[AHEAD * DRAWS / 16];                                                      \
+    float last[DRAWS];                                                                  \
+    for (size_t j = 0; j < count;) {                                                    \
+        size_t steps = (count - j + DRAWS - 1) / DRAWS;                                 \
+        if (steps > AHEAD) steps = AHEAD;                                               \
+        for (size_t i = 0; i < steps; i += 2)                                           \
+            philox_bits(&p, (uint32_t)((j + i * DRAWS) / 4), bits + i * DRAWS / 16, 2); \
+        for (size_t i = 0; i < steps; i++, j += DRAWS) {                                \
+            size_t part = count - j < DRAWS ? count - j : DRAWS;                        \
+            step(bits + i * DRAWS / 16, part < DRAWS ? last : out + j);                 \
+            if (part < DRAWS) memcpy(out + j, last, part * sizeof *last);               \
+        }                                                                               \
     }
 
 void SURETY_KERNEL(uniform)(uint64_t seed, const surety_address *a, float *out, size_t count) {

@@ -173,14 +173,11 @@ static void tanh_backward(const float *slope, const float *a, size_t rows, size_
     }
 }
 
-typedef float v8 __attribute__((vector_size(32)));
-typedef double v8d __attribute__((vector_size(64)));
-
 /* sums (2) of eight lanes += q v. Product and sum are rounded apart: the same doubles at every level. */
 static inline void add_weighed(double q, v16 v, v8d *sums) {
-    v8 half[2];
-    memcpy(half, &v, sizeof half);
-    for (int i = 0; i < 2; i++) sums[i] += q * __builtin_convertvector(half[i], v8d);
+    v8d wide[2];
+    v16_doubles(v, wide);
+    for (int i = 0; i < 2; i++) sums[i] += q * wide[i];
 }
 
 /* -1 or +1, what is neither stays: 0, or not a number. */

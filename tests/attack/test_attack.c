@@ -413,21 +413,60 @@ static void tiny_gradients_give_directions(void **state) {
     for (int level = SURETY_GENERIC; level <= (int)surety_cpu_highest(); level++)
         for (int exponent = -37; exponent <= 37; exponent++) {
             const surety_step_kernels *k = surety_step_kernels_at((surety_level)level);
-            float g[3] = {(float)pow(10, exponent)}, zero[3] = {0}, out[2][3];
+            float g[3] = {(float)pow(10, exponent)}, zero[3] = {0}, out[3][3];
             const float lo[3] = {-1000, -1000, -1000}, hi[3] = {1000, 1000, 1000};
             g[1] = 2 * g[0], g[2] = -2 * g[0];
-            float squares = g[0] * g[0] + g[1] * g[1] + g[2] * g[2];
-            float factor = k->l2_leave(zero, g, zero, 100, k->inverse_norm(g, squares, 3), 200, 3, out[0]);
-            k->l2_return(out[0], zero, factor, -1000, 1000, 3);
-            k->box_step(zero, g, 100, k->inverse_norm(g, squares, 3), lo, hi, 3, out[1]);
-            for (int i = 0; i < 2; i++)
+            float squares[16] = {g[0] * g[0] + g[1] * g[1] + g[2] * g[2]}, inverse[16];
+            const float *rows[2] = {g, zero};
+            k->inverse_norms(rows, squares, 2, 3, inverse);
+            double length = k->l2_leave(zero, g, zero, 100, inverse[0], 200, 3, out[0]);
+            k->l2_return(out[0], zero, length, 200, -1000, 1000, 3);
+            k->box_step(zero, g, 100, inverse[0], lo, hi, 3, out[1]);
+            k->l2_inside(zero, g, 100, inverse[0], -1000, 1000, 3, out[2]);
+            for (int i = 0; i < 3; i++)
                 for (int j = 0; j < 3; j++) {
                     double want = 100. / 3 * (j == 0 ? 1 : j == 1 ? 2 : -2);
                     check(fabs((double)out[i][j] - want) < 1e-4, "1e%d: %g, not %g", exponent,
                           (double)out[i][j], want);
                 }
-            assert_true(k->inverse_norm(zero, 0, 3) == 0);
+            assert_true(inverse[1] == 0);
         }
+}
+
+/* Weights at the end of the range make votes and gradients that are not numbers: found at the start. */
+static void votes_that_are_not_numbers_stay_in_the_ball(void **state) {
+    (void)state;
+    draw r = {28};
+    enum { D = 50 };
+    surety_error err = SURETY_ERROR_NONE;
+    surety_voters *v = NULL;
+    check_ok(surety_linear_empty(&v, 2, D, &err));
+    surety_vote vote = {v, (const double[]){0.5, 0.5}, SURETY_REAL};
+    for (int norm = 0; norm < 3; norm++)
+        for (int profile = 0; profile < 2; profile++)
+            for (int random = 0; random < 2; random++) {
+                surety_attack_settings s =
+                    settings_of(random ? SURETY_ATTACK_PGD : SURETY_ATTACK_IFGSM, (surety_norm)norm, 0.5);
+                s.profile = (surety_profile)profile;
+                s.early_stop = 0;
+                random_set set = random_set_new(&r, 16, D, &s.ball, 1);
+                surety_tensor w = surety_voters_tensor(v, 0);
+                for (size_t i = 0; i < 2; i++)
+                    for (size_t j = 0; j < D; j++) w.values[i * w.stride + j] = j % 2 ? 3e38f : -3e38f;
+                surety_voters_changed(v);
+                surety_examples e = surety_examples_of(&set.set, 0);
+                surety_attacker *a = attacker_of(&s, v);
+                const surety_attacked *result = surety_attacker_run(a, &vote, &e);
+                double slack = profile == SURETY_PROFILE_PUBLISHED && norm == SURETY_L2 ? sqrt(D) : 1;
+                for (size_t i = 0; i < 16; i++) {
+                    double far = surety_distance((surety_norm)norm, result->x[i], e.x[i], D);
+                    check(far <= 0.5 * slack, "norm %d, profile %d: %g", norm, profile, far);
+                    check(!isnan(result->loss[i]) || result->fooled[i], "not a number, but not fooled");
+                }
+                surety_attacker_free(a);
+                random_set_free(&set);
+            }
+    surety_voters_free(v);
 }
 
 static void zero_radius_is_no_attack(void **state) {
@@ -852,6 +891,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(early_stop_counts_moves),
         cmocka_unit_test(zero_gradients_move_nothing),
         cmocka_unit_test(tiny_gradients_give_directions),
+        cmocka_unit_test(votes_that_are_not_numbers_stay_in_the_ball),
         cmocka_unit_test(zero_radius_is_no_attack),
         cmocka_unit_test(streams_are_runs),
         cmocka_unit_test(samples_are_noise_around_the_result),
