@@ -15,11 +15,11 @@
  *
  *   A(r, k)       row r of A, at k if B is packed, else at k*a_step
  *   B(k, panel)   packed: b + panel*b_panel + k*SURETY_LANES; where b is NULL: b_rows[k] + panel*SURETY_LANES
- *   start         C itself if add, else bias in every row, else (NULL) 0
+ *   start         bias in every row, or (NULL) 0
  *
- * Where columns end inside a panel, the rest of C's panel is set to 0, or left alone if add.
+ * Where columns end inside a panel, the rest of C's panel is set to 0, or left alone if B is not packed.
  *
- * end (packed B, no bias, not add): what is made of C while it is in registers, see surety_gradient_use. Its
+ * end (packed B, no bias): what is made of C while it is in registers, see surety_gradient_use. Its
  * sums of squares pass through memory in sixteen lanes per row, which the kernel clears and adds up. */
 typedef struct surety_product {
     size_t rows, columns, depth; /* depth: length of the sum over k */
@@ -30,7 +30,6 @@ typedef struct surety_product {
     size_t b_panel;
     const float *const *b_rows;
     const float *bias;
-    bool add;
     float *const *c_rows;
     float *c;
     size_t c_stride;
@@ -48,8 +47,9 @@ surety_product surety_outer_job(const float *g, size_t ldg, const float *const *
 /* One level's kernels; the vector functions are those of num.h. */
 typedef struct surety_kernels {
     void (*product)(const surety_product *job);
-    /* Up to SURETY_LANES rows of W, d long, as the lines of one panel; rows that are missing become 0. */
-    void (*pack)(const float *W, size_t ldw, size_t rows, size_t d, float *panel);
+    /* Up to SURETY_LANES rows of W, d long: transposed as the lines of one panel, where rows that are missing
+     * become 0; and as they are, sixteen columns each, as lines of panels that lie `apart` floats apart. */
+    void (*pack)(const float *W, size_t ldw, size_t rows, size_t d, float *panel, float *lines, size_t apart);
     void (*exp)(const float *x, float *out, size_t count);
     void (*sigmoid)(const float *x, float *out, size_t count);
     void (*tanh)(const float *x, float *out, size_t count);
@@ -64,7 +64,8 @@ const surety_kernels *surety_kernels_at(surety_level level);
 
 #define SURETY_DECLARE(level)                                                                                \
     void surety_product_##level(const surety_product *job);                                                  \
-    void surety_pack_##level(const float *W, size_t ldw, size_t rows, size_t d, float *panel);               \
+    void surety_pack_##level(const float *W, size_t ldw, size_t rows, size_t d, float *panel, float *lines,  \
+                             size_t apart);                                                                  \
     void surety_exp_##level(const float *x, float *out, size_t count);                                       \
     void surety_sigmoid_##level(const float *x, float *out, size_t count);                                   \
     void surety_tanh_##level(const float *x, float *out, size_t count);                                      \

@@ -2,8 +2,6 @@
  */
 #include "num/num.h"
 
-#include <string.h>
-
 #include "num/kernels.h"
 
 #define KERNELS(level)                                                                              \
@@ -62,12 +60,8 @@ static size_t least(size_t a, size_t b) {
 void surety_weights_pack(surety_weights *weights, const float *W, size_t ldw) {
     size_t N = weights->N, d = weights->d;
     for (size_t i0 = 0; i0 < N; i0 += SURETY_LANES)
-        kernels()->pack(W + i0 * ldw, ldw, least(SURETY_LANES, N - i0), d, weights->forward + i0 * d);
-    for (size_t j0 = 0; j0 < d; j0 += SURETY_LANES) {
-        float *panel = weights->backward + j0 * N;
-        size_t bytes = least(SURETY_LANES, d - j0) * sizeof *W;
-        for (size_t i = 0; i < N; i++) memcpy(panel + i * SURETY_LANES, W + i * ldw + j0, bytes);
-    }
+        kernels()->pack(W + i0 * ldw, ldw, least(SURETY_LANES, N - i0), d, weights->forward + i0 * d,
+                        weights->backward + i0 * SURETY_LANES, N * SURETY_LANES);
 }
 
 surety_product surety_forward_job(const surety_weights *weights, const float *const *x, size_t rows,
@@ -96,7 +90,6 @@ surety_product surety_outer_job(const float *g, size_t ldg, const float *const *
     surety_product job = {.rows = end > first ? end - first : 0, .columns = d, .depth = rows};
     job.a = g + first, job.a_stride = 1, job.a_step = ldg;
     job.b_rows = x;
-    job.add = true;
     job.c = D + first * ldd, job.c_stride = ldd;
     return job;
 }

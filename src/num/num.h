@@ -43,9 +43,8 @@ typedef struct surety_gradient_use {
 void surety_product_backward(const surety_weights *weights, const float *g, size_t ldg, size_t rows,
                              const surety_gradient_use *use);
 
-/* D[i*ldd + j] += sum_r g[r*ldg + i] x[r][j] for i in [first, end), j < d: one chain over r = 0 .. rows-1
- * that starts at D. The gradient of the weights; threads split it by i, so that no sum is shared. D passes
- * through the cache once per call, so calls with 64 rows are faster than four with 16. */
+/* D[i*ldd + j] = sum_r g[r*ldg + i] x[r][j] for i in [first, end), j < d: one chain over r = 0 .. rows-1
+ * that starts at 0. The gradient of the weights; threads split it by i, so that no sum is shared. */
 void surety_product_outer(const float *g, size_t ldg, const float *const *x, size_t rows, size_t first,
                           size_t end, size_t d, float *D, size_t ldd);
 

@@ -48,8 +48,8 @@ static const size_t widest[ROWS + 1] = {0, 1, 1, 1};
 #define HOLD(v) (void)(v)
 #endif
 
-/* The products of num.h. OUTER begins at C itself and has B in rows, FORWARD begins at the bias; the others
- * are backward products, begin at 0 and end as surety_gradient_use says: whole panels, because rows are
+/* The products of num.h. OUTER has B in rows, FORWARD begins at the bias; the others are backward products,
+ * which end as surety_gradient_use says: whole panels, because rows are
  * padded. */
 enum { OUTER, FORWARD, STORED, SQUARED, STEPPED, KINDS };
 
@@ -121,7 +121,6 @@ INLINE void tile_run(const surety_product *job, size_t panel, const band *t, siz
             UNROLL for (int p = 0; p < P; p++) {
                 size_t j = (size_t)p * SURETY_LANES, here = p < P - 1 ? SURETY_LANES : left - j;
                 sum[r][p] = v16_zero();
-                if (kind == OUTER) sum[r][p] = begin_at(t->c[r] + column + j, here);
                 if (kind == FORWARD && bias) sum[r][p] = begin_at(bias + j, here);
             }
         }
@@ -230,12 +229,15 @@ void SURETY_KERNEL(product)(const surety_product *job) {
     if (squared) sum_rows(squares, job->rows, job->end->squares);
 }
 
-void SURETY_KERNEL(pack)(const float *W, size_t ldw, size_t rows, size_t d, float *panel) {
-    for (size_t j = 0; j < d; j += SURETY_LANES) {
+void SURETY_KERNEL(pack)(const float *W, size_t ldw, size_t rows, size_t d, float *panel, float *lines,
+                         size_t apart) {
+    for (size_t j = 0; j < d; j += SURETY_LANES, lines += apart) {
         v16 block[SURETY_LANES];
         size_t part = d - j < SURETY_LANES ? d - j : SURETY_LANES;
-        for (size_t r = 0; r < SURETY_LANES; r++)
+        for (size_t r = 0; r < SURETY_LANES; r++) {
             block[r] = r < rows ? v16_load_part(W + r * ldw + j, part) : v16_zero();
+            if (r < rows) v16_store(lines + r * SURETY_LANES, block[r]);
+        }
         v16_transpose(block);
         for (size_t k = 0; k < part; k++) v16_store(panel + (j + k) * SURETY_LANES, block[k]);
     }

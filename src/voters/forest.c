@@ -72,22 +72,15 @@ static void gradient_sum(const surety_voters *v, const float *g, const float *co
     size_t I = splits_of(v), J = leaves_of(v), ldg = terms(v), leaf0 = surety_padded(v->H * I);
     const surety_tensor *w = &v->tensors[WEIGHT];
     float *dw = gradients[WEIGHT], *dc = gradients[BIAS], *du = gradients[LEAVES];
-    for (size_t k = first * I * w->stride; k < end * I * w->stride; k++) dw[k] = 0;
     surety_product_outer(g, ldg, x, rows, first * I, end * I, v->d, dw, w->stride);
-    for (size_t i = first * I; i < end * I; i++) {
-        dc[i] = 0;
-        for (size_t r = 0; r < rows; r++) dc[i] += g[r * ldg + i];
-        for (size_t j = 0; j < v->d; j++) dw[i * w->stride + j] *= (float)w->mask[i * w->stride + j];
-    }
-    for (size_t t = first; t < end;
-         t++) { /* s = tanh(u), ds/du = 1 - s^2; v->scores may be those before a move */
-        float scores[1 << DEEPEST];
+    for (size_t i = first * I; i < end * I; i++)
+        kernels()->mask(w->mask + i * w->stride, v->d, dw + i * w->stride);
+    surety_rows_sum(g + first * I, ldg, rows, (end - first) * I, dc + first * I);
+    surety_rows_sum(g + leaf0 + first * J, ldg, rows, (end - first) * J, du + first * J);
+    for (size_t t = first; t < end; t++) {
+        float scores[1 << DEEPEST]; /* s = tanh(u), ds/du = 1 - s^2; v->scores may be those before a move */
         surety_vector_tanh(v->tensors[LEAVES].values + t * J, scores, J);
-        for (size_t j = 0; j < J; j++) {
-            float sum = 0;
-            for (size_t r = 0; r < rows; r++) sum += g[r * ldg + leaf0 + t * J + j];
-            du[t * J + j] = sum * (1 - scores[j] * scores[j]);
-        }
+        for (size_t j = 0; j < J; j++) du[t * J + j] *= 1 - scores[j] * scores[j];
     }
 }
 

@@ -173,6 +173,10 @@ static void tanh_backward(const float *slope, const float *a, size_t rows, size_
     }
 }
 
+static void mask_row(const uint8_t *mask, size_t count, float *g) {
+    for (size_t j = 0; j < count; j++) g[j] *= (float)mask[j];
+}
+
 /* sums (2) of eight lanes += q v. Product and sum are rounded apart: the same doubles at every level. */
 static inline void add_weighed(double q, v16 v, v8d *sums) {
     v8d wide[2];
@@ -205,5 +209,5 @@ static void vote(const float *h, const double *q, size_t H, surety_voter_set set
 }
 
 const surety_forest_kernels SURETY_KERNEL(forest);
-const surety_forest_kernels SURETY_KERNEL(forest) = {forward,    backward,      worst, tanh_lanes,
-                                                     tanh_worst, tanh_backward, vote};
+const surety_forest_kernels SURETY_KERNEL(forest) = {forward,    backward,      worst,    tanh_lanes,
+                                                     tanh_worst, tanh_backward, mask_row, vote};

@@ -29,6 +29,8 @@ typedef struct surety_forest_kernels {
     /* dz (rows, ldz) = a slope, transposed from lanes. */
     void (*tanh_backward)(const float *slope, const float *a, size_t rows, size_t count, float *dz,
                           size_t ldz);
+    /* g[j] *= mask[j], j < count. */
+    void (*mask)(const uint8_t *mask, size_t count, float *g);
     /* votes (lanes) = sum_t q_t (h_t or its sign), h (H, lanes); real (lanes), or NULL, = sum_t q_t h_t. */
     void (*vote)(const float *h, const double *q, size_t H, surety_voter_set set, double *votes,
                  double *real);

@@ -101,6 +101,8 @@ surety_status surety_linear_empty(surety_voters **out, size_t H, size_t d, suret
 
 /* Moves those of `count` rows (of ld floats) that have keep[r] together, all if keep is NULL; how many. */
 size_t surety_rows_close(float *rows, size_t ld, size_t count, const int *keep);
+/* sums[i] = sum over `count` rows in their order, i < width. */
+void surety_rows_sum(const float *rows, size_t ld, size_t count, size_t width, float *sums);
 
 /* votes[r] = sum_t q[t] * (h[t, r] or its sign), in double, in voter order, for all SURETY_BLOCK lanes;
  * real[r], unless NULL, the same without the sign. */

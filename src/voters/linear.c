@@ -2,7 +2,6 @@
  * the one whose worst perturbation is known in closed form. Scratch of a block: 1 - h^2 (H, lanes) | z, then
  * dz (rows, padded H). */
 #include <math.h>
-#include <string.h>
 
 #include "voters/forest_kernel.h"
 #include "voters/kind.h"
@@ -45,12 +44,8 @@ static void gradient_input(const surety_voters *v, const float *a, size_t rows, 
 static void gradient_sum(const surety_voters *v, const float *g, const float *const *x, size_t rows,
                          size_t first, size_t end, float *const *gradients) {
     size_t stride = v->tensors[WEIGHT].stride;
-    memset(gradients[WEIGHT] + first * stride, 0, (end - first) * stride * sizeof(float));
     surety_product_outer(g, terms(v), x, rows, first, end, v->d, gradients[WEIGHT], stride);
-    for (size_t t = first; t < end; t++) {
-        gradients[BIAS][t] = 0;
-        for (size_t r = 0; r < rows; r++) gradients[BIAS][t] += g[r * terms(v) + t];
-    }
+    surety_rows_sum(g + first, terms(v), rows, end - first, gradients[BIAS] + first);
 }
 
 static void worst(const surety_voters *v, const float *z_lo, const float *z_hi, const float *y, float *h,

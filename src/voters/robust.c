@@ -1,7 +1,6 @@
 #include "voters/robust.h"
 
 #include <math.h>
-#include <string.h>
 
 enum { L = SURETY_BLOCK };
 
@@ -187,8 +186,6 @@ void surety_robust_sum(const surety_robust *k, const float *g_even, const float 
     const surety_tensor *t = &k->v->tensors[0];
     size_t each = k->N / k->v->H, from = first * each, to = end * each;
     float *of_even = room, *of_odd = room + k->N * k->stride;
-    memset(of_even + from * k->stride, 0, (to - from) * k->stride * sizeof(float));
-    memset(of_odd + from * k->stride, 0, (to - from) * k->stride * sizeof(float));
     surety_product_outer(g_even, k->ldz, even, rows, from, to, k->v->d, of_even, k->stride);
     surety_product_outer(g_odd, k->ldz, odd, rows, from, to, k->v->d, of_odd, k->stride);
     for (size_t n = from * k->stride; n < to * k->stride; n++) {

@@ -112,6 +112,12 @@ size_t surety_rows_close(float *rows, size_t ld, size_t count, const int *keep) 
     return kept;
 }
 
+void surety_rows_sum(const float *rows, size_t ld, size_t count, size_t width, float *sums) {
+    for (size_t i = 0; i < width; i++) sums[i] = 0;
+    for (size_t r = 0; r < count; r++)
+        for (size_t i = 0; i < width; i++) sums[i] += rows[r * ld + i];
+}
+
 void surety_vote_lanes(const float *h, const double *q, size_t H, surety_voter_set set, double *votes,
                        double *real) {
     surety_forest_kernels_at(surety_cpu())->vote(h, q, H, set, votes, real);
