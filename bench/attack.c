@@ -10,7 +10,7 @@
 #include "attack/attacker.h"
 #include "peak.h"
 
-enum { H = 25, N = 75, D = 784, STEPS = 20, COPIES = 100, THREADS = 2 };
+enum { H = 25, N = 75, D = 784, STEPS = 20, COPIES = 100 };
 
 /* One thread's data. */
 typedef struct data {
@@ -22,7 +22,7 @@ typedef struct data {
 typedef struct bench {
     surety_voters *voters;
     double weights[H];
-    data of[THREADS];
+    data of[BENCH_THREADS];
 } bench;
 
 static void attack(void *arg, int thread, long times) {
@@ -62,7 +62,7 @@ static void openblas(void *arg, int thread, long times) {
 }
 
 static surety_status prepare(bench *b, const surety_attack_settings *settings, surety_error *err) {
-    for (int i = 0; i < THREADS; i++) {
+    for (int i = 0; i < BENCH_THREADS; i++) {
         data *t = &b->of[i];
         surety_attacker_free(t->attacker);
         SURETY_TRY(surety_attacker_new(&t->attacker, settings, b->voters, err));
@@ -75,7 +75,7 @@ static surety_status make(bench *b, surety_error *err) {
     surety_forest_defaults(&forest);
     SURETY_TRY(surety_forest_new(&b->voters, &forest, D, 1, err));
     for (int h = 0; h < H; h++) b->weights[h] = 1. / H;
-    for (int i = 0; i < THREADS; i++) {
+    for (int i = 0; i < BENCH_THREADS; i++) {
         data *t = &b->of[i];
         float **parts[] = {&t->x, &t->dx, &t->points};
         for (int k = 0; k < 3; k++) SURETY_TRY(surety_alloc(parts[k], SURETY_BLOCK * D, sizeof(float), err));
@@ -105,7 +105,7 @@ int main(int argc, char **argv) {
     openblas_set_num_threads(1);
     if (json) printf("{\"level\":\"%s\",\"cases\":[", surety_cpu_level());
     const double step = 4. * N * D * SURETY_BLOCK;
-    for (int threads = 1; threads <= THREADS; threads++) {
+    for (int threads = 1; threads <= BENCH_THREADS; threads++) {
         static const surety_norm norms[] = {SURETY_L2, SURETY_LINF};
         static const char *const names[] = {"attack-pgd-l2", "attack-pgd-linf"};
         bench_case c;
@@ -128,8 +128,8 @@ int main(int argc, char **argv) {
         c = bench_run("openblas, two products", threads, openblas, &b, step, "flop/s", true);
         bench_print(&c, json, first);
     }
-    if (json) printf("\n]}\n");
-    for (int i = 0; i < THREADS; i++) {
+    bench_end(json);
+    for (int i = 0; i < BENCH_THREADS; i++) {
         data *t = &b.of[i];
         surety_attacker_free(t->attacker);
         surety_free(t->x), surety_free(t->dx), surety_free(t->z), surety_free(t->points);

@@ -12,7 +12,7 @@
 #include "num/num.h"
 #include "peak.h"
 
-enum { N = 75, D = 784, LDZ = 80, MOST = 256, THREADS = 2 };
+enum { N = 75, D = 784, LDZ = 80, MOST = 256 };
 
 /* One thread's data; each has packed weights of its own, as attackers have. */
 typedef struct data {
@@ -25,7 +25,7 @@ typedef struct data {
 typedef struct bench {
     float *W;
     size_t rows;
-    data of[THREADS];
+    data of[BENCH_THREADS];
 } bench;
 
 static void forward(void *arg, int thread, long times) {
@@ -111,7 +111,7 @@ static surety_status prepare(bench *b, surety_error *err) {
     SURETY_TRY(surety_alloc(&b->W, N * D, sizeof(float), err));
     surety_vector_uniform(1, &a, b->W, N * D);
     for (size_t i = 0; i < N * D; i++) b->W[i] = 0.1f * (b->W[i] - 0.5f);
-    for (data *t = b->of; t < b->of + THREADS; t++) {
+    for (data *t = b->of; t < b->of + BENCH_THREADS; t++) {
         SURETY_TRY(surety_weights_new(&t->weights, N, D, err));
         surety_weights_pack(t->weights, b->W, D);
         SURETY_TRY(surety_alloc(&t->x, MOST * D, sizeof(float), err));
@@ -126,7 +126,7 @@ static surety_status prepare(bench *b, surety_error *err) {
 
 static void release(bench *b) {
     surety_free(b->W);
-    for (data *t = b->of; t < b->of + THREADS; t++) {
+    for (data *t = b->of; t < b->of + BENCH_THREADS; t++) {
         surety_weights_free(t->weights);
         surety_free(t->x);
         surety_free(t->dx);
@@ -147,7 +147,7 @@ static void run_all(bench *b, bool json) {
     bool first = true;
     char name[48];
     b->rows = SURETY_BLOCK;
-    for (int threads = 1; threads <= THREADS; threads++) {
+    for (int threads = 1; threads <= BENCH_THREADS; threads++) {
         bench_case c = bench_run("product", threads, both, b, 2 * flop * SURETY_BLOCK, "flop/s", true);
         bench_print(&c, json, first);
         first = false;
@@ -185,7 +185,7 @@ int main(int argc, char **argv) {
         printf(json ? "{\"level\":\"%s\",\"openblas\":\"%s\",\"cases\":[" : "CPU level %s, OpenBLAS for %s\n",
                surety_cpu_level(), openblas_get_corename());
         run_all(&b, json);
-        if (json) printf("\n]}\n");
+        bench_end(json);
     } else {
         fprintf(stderr, "%s\n", err.what);
     }

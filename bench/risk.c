@@ -7,10 +7,10 @@
 #include "base/memory.h"
 #include "peak.h"
 
-enum { H = 25, N = 100, EXAMPLES = 16, THREADS = 2 };
+enum { H = 25, N = 100, EXAMPLES = 16 };
 
 typedef struct bench {
-    surety_risk *risk[THREADS];
+    surety_risk *risk[BENCH_THREADS];
     float votes[EXAMPLES][N][H];
     double q[H];
 } bench;
@@ -30,7 +30,7 @@ static surety_status make(bench *b, int signed_votes, surety_error *err) {
         state = state * 1664525u + 1013904223u;
         (&b->votes[0][0][0])[k] = (float)state * 0x1p-31f - 1;
     }
-    for (int i = 0; i < THREADS; i++) {
+    for (int i = 0; i < BENCH_THREADS; i++) {
         surety_risk_free(b->risk[i]);
         SURETY_TRY(surety_risk_new(&b->risk[i], &settings, err));
     }
@@ -42,7 +42,7 @@ int main(int argc, char **argv) {
     bool json = argc > 1 && !strcmp(argv[1], "--json"), first = true;
     surety_error err = SURETY_ERROR_NONE;
     if (json) printf("{\"level\":\"%s\",\"cases\":[", surety_cpu_level());
-    for (int threads = 1; threads <= THREADS; threads++)
+    for (int threads = 1; threads <= BENCH_THREADS; threads++)
         for (int kind = 0; kind < 2; kind++) {
             if (make(&b, kind, &err)) return fprintf(stderr, "bench_risk: %s\n", err.what), 4;
             bench_case c = bench_run(kind ? "count-votes-signed" : "count-votes-real", threads, count_votes,
@@ -50,7 +50,7 @@ int main(int argc, char **argv) {
             bench_print(&c, json, first);
             first = false;
         }
-    if (json) printf("\n]}\n");
-    for (int i = 0; i < THREADS; i++) surety_risk_free(b.risk[i]);
+    bench_end(json);
+    for (int i = 0; i < BENCH_THREADS; i++) surety_risk_free(b.risk[i]);
     return 0;
 }

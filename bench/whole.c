@@ -16,7 +16,7 @@
 #include "peak.h"
 #include "train/phase.h"
 
-enum { THREADS = 2, REPEATS = 20 };
+enum { REPEATS = 20 };
 static const char images[] = "/usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz";
 
 typedef struct whole {
@@ -190,7 +190,7 @@ static surety_status run_all(whole *w, surety_error *err) {
     surety_data_settings which = surety_data_defaults();
     which.task = "fashion-sandal-v-boot";
     SURETY_TRY(surety_data_open(&w->data, &which, err));
-    for (int threads = 1; threads <= THREADS; threads++) {
+    for (int threads = 1; threads <= BENCH_THREADS; threads++) {
         surety_run run = {.threads = threads};
         surety_voters *voters;
         surety_train_state state;
@@ -212,7 +212,7 @@ int main(int argc, char **argv) {
     w.settings.defense.kind = SURETY_ATTACK_PGD;
     if (w.json) printf("{\"level\":\"%s\",\"cases\":[", surety_cpu_level());
     surety_status status = run_all(&w, &err);
-    if (w.json) printf("\n]}\n");
+    bench_end(w.json);
     if (status != SURETY_OK) fprintf(stderr, "bench_whole: %s %s\n", err.what, err.expected);
     surety_data_free(w.data);
     return surety_status_exit(status);
