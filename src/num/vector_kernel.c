@@ -53,7 +53,7 @@ enum { AHEAD = 8 }; /* steps, an even number */
 #define FILL(step)                                                                      \
     philox p = philox_at(seed, a);                                                      \
     v16u bits[AHEAD * DRAWS / 16];                                                      \
-    float last[DRAWS];                                                                  \
+    float last[DRAWS] = {0};                                                            \
     for (size_t j = 0; j < count;) {                                                    \
         size_t steps = (count - j + DRAWS - 1) / DRAWS;                                 \
         if (steps > AHEAD) steps = AHEAD;                                               \
