@@ -97,7 +97,7 @@ static inline double bench_peak(int threads) {
     return flops / seconds;
 }
 
-/* How much of its best speed the peak loop kept over the run: 1 where nobody else uses the cores. */
+/* How much of its best speed the peak loop kept over the run: 1 on a quiet machine. */
 static inline double bench_kept(void) {
     double took = 0, best = 0;
     for (int i = 1; i <= BENCH_THREADS; i++) {
