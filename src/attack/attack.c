@@ -126,7 +126,7 @@ typedef struct set_attack {
 static void count_wrong(const set_attack *w, surety_attacker *a, const float *const *x, const int8_t *y,
                         size_t rows, surety_attack_result *found) {
     const surety_voters *v = surety_attacker_voters(a);
-    double votes[SURETY_BLOCK];
+    double votes[SURETY_LANES];
     v->kind->forward(v, x, rows, surety_attacker_outputs(a), surety_attacker_scratch(a));
     surety_vote_lanes(surety_attacker_outputs(a), w->vote->weights, v->H, w->vote->set, votes, NULL);
     for (size_t k = 0; k < rows; k++) {

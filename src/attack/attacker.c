@@ -28,18 +28,18 @@ struct surety_attacker {
     float lo, hi;  /* the box, or infinities */
     float b, step; /* radius, rounded down, and step size */
     float *memory; /* everything below */
-    float *buffer[3][SURETY_BLOCK], *lo_row[SURETY_BLOCK], *hi_row[SURETY_BLOCK];
-    float *current[SURETY_BLOCK], *best[SURETY_BLOCK]; /* each one of the buffers of its row */
+    float *buffer[3][SURETY_LANES], *lo_row[SURETY_LANES], *hi_row[SURETY_LANES];
+    float *current[SURETY_LANES], *best[SURETY_LANES]; /* each one of the buffers of its row */
     float *random;                                     /* draws of a start, padded d + 1 */
     float *h, *a, *scratch;
     double relative;            /* error of a computed length, see above */
-    float radius[SURETY_BLOCK]; /* of l2 and l1, see above */
-    double reach[SURETY_BLOCK]; /* l2: the current point is not farther from x0, */
-    double pace[SURETY_BLOCK];  /* and a step takes it not farther than that */
-    double best_loss[SURETY_BLOCK];
-    int fooled[SURETY_BLOCK];
-    size_t taken[SURETY_BLOCK];     /* steps of this pass */
-    uint32_t restart[SURETY_BLOCK]; /* which pass it is */
+    float radius[SURETY_LANES]; /* of l2 and l1, see above */
+    double reach[SURETY_LANES]; /* l2: the current point is not farther from x0, */
+    double pace[SURETY_LANES];  /* and a step takes it not farther than that */
+    double best_loss[SURETY_LANES];
+    int fooled[SURETY_LANES];
+    size_t taken[SURETY_LANES];     /* steps of this pass */
+    uint32_t restart[SURETY_LANES]; /* which pass it is */
     surety_examples examples;       /* of the last run */
     surety_attacked result;
 };
@@ -83,7 +83,7 @@ surety_status surety_attacker_new(surety_attacker **out, const surety_attack_set
     *out = NULL;
     surety_attacker *a;
     SURETY_TRY(surety_alloc(&a, 1, sizeof *a, err));
-    size_t d = voters->d, H = voters->H, stride = surety_padded(d), lanes = H * SURETY_BLOCK;
+    size_t d = voters->d, H = voters->H, stride = surety_padded(d), lanes = H * SURETY_LANES;
     *a = (surety_attacker){.s = *settings, .d = d, .H = H, .stride = stride};
     a->k = surety_step_kernels_at(surety_cpu());
     a->lo = settings->ball.has_box ? (float)settings->ball.lo : -HUGE_VALF;
@@ -91,7 +91,7 @@ surety_status surety_attacker_new(surety_attacker **out, const surety_attack_set
     a->b = float_down(settings->ball.radius);
     a->step = settings->kind == SURETY_ATTACK_FGSM ? a->b : (float)surety_attack_step(settings);
     a->relative = ((double)d / (settings->ball.norm == SURETY_L1 ? 16 : 32) + 12) * 0x1p-24;
-    size_t floats = 5 * SURETY_BLOCK * stride + surety_padded(d + 1) + 2 * surety_padded(lanes) +
+    size_t floats = 5 * SURETY_LANES * stride + surety_padded(d + 1) + 2 * surety_padded(lanes) +
                     voters->kind->scratch(voters);
     surety_status status = surety_alloc(&a->memory, floats, sizeof(float), err);
     if (status == SURETY_OK) status = surety_voters_view(&a->voters, voters, err);
@@ -102,7 +102,7 @@ surety_status surety_attacker_new(surety_attacker **out, const surety_attack_set
     float *next = a->memory;
     float **rows[] = {a->buffer[0], a->buffer[1], a->buffer[2], a->lo_row, a->hi_row};
     for (size_t i = 0; i < 5; i++)
-        for (size_t r = 0; r < SURETY_BLOCK; r++, next += stride) rows[i][r] = next;
+        for (size_t r = 0; r < SURETY_LANES; r++, next += stride) rows[i][r] = next;
     a->random = next;
     a->h = a->random + surety_padded(d + 1);
     a->a = a->h + surety_padded(lanes);
@@ -234,7 +234,7 @@ static void bring_back(surety_attacker *a, size_t r, double length) {
 /* Moves these rows, whose gradients are in out, with these squares. */
 static void move_all(surety_attacker *a, const size_t *rows, size_t count, float *const *out,
                      const float *squares) {
-    float inverse[SURETY_BLOCK] = {0};
+    float inverse[SURETY_LANES] = {0};
     size_t before = 0; /* the row that is still to be brought back */
     double length = -1;
     if (a->s.ball.norm == SURETY_L2)
@@ -250,7 +250,7 @@ static void move_all(surety_attacker *a, const size_t *rows, size_t count, float
 /* Asks the voters at the live rows' current points: votes of the chosen set, and of the real outputs. */
 static void ask(surety_attacker *a, const surety_vote *vote, const size_t *live, size_t count, double *chosen,
                 double *real) {
-    const float *x[SURETY_BLOCK];
+    const float *x[SURETY_LANES];
     for (size_t i = 0; i < count; i++) x[i] = a->current[live[i]];
     a->voters->kind->forward(a->voters, x, count, a->h, a->scratch);
     surety_vote_lanes(a->h, vote->weights, a->H, vote->set, chosen, real);
@@ -260,11 +260,11 @@ static void ask(surety_attacker *a, const surety_vote *vote, const size_t *live,
  */
 static void fill_loss_gradient(surety_attacker *a, const surety_vote *vote, const size_t *live,
                                size_t count) {
-    float sign[SURETY_BLOCK] = {0};
+    float sign[SURETY_LANES] = {0};
     for (size_t i = 0; i < count; i++) sign[i] = (float)-a->examples.y[live[i]];
     for (size_t t = 0; t < a->H; t++) {
-        float w = (float)vote->weights[t], *to = a->a + t * SURETY_BLOCK;
-        for (size_t i = 0; i < SURETY_BLOCK; i++) to[i] = sign[i] * w;
+        float w = (float)vote->weights[t], *to = a->a + t * SURETY_LANES;
+        for (size_t i = 0; i < SURETY_LANES; i++) to[i] = sign[i] * w;
     }
 }
 
@@ -272,7 +272,7 @@ static void fill_loss_gradient(surety_attacker *a, const surety_vote *vote, cons
  * with its squares, for linf the next point at once. */
 static void ask_gradient(surety_attacker *a, const int *keep, size_t count, const size_t *rows, size_t kept,
                          float **out, float *squares) {
-    const float *x[SURETY_BLOCK], *lo[SURETY_BLOCK], *hi[SURETY_BLOCK];
+    const float *x[SURETY_LANES], *lo[SURETY_LANES], *hi[SURETY_LANES];
     for (size_t k = 0; k < kept; k++) {
         size_t r = rows[k];
         out[k] = free_buffer(a, r);
@@ -335,10 +335,10 @@ static void climb(surety_attacker *a, const surety_vote *vote, size_t *live, siz
     int changed = 1; /* the list, since a->a was filled for it */
     surety_voters_follow(a->voters);
     while (count) {
-        double chosen[SURETY_BLOCK], real[SURETY_BLOCK];
-        float squares[SURETY_BLOCK] = {0}, *out[SURETY_BLOCK];
-        int keep[SURETY_BLOCK];
-        size_t rows[SURETY_BLOCK], kept = 0, next = 0; /* rows that go on */
+        double chosen[SURETY_LANES], real[SURETY_LANES];
+        float squares[SURETY_LANES] = {0}, *out[SURETY_LANES];
+        int keep[SURETY_LANES];
+        size_t rows[SURETY_LANES], kept = 0, next = 0; /* rows that go on */
         ask(a, vote, live, count, chosen, real);
         a->result.asked += count;
         for (size_t i = 0; i < count; i++)
@@ -358,7 +358,7 @@ static void climb(surety_attacker *a, const surety_vote *vote, size_t *live, siz
 
 const surety_attacked *surety_attacker_run(surety_attacker *a, const surety_vote *vote,
                                            const surety_examples *examples) {
-    size_t live[SURETY_BLOCK];
+    size_t live[SURETY_LANES];
     a->examples = *examples;
     a->result.asked = a->result.moves = 0;
     for (size_t r = 0; r < examples->rows; r++) begin_example(a, live[r] = r);
@@ -373,7 +373,7 @@ const surety_attacked *surety_attacker_run(surety_attacker *a, const surety_vote
 
 const surety_attacked *surety_attacker_stream(surety_attacker *a, const surety_vote *vote,
                                               const surety_stream *stream) {
-    size_t live[SURETY_BLOCK], count = 0;
+    size_t live[SURETY_LANES], count = 0;
     a->examples = (surety_examples){.which = stream->which};
     a->result.asked = a->result.moves = 0;
     while (count < stream->places && stream->next(stream->arg, &a->examples, count)) {

@@ -6,12 +6,12 @@
 #include "surety/attack.h"
 #include "voters/kind.h"
 
-/* The examples of a block, rows <= SURETY_BLOCK of them; borrowed. Feature rows as num/num.h wants them. */
+/* The examples of a block, rows <= SURETY_LANES of them; borrowed. Feature rows as num/num.h wants them. */
 typedef struct surety_examples {
     size_t rows;
-    const float *x[SURETY_BLOCK];
-    int8_t y[SURETY_BLOCK];
-    uint32_t row[SURETY_BLOCK]; /* in the source file */
+    const float *x[SURETY_LANES];
+    int8_t y[SURETY_LANES];
+    uint32_t row[SURETY_LANES]; /* in the source file */
     surety_set_name which;
 } surety_examples;
 
@@ -38,9 +38,9 @@ void surety_attacker_epoch(surety_attacker *a, uint32_t epoch);
 /* What the attack without its noise found, for each row of the block. Points are the attacker's until its
  * next run. */
 typedef struct surety_attacked {
-    const float *x[SURETY_BLOCK];
-    int fooled[SURETY_BLOCK];  /* the vote is wrong there (a tie is wrong) */
-    double loss[SURETY_BLOCK]; /* linear loss there, real outputs */
+    const float *x[SURETY_LANES];
+    int fooled[SURETY_LANES];  /* the vote is wrong there (a tie is wrong) */
+    double loss[SURETY_LANES]; /* linear loss there, real outputs */
     size_t asked, moves; /* times a row was asked for its vote, and moved along its gradient: the work */
 } surety_attacked;
 
@@ -55,7 +55,7 @@ typedef struct surety_stream {
     /* The attack in place r has ended: surety_attacker_sample serves this row now. */
     void (*ended)(void *arg, size_t r);
     void *arg;
-    size_t places;         /* used at once, at most SURETY_BLOCK */
+    size_t places;         /* used at once, at most SURETY_LANES */
     surety_set_name which; /* of all examples */
 } surety_stream;
 

@@ -6,8 +6,10 @@
 
 enum {
     SURETY_ALIGN = 64, /* bytes: a cache line, and the widest vector */
-    SURETY_LANES = 16, /* floats in SURETY_ALIGN bytes; rows are padded to a multiple of it */
-    SURETY_BLOCK = 16  /* examples that go through the house together */
+    SURETY_LANES = 16, /* floats in SURETY_ALIGN bytes; rows are padded to a multiple of it. Also the most
+                        * examples of a block, one in each lane. */
+    SURETY_BLOCK = 15  /* examples of a full block where there are plenty of them: three bands of five rows,
+                        * the largest tiles of the products (num/product_kernel.c) */
 };
 
 /* Floats in a row of d features after padding. */

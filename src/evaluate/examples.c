@@ -40,7 +40,7 @@ static void count_noisy(const listing *l, surety_attacker *a, float *points, con
                         example *found) {
     for (size_t first = 0; first < e->rows * l->n; first += SURETY_BLOCK) {
         const float *x[SURETY_BLOCK] = {NULL};
-        double votes[SURETY_BLOCK];
+        double votes[SURETY_LANES];
         size_t left = e->rows * l->n - first, count = left < SURETY_BLOCK ? left : SURETY_BLOCK;
         for (size_t k = 0; k < count; k++) {
             surety_attacker_sample(a, (first + k) / l->n, (first + k) % l->n, points + k * l->set->stride);
@@ -71,7 +71,7 @@ static surety_status list_block(void *arg, size_t block, int thread, surety_erro
     surety_attacker *plain = l->of_plain[thread], *noisy = l->of_noisy[thread];
     surety_examples e = surety_examples_of(l->set, block * SURETY_BLOCK);
     example *found = l->found + block * SURETY_BLOCK;
-    double clean[SURETY_BLOCK], attacked[SURETY_BLOCK];
+    double clean[SURETY_LANES], attacked[SURETY_LANES];
     const surety_attacked *result = surety_attacker_run(plain, &l->posterior, &e);
     ask(l, plain, e.x, e.rows, clean);
     ask(l, plain, result->x, e.rows, attacked);

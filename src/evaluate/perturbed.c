@@ -10,7 +10,7 @@ typedef struct worker {
     surety_worst *worst;
     surety_risk **risk; /* one per posterior */
     float *points;      /* (SURETY_BLOCK, stride) */
-    float *votes;       /* (H, SURETY_BLOCK n): of a block's examples, one after the other */
+    float *votes;       /* (H, SURETY_LANES n): of a block's examples, one after the other */
 } worker;
 
 typedef struct measuring {
@@ -23,7 +23,7 @@ typedef struct measuring {
     size_t count;
 } measuring;
 
-/* Perturbations of all examples of the block, one list, sixteen at a time through the voters. */
+/* Perturbations of all examples of the block, one list, a block at a time through the voters. */
 static void ask_voters(const measuring *w, worker *mine, size_t rows) {
     const surety_voters *v = surety_attacker_voters(mine->attacker);
     float *h = surety_attacker_outputs(mine->attacker);
@@ -38,8 +38,8 @@ static void ask_voters(const measuring *w, worker *mine, size_t rows) {
         }
         v->kind->forward(v, x, count, h, surety_attacker_scratch(mine->attacker));
         for (size_t t = 0; t < v->H; t++) /* lanes behind count are those of nobody, or written again */
-            memcpy(mine->votes + t * SURETY_BLOCK * w->n + first, h + t * SURETY_BLOCK,
-                   SURETY_BLOCK * sizeof *h);
+            memcpy(mine->votes + t * SURETY_LANES * w->n + first, h + t * SURETY_LANES,
+                   SURETY_LANES * sizeof *h);
     }
 }
 
@@ -48,7 +48,7 @@ static void ask_worst(const measuring *w, worker *mine, const surety_examples *e
     size_t H = w->what->attacked->voters->H;
     for (size_t r = 0; r < SURETY_BLOCK; r++) radius[r] = w->what->attack->ball.radius;
     const float *worst = surety_worst_run(mine->worst, e, radius);
-    memcpy(mine->votes, worst, H * SURETY_BLOCK * sizeof *worst);
+    memcpy(mine->votes, worst, H * SURETY_LANES * sizeof *worst);
 }
 
 static surety_status measure_block(void *arg, size_t block, int thread, surety_error *err) {
@@ -63,7 +63,7 @@ static surety_status measure_block(void *arg, size_t block, int thread, surety_e
     }
     for (size_t r = 0; r < e.rows; r++)
         for (size_t q = 0; q < w->posterior_count; q++)
-            SURETY_TRY(surety_risk_add_columns(mine->risk[q], mine->votes + r * w->n, SURETY_BLOCK * w->n,
+            SURETY_TRY(surety_risk_add_columns(mine->risk[q], mine->votes + r * w->n, SURETY_LANES * w->n,
                                                e.y[r], err));
     return SURETY_OK;
 }
@@ -84,7 +84,7 @@ static surety_status new_worker(const measuring *w, worker *mine, surety_error *
         SURETY_TRY(surety_risk_new(&mine->risk[q], &settings, err));
     }
     SURETY_TRY(surety_alloc(&mine->points, SURETY_BLOCK * w->set->stride, sizeof(float), err));
-    return surety_alloc(&mine->votes, SURETY_BLOCK * w->n, v->H * sizeof(float), err);
+    return surety_alloc(&mine->votes, SURETY_LANES * w->n, v->H * sizeof(float), err);
 }
 
 static surety_status measure_all(measuring *w, surety_risks *risks, const surety_run *run,

@@ -4,7 +4,7 @@
 
 #include "base/parallel.h"
 
-enum { L = SURETY_BLOCK, HALVINGS = 16 };
+enum { L = SURETY_LANES, HALVINGS = 16 };
 
 struct surety_worst {
     surety_range *range;
@@ -68,7 +68,7 @@ void surety_worst_radius(surety_worst *w, const surety_vote *vote, const surety_
                          int *proved) {
     double most = widest(&w->ball, vote->voters->d), b = fmin(w->ball.radius, most);
     double good[L], bad[L], probe[L];
-    int at_zero[L], right[L];
+    int at_zero[L] = {0}, right[L] = {0};
     for (size_t r = 0; r < L; r++) good[r] = 0, bad[r] = HUGE_VAL, probe[r] = 0;
     prove(w, vote, e, probe, at_zero);
     for (size_t r = 0; r < L; r++) probe[r] = b;
@@ -107,10 +107,10 @@ typedef struct set_votes {
 static surety_status votes_block(void *arg, size_t block, int thread, surety_error *err) {
     const set_votes *s = arg;
     (void)err;
-    surety_examples e = surety_examples_of(s->set, block * L);
+    surety_examples e = surety_examples_of(s->set, block * SURETY_BLOCK);
     const float *worst = surety_worst_run(s->workers[thread], &e, s->radius);
     for (size_t r = 0; r < e.rows; r++)
-        for (size_t t = 0; t < s->H; t++) s->votes[(block * L + r) * s->H + t] = worst[t * L + r];
+        for (size_t t = 0; t < s->H; t++) s->votes[(block * SURETY_BLOCK + r) * s->H + t] = worst[t * L + r];
     return SURETY_OK;
 }
 
@@ -124,7 +124,8 @@ surety_status surety_worst_votes(const surety_voters *voters, const surety_ball 
     for (size_t t = 0; status == SURETY_OK && t < threads; t++)
         status = surety_worst_new(&s.workers[t], voters, ball, set, err);
     if (status == SURETY_OK)
-        status = surety_parallel(run, NULL, (examples->m + L - 1) / L, votes_block, &s, err);
+        status =
+            surety_parallel(run, NULL, (examples->m + SURETY_BLOCK - 1) / SURETY_BLOCK, votes_block, &s, err);
     for (size_t t = 0; s.workers && t < threads; t++) surety_worst_free(s.workers[t]);
     surety_free((void *)s.workers);
     return status;

@@ -18,7 +18,7 @@ surety_status surety_worst_new(surety_worst **out, const surety_voters *voters, 
                                surety_voter_set set, surety_error *err);
 void surety_worst_free(surety_worst *w);
 
-/* The worst votes (H, SURETY_BLOCK) of the examples, radius[r] around each; w's own until its next run. */
+/* The worst votes (H, SURETY_LANES) of the examples, radius[r] around each; w's own until its next run. */
 const float *surety_worst_run(surety_worst *w, const surety_examples *examples, const double *radius);
 
 /* proved[r]: the vote is right everywhere in the ball's own radius. radius[r]: the largest radius for which

@@ -39,7 +39,7 @@ typedef struct surety_gradient_use {
 } surety_gradient_use;
 
 /* dx[r][j] = sum_i g[r*ldg + i] W[i][j], one chain over i = 0 .. N-1 that starts at 0, used as `use` says. At
- * most SURETY_BLOCK rows if squares are wanted. */
+ * most SURETY_LANES rows if squares are wanted. */
 void surety_product_backward(const surety_weights *weights, const float *g, size_t ldg, size_t rows,
                              const surety_gradient_use *use);
 

@@ -16,7 +16,8 @@
  * Rows are spread evenly over bands of at most ROWS (16 = 4+4+4+4, 9 = 5+4), since a band that is nearly full
  * is nearly as good as a full one, and a single row left over is not; panels likewise over tiles. A tile's
  * part of B serves all bands in turn: in a backward product of the default forest it is 24 KB and stays in
- * L1; in a forward one 250 KB, and each 4 x 5 tile takes 32 bytes of it per cycle from L2.
+ * L1; in a forward one 250 KB, and each 4 x 5 tile takes 32 bytes of it per cycle from L2, a 5 x 5 tile 26.
+ * Hence the 15 rows of SURETY_BLOCK: 0.40 loads per multiply-add instead of 0.45 with 16.
  *
  * An output's chain involves its own row of A and column of B alone, so its bits depend neither on the tile
  * nor on the level, as long as the level has fma.
@@ -81,19 +82,21 @@ INLINE void end_at(float *c, v16 sum, size_t left, const int kind) {
     }
 }
 
-/* The step of a linf attack, for one row of a tile. */
+/* The step of a linf attack, for one row of a tile: x + step sign(sum). The step itself is chosen, by the
+ * sign: constants 1 and -1 would take registers from the sums. */
 INLINE void end_stepped(const surety_gradient_use *use, size_t row, size_t column, const v16 *sums,
                         const int P) {
     const float *x = use->x[row] + column, *lo = use->lo[row] + column, *hi = use->hi[row] + column;
     float *restrict out = use->out[row] + column;
-    v16 step = v16_set1(use->step);
+    v16 zero = v16_zero(), step = v16_set1(use->step), back = v16_sub(zero, step);
     AT(x);
     AT(lo);
     AT(hi);
     AT(out);
     UNROLL for (int p = 0; p < P; p++) {
         size_t j = (size_t)p * SURETY_LANES;
-        v16 to = v16_fma(step, v16_sign(sums[p]), v16_load(x + j));
+        v16 up = v16_select(v16_lt(zero, sums[p]), step, zero);
+        v16 to = v16_add(v16_load(x + j), v16_select(v16_lt(sums[p], zero), back, up));
         v16_store(out + j, v16_min(v16_max(to, v16_load(lo + j)), v16_load(hi + j)));
     }
 }
@@ -215,7 +218,7 @@ enum { TOGETHER = 16 };
 void SURETY_KERNEL(product)(const surety_product *job) {
     size_t total = job->columns ? (job->rows + ROWS - 1) / ROWS : 0;
     bool squared = job->b && kind_of(job) == SQUARED;
-    float squares[SURETY_BLOCK * SURETY_LANES];
+    float squares[SURETY_LANES * SURETY_LANES];
     if (squared) memset(squares, 0, sizeof squares);
     for (size_t begin = 0; begin < total; begin += TOGETHER) {
         band bands[TOGETHER];

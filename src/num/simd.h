@@ -415,12 +415,6 @@ static inline float v16_largest(v16 a) {
 }
 #endif
 
-/* -1, 0 or +1; 0 for NaN. */
-static inline v16 v16_sign(v16 a) {
-    v16 zero = v16_zero(), up = v16_select(v16_lt(zero, a), v16_set1(1), zero);
-    return v16_select(v16_lt(a, zero), v16_set1(-1), up);
-}
-
 /* 1/(1+exp(-a)) = e/(1+e) for a < 0, 1/(1+e) otherwise, with e = exp(-|a|) <= 1: nothing overflows and very
  * negative a keep their relative accuracy. */
 static inline v16 v16_sigmoid(v16 a) {

@@ -61,7 +61,7 @@ static void put_example(const loop *l, size_t i, surety_examples *e, size_t r) {
 
 static surety_examples batch_block(const loop *l, size_t block) {
     surety_examples e = {.which = l->phase->train->which};
-    for (size_t i = block * SURETY_BLOCK; e.rows < SURETY_BLOCK && i < l->count; i++)
+    for (size_t i = block * SURETY_LANES; e.rows < SURETY_LANES && i < l->count; i++)
         put_example(l, i, &e, e.rows++);
     return e;
 }
@@ -78,7 +78,7 @@ static void take_losses(loop *l, const surety_examples *e, size_t at, double wei
     surety_voter_set set = l->phase->moves_voters ? SURETY_REAL : l->s->set;
     for (size_t r = 0; r < e->rows; r++)
         for (size_t t = 0; t < v->H; t++) {
-            float *of = &h[t * SURETY_BLOCK + r];
+            float *of = &h[t * SURETY_LANES + r];
             l->losses[(at + r) * v->H + t] += weight * loss_of(*of, e->y[r], set);
             *of = (float)(-0.5 * weight * e->y[r] * l->Q[t] / (double)l->count);
         }
@@ -88,7 +88,7 @@ static void take_losses(loop *l, const surety_examples *e, size_t at, double wei
 typedef struct share {
     loop *l;
     surety_attacker *attacker;
-    size_t at[SURETY_BLOCK]; /* which of the batch is in which place */
+    size_t at[SURETY_LANES]; /* which of the batch is in which place */
 } share;
 
 static int draw_example(void *arg, surety_examples *e, size_t r) {
@@ -116,7 +116,7 @@ static surety_status attack_stream(void *arg, size_t stream, int thread, surety_
     surety_stream all = {.next = draw_example,
                          .ended = keep_point,
                          .arg = &mine,
-                         .places = places < SURETY_BLOCK ? places : SURETY_BLOCK,
+                         .places = places < SURETY_LANES ? places : SURETY_LANES,
                          .which = l->phase->train->which};
     const surety_attacked *found = surety_attacker_stream(mine.attacker, &vote, &all);
     l->work[stream] = (surety_timing){
@@ -128,7 +128,7 @@ static surety_status attack_stream(void *arg, size_t stream, int thread, surety_
 static void ask_attacked(loop *l, const surety_examples *e, size_t block, int thread) {
     surety_attacker *a = l->attackers[thread];
     const surety_voters *v = surety_attacker_voters(a);
-    size_t at = block * SURETY_BLOCK;
+    size_t at = block * SURETY_LANES;
     float *h = surety_attacker_outputs(a), *scratch = surety_attacker_scratch(a);
     v->kind->forward(v, l->rows + at, e->rows, h, scratch);
     l->work[block].forward_rows += e->rows;
@@ -139,10 +139,10 @@ static void ask_attacked(loop *l, const surety_examples *e, size_t block, int th
 /* The worst case of a block. */
 static void ask_certified(loop *l, const surety_examples *e, size_t block, int thread) {
     const surety_voters *v = l->state->voters;
-    size_t at = block * SURETY_BLOCK, ldz = surety_padded(v->tensors[0].rows);
-    float *h = l->worst_scratch[thread], *scratch = h + surety_padded(v->H * SURETY_BLOCK);
-    float y[SURETY_BLOCK] = {0};
-    for (size_t r = 0; r < SURETY_BLOCK; r++) y[r] = e->y[r < e->rows ? r : 0];
+    size_t at = block * SURETY_LANES, ldz = surety_padded(v->tensors[0].rows);
+    float *h = l->worst_scratch[thread], *scratch = h + surety_padded(v->H * SURETY_LANES);
+    float y[SURETY_LANES] = {0};
+    for (size_t r = 0; r < SURETY_LANES; r++) y[r] = e->y[r < e->rows ? r : 0];
     for (size_t r = 0; r < e->rows; r++) l->rows[l->attacked + at + r] = e->x[r];
     surety_robust_forward(l->robust, e->x, e->rows, y, l->even + at, l->odd + at, h, scratch);
     l->work[block].forward_rows += 3 * e->rows;
@@ -153,7 +153,7 @@ static void ask_certified(loop *l, const surety_examples *e, size_t block, int t
 
 /* The votes of a block from the table. */
 static void look_up(loop *l, const surety_examples *e, size_t block) {
-    size_t H = l->state->H, at = block * SURETY_BLOCK;
+    size_t H = l->state->H, at = block * SURETY_LANES;
     for (size_t r = 0; r < e->rows; r++)
         for (size_t t = 0; t < H; t++)
             l->losses[(at + r) * H + t] =
@@ -166,7 +166,7 @@ static surety_status ask_block(void *arg, size_t block, int thread, surety_error
     double begin = surety_busy_seconds();
     surety_examples e = batch_block(l, block);
     l->work[block] = (surety_timing){0};
-    memset(l->losses + block * SURETY_BLOCK * l->state->H, 0, e.rows * l->state->H * sizeof *l->losses);
+    memset(l->losses + block * SURETY_LANES * l->state->H, 0, e.rows * l->state->H * sizeof *l->losses);
     if (l->phase->votes) look_up(l, &e, block);
     if (l->attacked) ask_attacked(l, &e, block, thread);
     if (l->certified) ask_certified(l, &e, block, thread);
@@ -262,7 +262,7 @@ static void add_work(const loop *l, size_t parts, surety_timing *timing) {
 }
 
 static surety_status run_batch(loop *l, const surety_run *run, surety_timing *timing, surety_error *err) {
-    size_t blocks = (l->count + SURETY_BLOCK - 1) / SURETY_BLOCK;
+    size_t blocks = (l->count + SURETY_LANES - 1) / SURETY_LANES;
     double begin = surety_seconds();
     open_batch(l);
     if (l->attacked) {
@@ -386,7 +386,7 @@ static surety_status certified_new(loop *l, surety_error *err) {
     surety_voters *v = l->state->voters;
     size_t batch = l->s->batch, N = v->tensors[0].rows, stride = v->tensors[0].stride;
     SURETY_TRY(surety_robust_new(&l->robust, v, &l->s->defense.ball, err));
-    size_t scratch = surety_padded(v->H * SURETY_BLOCK) + surety_robust_scratch(l->robust);
+    size_t scratch = surety_padded(v->H * SURETY_LANES) + surety_robust_scratch(l->robust);
     SURETY_TRY(surety_alloc(&l->worst_scratch, l->threads, sizeof(float *), err));
     for (size_t t = 0; t < l->threads; t++)
         SURETY_TRY(surety_alloc(&l->worst_scratch[t], scratch, sizeof(float), err));

@@ -265,17 +265,17 @@ static surety_status run_phases(training *t, surety_timing *timing, const surety
 static double product_seconds(const training *t, const surety_timing *timing, float *scratch) {
     const surety_voters *v = t->state.voters;
     size_t N = v->tensors[0].rows, stride = surety_padded(v->d), ldz = surety_padded(N);
-    float *rows[SURETY_BLOCK], *z = scratch + SURETY_BLOCK * stride;
-    const float *x[SURETY_BLOCK];
-    for (size_t r = 0; r < SURETY_BLOCK; r++) rows[r] = scratch + r * stride, x[r] = t->learn.x;
+    float *rows[SURETY_LANES], *z = scratch + SURETY_LANES * stride;
+    const float *x[SURETY_LANES];
+    for (size_t r = 0; r < SURETY_LANES; r++) rows[r] = scratch + r * stride, x[r] = t->learn.x;
     double forward = 1e30, backward = 1e30; /* of one row, best of several */
     for (int i = 0; i < 50; i++) {
         double begin_ = surety_busy_seconds();
-        surety_product_forward(v->packed, x, SURETY_BLOCK, NULL, z, ldz);
+        surety_product_forward(v->packed, x, SURETY_LANES, NULL, z, ldz);
         double middle = surety_busy_seconds();
-        surety_product_backward(v->packed, z, ldz, SURETY_BLOCK, &(surety_gradient_use){.out = rows});
-        forward = fmin(forward, (middle - begin_) / SURETY_BLOCK);
-        backward = fmin(backward, (surety_busy_seconds() - middle) / SURETY_BLOCK);
+        surety_product_backward(v->packed, z, ldz, SURETY_LANES, &(surety_gradient_use){.out = rows});
+        forward = fmin(forward, (middle - begin_) / SURETY_LANES);
+        backward = fmin(backward, (surety_busy_seconds() - middle) / SURETY_LANES);
     }
     return forward * (double)timing->forward_rows + backward * (double)timing->backward_rows;
 }
@@ -292,7 +292,7 @@ static surety_status fill_result(const training *t, surety_train_result *r, sure
     if (s->epochs[1]) memcpy(r->step2_objective, s->values[1], s->epochs[1] * sizeof(double));
     float *scratch;
     SURETY_TRY(surety_alloc(&scratch,
-                            SURETY_BLOCK * (surety_padded(v->d) + surety_padded(v->tensors[0].rows)),
+                            SURETY_LANES * (surety_padded(v->d) + surety_padded(v->tensors[0].rows)),
                             sizeof(float), err));
     if (r->timing.busy > 0)
         r->timing.product_share = product_seconds(t, &r->timing, scratch) / r->timing.busy;

@@ -29,13 +29,13 @@ typedef struct scratch_parts {
 
 static scratch_parts parts(const surety_voters *v, float *scratch) {
     size_t N = v->H * splits_of(v), ldz = surety_padded(N);
-    float *z = scratch + 2 * N * SURETY_BLOCK;
-    return (scratch_parts){scratch, z, z + ldz * SURETY_BLOCK, ldz};
+    float *z = scratch + 2 * N * SURETY_LANES;
+    return (scratch_parts){scratch, z, z + ldz * SURETY_LANES, ldz};
 }
 
 static size_t scratch(const surety_voters *v) {
     size_t N = v->H * splits_of(v);
-    return (2 * N + surety_padded(N) + N + v->H * leaves_of(v)) * SURETY_BLOCK;
+    return (2 * N + surety_padded(N) + N + v->H * leaves_of(v)) * SURETY_LANES;
 }
 
 static void prepare(surety_voters *v) {

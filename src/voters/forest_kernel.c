@@ -12,7 +12,7 @@
 #include "base/memory.h"
 #include "num/simd.h"
 
-enum { DEEPEST = 8, NODES = (2 << DEEPEST) - 1, L = SURETY_BLOCK };
+enum { DEEPEST = 8, NODES = (2 << DEEPEST) - 1, L = SURETY_LANES };
 
 /* Into [-1,1] against rounding. An argument that overflowed both ways is not a number and stays so: the risks
  * count such a vote as wrong. */

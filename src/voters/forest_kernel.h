@@ -1,5 +1,5 @@
 /* The part of the soft forest between its two products, per CPU level. Arrays in lanes: (index,
- * SURETY_BLOCK). */
+ * SURETY_LANES). */
 #ifndef SURETY_VOTERS_FOREST_KERNEL_H
 #define SURETY_VOTERS_FOREST_KERNEL_H
 
@@ -13,7 +13,7 @@ typedef struct surety_forest_kernels {
     void (*forward)(const float *z, size_t ldz, size_t rows, size_t H, size_t depth, const float *scores,
                     float *p, float *h);
     /* dz (rows, ldz) = derivative of sum_t a_t h_t in every split's argument; ds (rows, lds) in every leaf's
-     * score, or NULL. lanes: scratch of (N + H 2^l) x SURETY_BLOCK floats. */
+     * score, or NULL. lanes: scratch of (N + H 2^l) x SURETY_LANES floats. */
     void (*backward)(const float *p, const float *a, size_t rows, size_t H, size_t depth, const float *scores,
                      float *dz, size_t ldz, float *ds, size_t lds, float *lanes);
     /* As forward, but every argument lies anywhere between z_lo and z_hi (N, lanes): p and h where y h is

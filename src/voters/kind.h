@@ -1,7 +1,7 @@
 /* The voter interface: all that the rest of the house may know of a kind of voters.
  *
- * Voters are asked for a block of at most SURETY_BLOCK examples at once. What belongs to an example lies in a
- * lane: h[t*SURETY_BLOCK + r] is voter t on row r of the block, so that one vector instruction serves all
+ * Voters are asked for a block of at most SURETY_LANES examples at once. What belongs to an example lies in a
+ * lane: h[t*SURETY_LANES + r] is voter t on row r of the block, so that one vector instruction serves all
  * rows. Rows of features come as pointers (num/num.h). A row's result never depends on the other rows.
  */
 #ifndef SURETY_VOTERS_KIND_H
@@ -19,11 +19,11 @@ typedef struct surety_voter_kind {
     /* Packs the parameters after a change. */
     void (*prepare)(surety_voters *v);
 
-    /* h (H, SURETY_BLOCK): outputs in [-1,1] for rows <= SURETY_BLOCK; lanes behind rows are unspecified. */
+    /* h (H, SURETY_LANES): outputs in [-1,1] for rows <= SURETY_LANES; lanes behind rows are unspecified. */
     void (*forward)(const surety_voters *v, const float *const *x, size_t rows, float *h, float *scratch);
 
     /* sum_t a[t, r] dh_t/dx at the rows of the last forward into this scratch, or at those with keep[r] if it
-     * is not NULL; used as `use` says (num/num.h), whose arrays are of the rows kept. a (H, SURETY_BLOCK). */
+     * is not NULL; used as `use` says (num/num.h), whose arrays are of the rows kept. a (H, SURETY_LANES). */
     void (*gradient_input)(const surety_voters *v, const float *a, size_t rows, const int *keep,
                            const surety_gradient_use *use, float *scratch);
 
@@ -39,9 +39,9 @@ typedef struct surety_voter_kind {
                          size_t first, size_t end, float *const *gradients);
 
     /* The worst outputs for labels y (lanes of +1 or -1) when every argument (a row of tensor 0 and its bias)
-     * may lie anywhere in [z_lo, z_hi], each (N, SURETY_BLOCK): h[t, r] has the smallest y h_t. Exact in real
+     * may lie anywhere in [z_lo, z_hi], each (N, SURETY_LANES): h[t, r] has the smallest y h_t. Exact in real
      * arithmetic for voters of one argument, else on the safe side. scratch is filled as by a forward at the
-     * worst ends, so that gradient_terms gives the derivatives in them; ends (N, SURETY_BLOCK), or NULL, says
+     * worst ends, so that gradient_terms gives the derivatives in them; ends (N, SURETY_LANES), or NULL, says
      * which end it is: +1 or -1. All lanes are computed. */
     void (*worst)(const surety_voters *v, const float *z_lo, const float *z_hi, const float *y, float *h,
                   float *ends, float *scratch);
@@ -104,7 +104,7 @@ size_t surety_rows_close(float *rows, size_t ld, size_t count, const int *keep);
 /* sums[i] = sum over `count` rows in their order, i < width. */
 void surety_rows_sum(const float *rows, size_t ld, size_t count, size_t width, float *sums);
 
-/* votes[r] = sum_t q[t] * (h[t, r] or its sign), in double, in voter order, for all SURETY_BLOCK lanes;
+/* votes[r] = sum_t q[t] * (h[t, r] or its sign), in double, in voter order, for all SURETY_LANES lanes;
  * real[r], unless NULL, the same without the sign. */
 void surety_vote_lanes(const float *h, const double *q, size_t H, surety_voter_set set, double *votes,
                        double *real);

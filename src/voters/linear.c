@@ -13,7 +13,7 @@ static const surety_forest_kernels *kernels(void) {
 }
 
 static size_t scratch(const surety_voters *v) {
-    return (v->H + surety_padded(v->H)) * SURETY_BLOCK;
+    return (v->H + surety_padded(v->H)) * SURETY_LANES;
 }
 
 static void prepare(surety_voters *v) {
@@ -21,7 +21,7 @@ static void prepare(surety_voters *v) {
 }
 
 static void forward(const surety_voters *v, const float *const *x, size_t rows, float *h, float *scratch_) {
-    float *z = scratch_ + v->H * SURETY_BLOCK;
+    float *z = scratch_ + v->H * SURETY_LANES;
     surety_product_forward(v->packed, x, rows, v->tensors[BIAS].values, z, surety_padded(v->H));
     kernels()->tanh_lanes(z, surety_padded(v->H), rows, v->H, h, scratch_);
 }
@@ -36,7 +36,7 @@ static void gradient_terms(const surety_voters *v, const float *a, size_t rows, 
 
 static void gradient_input(const surety_voters *v, const float *a, size_t rows, const int *keep,
                            const surety_gradient_use *use, float *scratch_) {
-    float *dz = scratch_ + v->H * SURETY_BLOCK;
+    float *dz = scratch_ + v->H * SURETY_LANES;
     gradient_terms(v, a, rows, dz, scratch_);
     surety_product_backward(v->packed, dz, terms(v), surety_rows_close(dz, terms(v), rows, keep), use);
 }

@@ -20,7 +20,7 @@
 #include "num/level.h"
 #include "voters/range_kernel.h"
 
-enum { L = SURETY_BLOCK };
+enum { L = SURETY_LANES };
 
 /* What is known of a row of weights. */
 typedef struct row_facts {

@@ -28,7 +28,7 @@
 #include "base/memory.h"
 #include "num/simd.h"
 
-enum { L = SURETY_BLOCK, Q = L / 4, SWEEPS = 24 };
+enum { L = SURETY_LANES, Q = L / 4, SWEEPS = 24 };
 
 /* Four doubles, the same bits at every level: no fma is asked for and none is made. */
 typedef double v4d __attribute__((vector_size(32)));

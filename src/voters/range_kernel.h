@@ -1,5 +1,5 @@
 /* How far a linear function <w, x> can move over ball-and-box, sixteen examples at once (docs/theory.md 8.1).
- * Arrays in lanes: (index, SURETY_BLOCK). */
+ * Arrays in lanes: (index, SURETY_LANES). */
 #ifndef SURETY_VOTERS_RANGE_KERNEL_H
 #define SURETY_VOTERS_RANGE_KERNEL_H
 

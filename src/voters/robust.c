@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-enum { L = SURETY_BLOCK };
+enum { L = SURETY_LANES };
 
 struct surety_robust {
     surety_voters *v;

@@ -33,7 +33,7 @@ void surety_robust_prepare(surety_robust *robust, double radius);
 /* Floats of scratch for one block. */
 size_t surety_robust_scratch(const surety_robust *robust);
 
-/* h (H, SURETY_BLOCK): the worst outputs of rows x for labels y (lanes). even[r], odd[r] (padded d floats
+/* h (H, SURETY_LANES): the worst outputs of rows x for labels y (lanes). even[r], odd[r] (padded d floats
  * each) receive (u + v)/2 and (u - v)/2, which the gradient needs. */
 void surety_robust_forward(const surety_robust *robust, const float *const *x, size_t rows, const float *y,
                            float *const *even, float *const *odd, float *h, float *scratch);

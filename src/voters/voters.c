@@ -145,11 +145,11 @@ static surety_status ask_block(void *arg, size_t block, int thread, surety_error
         for (size_t j = 0; j < a->v->d; j++) copy[r * a->row_floats + j] = a->x[(first + r) * a->stride + j];
         x[r] = copy + r * a->row_floats;
     }
-    a->v->kind->forward(a->v, x, rows, h, h + a->v->H * SURETY_BLOCK);
+    a->v->kind->forward(a->v, x, rows, h, h + a->v->H * SURETY_LANES);
     for (size_t r = 0; a->outputs && r < rows; r++)
-        for (size_t t = 0; t < a->v->H; t++) a->outputs[(first + r) * a->v->H + t] = h[t * SURETY_BLOCK + r];
+        for (size_t t = 0; t < a->v->H; t++) a->outputs[(first + r) * a->v->H + t] = h[t * SURETY_LANES + r];
     if (a->votes) {
-        double votes[SURETY_BLOCK];
+        double votes[SURETY_LANES];
         surety_vote_lanes(h, a->vote->weights, a->v->H, a->vote->set, votes, NULL);
         for (size_t r = 0; r < rows; r++) a->votes[first + r] = votes[r];
     }
@@ -159,7 +159,7 @@ static surety_status ask_block(void *arg, size_t block, int thread, surety_error
 static surety_status ask(asking *a, const surety_run *run, surety_error *err) {
     a->row_floats = surety_padded(a->v->d);
     a->thread_floats =
-        surety_padded(SURETY_BLOCK * a->row_floats + a->v->H * SURETY_BLOCK + a->v->kind->scratch(a->v));
+        surety_padded(SURETY_BLOCK * a->row_floats + a->v->H * SURETY_LANES + a->v->kind->scratch(a->v));
     SURETY_TRY(surety_alloc(&a->memory, (size_t)surety_threads(run) * a->thread_floats, sizeof(float), err));
     surety_status status =
         surety_parallel(run, NULL, (a->m + SURETY_BLOCK - 1) / SURETY_BLOCK, ask_block, a, err);

@@ -181,7 +181,7 @@ static void the_result_is_what_it_says(void **state) {
         surety_attack_settings s = any_settings(&r), start = s;
         size_t d = draw_size(&r, 1, 60);
         random_vote v = random_vote_new(&r, d, 0);
-        random_set set = random_set_new(&r, 16, d, &s.ball, 1);
+        random_set set = random_set_new(&r, SURETY_BLOCK, d, &s.ball, 1);
         surety_attack_kind plain = surety_attack_kind_plain(s.kind);
         start.kind = plain == SURETY_ATTACK_PGD ? SURETY_ATTACK_UNIF : SURETY_ATTACK_NONE;
         start.restarts = 1;
@@ -215,17 +215,17 @@ static void more_work_never_hurts(void **state) {
         size_t d = draw_size(&r, 1, 40);
         random_vote v = random_vote_new(&r, d, 0);
         v.vote.set = SURETY_REAL;
-        random_set set = random_set_new(&r, 16, d, &s.ball, 1);
+        random_set set = random_set_new(&r, SURETY_BLOCK, d, &s.ball, 1);
         surety_examples e = surety_examples_of(&set.set, 0);
-        double before[16];
+        double before[SURETY_BLOCK];
         s.restarts = 1; /* with several, a wrong point of an earlier restart would end the attack */
         for (int what = 0; what < 2; what++) {
-            for (size_t i = 0; i < 16; i++) before[i] = -1;
+            for (size_t i = 0; i < SURETY_BLOCK; i++) before[i] = -1;
             for (size_t count = 1; count <= 8; count++) {
                 *(what ? &s.restarts : &s.steps) = count;
                 surety_attacker *a = attacker_of(&s, v.voters);
                 const surety_attacked *result = surety_attacker_run(a, &v.vote, &e);
-                for (size_t i = 0; i < 16; i++) {
+                for (size_t i = 0; i < SURETY_BLOCK; i++) {
                     assert_true(result->loss[i] >= before[i]);
                     before[i] = result->loss[i];
                 }
@@ -309,7 +309,7 @@ static void the_naive_attack_agrees(void **state) {
         size_t d = draw_size(&r, 1, 60);
         random_vote v = random_vote_new(&r, d, 1);
         v.vote.set = SURETY_REAL;
-        random_set set = random_set_new(&r, 16, d, &s.ball, 1);
+        random_set set = random_set_new(&r, SURETY_BLOCK, d, &s.ball, 1);
         surety_examples e = surety_examples_of(&set.set, 0);
         surety_attacker *a = attacker_of(&s, v.voters);
         const surety_attacked *result = surety_attacker_run(a, &v.vote, &e);
@@ -329,7 +329,7 @@ static void the_naive_attack_agrees(void **state) {
         random_set_free(&set);
         random_vote_free(&v);
     }
-    long all = check_count(500, 10000) * 16;
+    long all = check_count(500, 10000) * SURETY_BLOCK;
     check(far * 100 < all, "%ld of %ld points differ", far, all);
     assert_true(outside > 0); /* published l2 leaves the ball */
 }
@@ -346,7 +346,7 @@ static void early_stop_counts_moves(void **state) {
         s.step_size = s.ball.radius * draw_real(&r, 0.05, 0.4);
         size_t d = draw_size(&r, 1, 40), K = draw_size(&r, 1, 8), expected = 0;
         random_vote v = random_vote_new(&r, d, 0);
-        random_set set = random_set_new(&r, 16, d, &s.ball, 1);
+        random_set set = random_set_new(&r, SURETY_BLOCK, d, &s.ball, 1);
         surety_examples e = surety_examples_of(&set.set, 0);
         for (size_t steps = 0; steps < K;
              steps++) { /* one move for every row that is still right after `steps` */
@@ -367,7 +367,7 @@ static void early_stop_counts_moves(void **state) {
         surety_attacker_free(a);
         s.early_stop = 0;
         a = attacker_of(&s, v.voters);
-        assert_int_equal(surety_attacker_run(a, &v.vote, &e)->moves, 16 * K);
+        assert_int_equal(surety_attacker_run(a, &v.vote, &e)->moves, SURETY_BLOCK * K);
         surety_attacker_free(a);
         random_set_free(&set);
         random_vote_free(&v);
@@ -391,14 +391,14 @@ static void zero_gradients_move_nothing(void **state) {
                     s.profile = (surety_profile)profile;
                     s.early_stop = 0;
                     if (huge) s.step_size = 1e29;
-                    random_set set = random_set_new(&r, 16, D, &s.ball, 1);
+                    random_set set = random_set_new(&r, SURETY_BLOCK, D, &s.ball, 1);
                     surety_tensor w = surety_voters_tensor(v, 0);
                     for (size_t j = 0; j < D; j += 2) w.values[j] = half ? (float)draw_normal(&r) : 0;
                     surety_voters_changed(v);
                     surety_examples e = surety_examples_of(&set.set, 0);
                     surety_attacker *a = attacker_of(&s, v);
                     const surety_attacked *result = surety_attacker_run(a, &vote, &e);
-                    for (size_t i = 0; i < 16; i++)
+                    for (size_t i = 0; i < SURETY_BLOCK; i++)
                         for (size_t j = half ? 1 : 0; j < D; j += half ? 2 : 1)
                             assert_memory_equal(&result->x[i][j], &e.x[i][j], sizeof(float));
                     surety_attacker_free(a);
@@ -449,14 +449,14 @@ static void short_steps_stay_in_the_ball(void **state) {
         s.step_size = s.ball.radius * draw_real(&r, 0.001, 0.3);
         s.early_stop = s.ball.has_box = 0;
         s.seed = (uint64_t)round;
-        random_set set = random_set_new(&r, 16, D, &s.ball, 1);
+        random_set set = random_set_new(&r, SURETY_BLOCK, D, &s.ball, 1);
         surety_tensor w = surety_voters_tensor(v, 0);
         for (size_t j = 0; j < D; j++) w.values[j] = (float)(0.1 * draw_normal(&r));
         surety_voters_changed(v);
         surety_examples e = surety_examples_of(&set.set, 0);
         surety_attacker *a = attacker_of(&s, v);
         const surety_attacked *result = surety_attacker_run(a, &vote, &e);
-        for (size_t i = 0; i < 16; i++) {
+        for (size_t i = 0; i < SURETY_BLOCK; i++) {
             double far = surety_distance(SURETY_L2, result->x[i], e.x[i], D);
             check(far <= s.ball.radius, "round %ld: %.9g, radius %.9g", round, far, s.ball.radius);
         }
@@ -473,11 +473,11 @@ static void zero_radius_is_no_attack(void **state) {
         for (int norm = 0; norm < 3; norm++) {
             surety_attack_settings s = settings_of((surety_attack_kind)kind, (surety_norm)norm, 0);
             random_vote v = random_vote_new(&r, 13, 0);
-            random_set set = random_set_new(&r, 16, 13, &s.ball, 1);
+            random_set set = random_set_new(&r, SURETY_BLOCK, 13, &s.ball, 1);
             surety_examples e = surety_examples_of(&set.set, 0);
             surety_attacker *a = attacker_of(&s, v.voters);
             surety_attacker_run(a, &v.vote, &e);
-            for (size_t i = 0; i < 16; i++)
+            for (size_t i = 0; i < SURETY_BLOCK; i++)
                 for (size_t j = 0; j < 3; j++) {
                     float out[16];
                     surety_attacker_sample(a, i, j, out);
@@ -496,7 +496,7 @@ enum { STREAMED = 40, WIDEST = 48 };
 typedef struct streaming {
     const surety_set *set;
     surety_attacker *attacker;
-    size_t next, ended, at[SURETY_BLOCK];
+    size_t next, ended, at[SURETY_LANES];
     float x[STREAMED][WIDEST + 16];
 } streaming;
 
@@ -536,7 +536,7 @@ static void streams_are_runs(void **state) {
             surety_stream all = {.next = next_of_set,
                                  .ended = keep_sample,
                                  .arg = &one,
-                                 .places = draw_size(&r, 1, SURETY_BLOCK),
+                                 .places = draw_size(&r, 1, SURETY_LANES),
                                  .which = set.set.which};
             size_t asked = surety_attacker_stream(a, &v.vote, &all)->asked;
             check(one.ended == STREAMED, "%zu of %d ended", one.ended, STREAMED);
@@ -577,12 +577,12 @@ static void samples_are_noise_around_the_result(void **state) {
         more.samples = 50;
         size_t d = draw_size(&r, 1, 48);
         random_vote v = random_vote_new(&r, d, 0);
-        random_set set = random_set_new(&r, 16, d, &s.ball, 1);
+        random_set set = random_set_new(&r, SURETY_BLOCK, d, &s.ball, 1);
         surety_examples e = surety_examples_of(&set.set, 0);
         surety_attacker *a = attacker_of(&s, v.voters), *b = attacker_of(&more, v.voters);
         const surety_attacked *result = surety_attacker_run(a, &v.vote, &e);
         surety_attacker_run(b, &v.vote, &e);
-        for (size_t i = 0; i < 16; i++)
+        for (size_t i = 0; i < SURETY_BLOCK; i++)
             for (size_t j = 0; j < s.samples; j++) {
                 float out[48], other[48];
                 double x[48], squares = 0, b0 = s.ball.radius;
@@ -655,10 +655,10 @@ static void an_example_never_sees_its_neighbours(void **state) {
         surety_attack_settings s = any_settings(&r);
         size_t d = draw_size(&r, 1, 60);
         random_vote v = random_vote_new(&r, d, 0);
-        random_set set = random_set_new(&r, 16, d, &s.ball, 1);
+        random_set set = random_set_new(&r, SURETY_BLOCK, d, &s.ball, 1);
         surety_examples all = surety_examples_of(&set.set, 0), some = {.which = all.which};
-        size_t from[16];
-        for (size_t i = draw_size(&r, 0, 15); some.rows < 16 && i < 16; i += draw_size(&r, 1, 5)) {
+        size_t from[SURETY_BLOCK];
+        for (size_t i = draw_size(&r, 0, SURETY_BLOCK - 1); i < SURETY_BLOCK; i += draw_size(&r, 1, 5)) {
             from[some.rows] = i;
             some.x[some.rows] = all.x[i], some.y[some.rows] = all.y[i], some.row[some.rows++] = all.row[i];
         }

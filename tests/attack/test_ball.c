@@ -83,7 +83,7 @@ static void points_stay_in_ball_and_box(void **state) {
         check_ok(surety_attack_validate(&s, &err));
         size_t d = draw_size(&r, 0, 9) ? (size_t)pow(10, draw_real(&r, 0, 2)) : draw_size(&r, 1, 784);
         random_vote v = random_vote_new(&r, d, draw_size(&r, 0, 1) != 0);
-        random_set set = random_set_new(&r, 16, d, &s.ball, pow(10, draw_real(&r, -3, 3)));
+        random_set set = random_set_new(&r, SURETY_BLOCK, d, &s.ball, pow(10, draw_real(&r, -3, 3)));
         check_ok(surety_attack_check_set(&s, v.voters, &set.set, &err));
         surety_attacker *a = NULL;
         check_ok(surety_attacker_new(&a, &s, v.voters, &err));

@@ -10,7 +10,7 @@
 /* clang-format off */
 #define SIMD_OPS(X)                                                                                    \
     X(zero) X(set1) X(add) X(sub) X(mul) X(div) X(fma) X(fnma) X(min) X(max) X(sqrt) X(abs) X(neg)       \
-    X(sign) X(lt) X(le) X(eq) X(bits) X(top23) X(load_part) X(store_part) X(sum) X(largest) X(exp)       \
+    X(lt) X(le) X(eq) X(bits) X(top23) X(load_part) X(store_part) X(sum) X(largest) X(exp)               \
     X(tanh) X(log) X(sine) X(cosine) X(sigmoid)
 /* clang-format on */
 

@@ -55,8 +55,6 @@ static v16 result(simd_op op, const float *at, v16 a, v16 b, v16 c) {
             return v16_abs(a);
         case SIMD_neg:
             return v16_neg(a);
-        case SIMD_sign:
-            return v16_sign(a);
         case SIMD_lt:
             return truth(v16_lt(a, b));
         case SIMD_le:

@@ -123,10 +123,10 @@ static void check_products(const fixture *f, surety_level level, const size_t *w
 
 /* The ends of the backward product: squares as sixteen chains of fma, added pairwise; steps along signs. */
 static void check_ends(const fixture *f, surety_level level, const size_t *which, size_t rows) {
-    float *memory = floats(5 * SURETY_BLOCK * f->ldx), *g = floats(SURETY_BLOCK * f->ldz);
-    float squares[SURETY_BLOCK], *part[5][SURETY_BLOCK]; /* out, stepped, x, lo, hi */
+    float *memory = floats(5 * SURETY_LANES * f->ldx), *g = floats(SURETY_LANES * f->ldz);
+    float squares[SURETY_LANES], *part[5][SURETY_LANES]; /* out, stepped, x, lo, hi */
     for (size_t i = 0; i < 5; i++)
-        for (size_t r = 0; r < rows; r++) part[i][r] = memory + (i * SURETY_BLOCK + r) * f->ldx;
+        for (size_t r = 0; r < rows; r++) part[i][r] = memory + (i * SURETY_LANES + r) * f->ldx;
     for (size_t r = 0; r < rows; r++) {
         memcpy(g + r * f->ldz, f->g + which[r] * f->ldz, f->N * sizeof *g);
         memcpy(part[2][r], f->x + which[r] * f->ldx, f->d * sizeof *g);
@@ -181,7 +181,7 @@ static void products_are_chains(void **state) {
             for (size_t rows = 0; rows <= most; rows++) {
                 for (size_t r = 0; r < rows; r++) which[r] = r;
                 check_products(&f, level, which, rows);
-                if (rows <= SURETY_BLOCK) check_ends(&f, level, which, rows);
+                if (rows <= SURETY_LANES) check_ends(&f, level, which, rows);
             }
             for (uint32_t n = 0; n < check_count(20, 400); n++) {
                 surety_address a = {n, 0, 0, 0, 1};
@@ -209,13 +209,13 @@ static void products_of_wide_forests(void **state) {
 /* Tiles of two widths: sums of squares go on from tile to tile. */
 static void products_of_many_features(void **state) {
     (void)state;
-    fixture f = fixture_new(75, 2500, SURETY_BLOCK);
-    size_t which[SURETY_BLOCK];
-    for (size_t r = 0; r < SURETY_BLOCK; r++) which[r] = SURETY_BLOCK - 1 - r;
+    fixture f = fixture_new(75, 2500, SURETY_LANES);
+    size_t which[SURETY_LANES];
+    for (size_t r = 0; r < SURETY_LANES; r++) which[r] = SURETY_LANES - 1 - r;
     EACH_LEVEL(level) {
         expect(&f, level);
-        check_products(&f, level, which, SURETY_BLOCK);
-        check_ends(&f, level, which, SURETY_BLOCK);
+        check_products(&f, level, which, SURETY_LANES);
+        check_ends(&f, level, which, SURETY_LANES);
     }
     fixture_free(&f);
 }
@@ -313,13 +313,13 @@ static surety_status run_block(void *arg, size_t block, int thread, surety_error
     (void)thread, (void)err;
     shared *s = arg;
     const fixture *f = s->f;
-    size_t first = block * SURETY_BLOCK;
-    const float *x[SURETY_BLOCK];
-    float *dx[SURETY_BLOCK];
-    for (size_t r = 0; r < SURETY_BLOCK; r++)
+    size_t first = block * SURETY_LANES;
+    const float *x[SURETY_LANES];
+    float *dx[SURETY_LANES];
+    for (size_t r = 0; r < SURETY_LANES; r++)
         x[r] = f->x + (first + r) * f->ldx, dx[r] = s->dx + (first + r) * f->ldx;
-    surety_product_forward(f->weights, x, SURETY_BLOCK, f->bias, s->z + first * f->ldz, f->ldz);
-    surety_product_backward(f->weights, f->g + first * f->ldz, f->ldz, SURETY_BLOCK,
+    surety_product_forward(f->weights, x, SURETY_LANES, f->bias, s->z + first * f->ldz, f->ldz);
+    surety_product_backward(f->weights, f->g + first * f->ldz, f->ldz, SURETY_LANES,
                             &(surety_gradient_use){.out = dx});
     return SURETY_OK;
 }
@@ -332,7 +332,7 @@ static void threads_do_not_matter(void **state) {
         surety_run run = {.threads = threads};
         surety_error err = SURETY_ERROR_NONE;
         shared s = {&f, floats(MOST * f.ldz), floats(MOST * f.ldx)};
-        check_ok(surety_parallel(&run, NULL, MOST / SURETY_BLOCK, run_block, &s, &err));
+        check_ok(surety_parallel(&run, NULL, MOST / SURETY_LANES, run_block, &s, &err));
         for (size_t r = 0; r < MOST; r++) {
             check_row("z", s.z + r * f.ldz, f.z + r * f.N, f.N, f.ldz);
             check_row("dx", s.dx + r * f.ldx, f.dx + r * f.d, f.d, f.ldx);

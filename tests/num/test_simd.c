@@ -91,8 +91,6 @@ static float twin(simd_op op, const float *a, const float *b, const float *c, in
             return fabsf(a[i]);
         case SIMD_neg:
             return -a[i];
-        case SIMD_sign:
-            return (float)((a[i] > 0) - (a[i] < 0));
         case SIMD_lt:
             return a[i] < b[i];
         case SIMD_le:

@@ -12,7 +12,7 @@
 #include "voters/range.h"
 #include "voters/range_kernel.h"
 
-enum { L = SURETY_BLOCK };
+enum { L = SURETY_LANES };
 
 /* ---- random voters and examples ---- */
 

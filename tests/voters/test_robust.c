@@ -8,7 +8,7 @@
 #include "voters/range.h"
 #include "voters/robust.h"
 
-enum { L = SURETY_BLOCK };
+enum { L = SURETY_LANES };
 
 /* ---- the twin ---- */
 

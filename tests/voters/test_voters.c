@@ -116,20 +116,20 @@ static void outputs_agree_with_the_twin(void **state) {
 /* ---- neighbours ---- */
 
 typedef struct block {
-    const float *x[SURETY_BLOCK];
-    float *gx[SURETY_BLOCK];
+    const float *x[SURETY_LANES];
+    float *gx[SURETY_LANES];
     float *h, *a, *g, *scratch, *gradient_rows;
 } block;
 
 static block block_new(const surety_voters *v) {
     surety_error err = SURETY_ERROR_NONE;
     block b;
-    check_ok(surety_alloc(&b.h, v->H * SURETY_BLOCK, sizeof(float), &err));
-    check_ok(surety_alloc(&b.a, v->H * SURETY_BLOCK, sizeof(float), &err));
-    check_ok(surety_alloc(&b.g, SURETY_BLOCK * v->kind->terms(v), sizeof(float), &err));
+    check_ok(surety_alloc(&b.h, v->H * SURETY_LANES, sizeof(float), &err));
+    check_ok(surety_alloc(&b.a, v->H * SURETY_LANES, sizeof(float), &err));
+    check_ok(surety_alloc(&b.g, SURETY_LANES * v->kind->terms(v), sizeof(float), &err));
     check_ok(surety_alloc(&b.scratch, v->kind->scratch(v), sizeof(float), &err));
-    check_ok(surety_alloc(&b.gradient_rows, SURETY_BLOCK * surety_padded(v->d), sizeof(float), &err));
-    for (size_t i = 0; i < SURETY_BLOCK; i++) b.gx[i] = b.gradient_rows + i * surety_padded(v->d);
+    check_ok(surety_alloc(&b.gradient_rows, SURETY_LANES * surety_padded(v->d), sizeof(float), &err));
+    for (size_t i = 0; i < SURETY_LANES; i++) b.gx[i] = b.gradient_rows + i * surety_padded(v->d);
     return b;
 }
 
@@ -143,7 +143,7 @@ static void ask_rows(const surety_voters *v, block *b, const float *x, size_t st
                      size_t count, const float *weights) {
     for (size_t i = 0; i < count; i++) {
         b->x[i] = x + rows[i] * stride;
-        for (size_t t = 0; t < v->H; t++) b->a[t * SURETY_BLOCK + i] = weights[rows[i] * v->H + t];
+        for (size_t t = 0; t < v->H; t++) b->a[t * SURETY_LANES + i] = weights[rows[i] * v->H + t];
     }
     v->kind->forward(v, b->x, count, b->h, b->scratch);
     v->kind->gradient_input(v, b->a, count, NULL, &(surety_gradient_use){.out = b->gx}, b->scratch);
@@ -158,16 +158,16 @@ static void a_row_never_sees_its_neighbours(void **state) {
     for (long round = 0; round < check_count(40, 800); round++) {
         surety_voters *v = random_voters(&r, 6, 100);
         size_t stride = surety_padded(v->d), terms = v->kind->terms(v);
-        float *x = random_rows(&r, SURETY_BLOCK, v->d, stride),
-              *weights = random_rows(&r, SURETY_BLOCK, v->H, v->H);
+        float *x = random_rows(&r, SURETY_LANES, v->d, stride),
+              *weights = random_rows(&r, SURETY_LANES, v->H, v->H);
         block alone = block_new(v), among = block_new(v);
-        size_t rows[SURETY_BLOCK], count = draw_size(&r, 1, SURETY_BLOCK);
-        for (size_t i = 0; i < count; i++) rows[i] = draw_size(&r, 0, SURETY_BLOCK - 1);
+        size_t rows[SURETY_LANES], count = draw_size(&r, 1, SURETY_LANES);
+        for (size_t i = 0; i < count; i++) rows[i] = draw_size(&r, 0, SURETY_LANES - 1);
         ask_rows(v, &among, x, stride, rows, count, weights);
         for (size_t i = 0; i < count; i++) {
             ask_rows(v, &alone, x, stride, &rows[i], 1, weights);
             for (size_t t = 0; t < v->H; t++)
-                assert_memory_equal(&alone.h[t * SURETY_BLOCK], &among.h[t * SURETY_BLOCK + i],
+                assert_memory_equal(&alone.h[t * SURETY_LANES], &among.h[t * SURETY_LANES + i],
                                     sizeof(float));
             assert_memory_equal(alone.gx[0], among.gx[i], v->d * sizeof(float));
             /* terms: pads between and behind the parts are nobody's */
@@ -415,16 +415,16 @@ static void not_a_number_stays_visible(void **state) {
     (void)state;
     for (int level = SURETY_GENERIC; level <= (int)surety_cpu_highest(); level++) {
         const surety_forest_kernels *k = surety_forest_kernels_at((surety_level)level);
-        float z[16] = {NAN, 1}, scores[4] = {0.5f, -0.5f, 1, -1}, p[4 * SURETY_BLOCK], h[2 * SURETY_BLOCK],
-              s[2 * SURETY_BLOCK];
-        double votes[SURETY_BLOCK], real[SURETY_BLOCK], half[] = {0.5, 0.5};
+        float z[16] = {NAN, 1}, scores[4] = {0.5f, -0.5f, 1, -1}, p[4 * SURETY_LANES], h[2 * SURETY_LANES],
+              s[2 * SURETY_LANES];
+        double votes[SURETY_LANES], real[SURETY_LANES], half[] = {0.5, 0.5};
         for (int forest = 0; forest < 2; forest++) {
             memset(p, 0, sizeof p), memset(h, 0, sizeof h);
             if (forest)
                 k->forward(z, 16, 1, 2, 1, scores, p, h);
             else
                 k->tanh_lanes(z, 16, 1, 2, h, s);
-            assert_true(isnan(h[0]) && h[SURETY_BLOCK] > 0);
+            assert_true(isnan(h[0]) && h[SURETY_LANES] > 0);
             for (int set = SURETY_SIGNED; set <= SURETY_REAL; set++) {
                 k->vote(h, half, 2, (surety_voter_set)set, votes, real);
                 assert_true(isnan(votes[0]) && !isnan(votes[1]));
@@ -452,7 +452,7 @@ static uint64_t digest_everything(int threads) {
         surety_voters *v = random_voters(&r, 5, 100);
         size_t m = draw_size(&r, 1, 200), stride = surety_padded(v->d);
         float *x = random_rows(&r, m, v->d, stride), *h = malloc(m * v->H * sizeof *h);
-        float *weights = random_rows(&r, SURETY_BLOCK, v->H, v->H);
+        float *weights = random_rows(&r, SURETY_LANES, v->H, v->H);
         double *q = malloc(v->H * sizeof *q), *votes = malloc(m * sizeof *votes);
         for (size_t t = 0; t < v->H; t++) q[t] = 1. / (double)v->H;
         surety_vote vote = {v, q, SURETY_REAL};
@@ -461,7 +461,7 @@ static uint64_t digest_everything(int threads) {
         digest = digest_add(digest, h, m * v->H * sizeof *h);
         digest = digest_add(digest, votes, m * sizeof *votes);
         block b = block_new(v);
-        size_t rows[SURETY_BLOCK], count = m < SURETY_BLOCK ? m : SURETY_BLOCK;
+        size_t rows[SURETY_LANES], count = m < SURETY_LANES ? m : SURETY_LANES;
         for (size_t i = 0; i < count; i++) rows[i] = i;
         ask_rows(v, &b, x, stride, rows, count, weights);
         for (size_t i = 0; i < count; i++) digest = digest_add(digest, b.gx[i], v->d * sizeof(float));
@@ -511,19 +511,19 @@ static void generic_agrees_up_to_rounding(void **state) {
     const surety_forest_kernels *best = surety_forest_kernels_at(surety_cpu_highest());
     const surety_forest_kernels *generic = surety_forest_kernels_at(SURETY_GENERIC);
     for (int round = 0; round < 100; round++) {
-        float z[SURETY_BLOCK * LD], scores[H * J], a[H * SURETY_BLOCK], p[2][2 * H * I * SURETY_BLOCK];
-        float h[2][H * SURETY_BLOCK], dz[2][SURETY_BLOCK * LD], ds[2][SURETY_BLOCK * LD];
-        float lanes[H * (I + J) * SURETY_BLOCK];
-        for (size_t i = 0; i < SURETY_BLOCK * LD; i++) z[i] = (float)(3 * draw_normal(&r));
+        float z[SURETY_LANES * LD], scores[H * J], a[H * SURETY_LANES], p[2][2 * H * I * SURETY_LANES];
+        float h[2][H * SURETY_LANES], dz[2][SURETY_LANES * LD], ds[2][SURETY_LANES * LD];
+        float lanes[H * (I + J) * SURETY_LANES];
+        for (size_t i = 0; i < SURETY_LANES * LD; i++) z[i] = (float)(3 * draw_normal(&r));
         for (size_t i = 0; i < H * J; i++) scores[i] = (float)tanh(draw_normal(&r));
-        for (size_t i = 0; i < H * SURETY_BLOCK; i++) a[i] = (float)draw_normal(&r);
+        for (size_t i = 0; i < H * SURETY_LANES; i++) a[i] = (float)draw_normal(&r);
         for (int k = 0; k < 2; k++) {
             const surety_forest_kernels *kernels = k ? generic : best;
-            kernels->forward(z, LD, SURETY_BLOCK, H, DEPTH, scores, p[k], h[k]);
-            kernels->backward(p[k], a, SURETY_BLOCK, H, DEPTH, scores, dz[k], LD, ds[k], LD, lanes);
+            kernels->forward(z, LD, SURETY_LANES, H, DEPTH, scores, p[k], h[k]);
+            kernels->backward(p[k], a, SURETY_LANES, H, DEPTH, scores, dz[k], LD, ds[k], LD, lanes);
         }
-        for (size_t i = 0; i < H * SURETY_BLOCK; i++) assert_true(fabsf(h[0][i] - h[1][i]) < 1e-6f);
-        for (size_t i = 0; i < SURETY_BLOCK; i++) {
+        for (size_t i = 0; i < H * SURETY_LANES; i++) assert_true(fabsf(h[0][i] - h[1][i]) < 1e-6f);
+        for (size_t i = 0; i < SURETY_LANES; i++) {
             for (size_t k = 0; k < H * I; k++)
                 assert_true(fabsf(dz[0][i * LD + k] - dz[1][i * LD + k]) < 3e-6f);
             for (size_t k = 0; k < H * J; k++)
