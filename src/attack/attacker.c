@@ -152,6 +152,7 @@ static int uses_limits(const surety_attacker *a) {
  * the limits of each feature where they are used. */
 static void set_ball(surety_attacker *a, size_t r) {
     const float *x0 = a->examples.x[r];
+    if (a->s.kind == SURETY_ATTACK_NONE) return; /* nothing moves */
     if (uses_limits(a)) {
         a->k->limits(x0, a->b, a->lo, a->hi, a->d, a->lo_row[r], a->hi_row[r]);
         return;
