@@ -55,8 +55,13 @@ typedef struct surety_row {
     double norm_max; /* largest distance of R_att's points */
 } surety_row;
 
-/* Bounds need an S that trained no voter. The file that trained the model is accepted only if it is split as
- * it was then (else SURETY_E_CHECK); another file is fresh by the caller's word. */
+/* Bounds need an S, and risks a T, that trained no voter. The file that trained the model is accepted only if
+ * it is split as it was then (else SURETY_E_CHECK); another file is fresh by the caller's word, and a model
+ * that remembers no data says nothing. */
+SURETY_API surety_status surety_evaluate_fresh(const surety_model *model, const surety_data *data,
+                                               surety_error *err);
+
+/* Of fresh data only. */
 SURETY_API surety_status surety_evaluate_row(surety_row *row, const surety_model *model,
                                              const surety_data *data, const surety_row_settings *settings,
                                              const surety_run *run, surety_error *err);

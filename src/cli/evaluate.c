@@ -208,6 +208,7 @@ static surety_status run_curve(cli *c) {
     surety_status status = cli_parse(c, 1, 1);
     if (status == SURETY_OK && !c->helped) {
         status = out ? open_all(c, &o) : cli_wrong(c, "where should the curve go? Give --out FILE.csv");
+        if (status == SURETY_OK) status = surety_evaluate_fresh(o.model, o.data, &c->error);
         surety_curve_settings s = {.attack = o.row.attack,
                                    .threats = attacks.threats,
                                    .threat_count = attacks.count,

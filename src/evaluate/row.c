@@ -149,9 +149,8 @@ static surety_status check_kin(const surety_model *const *models, size_t count, 
     return SURETY_OK;
 }
 
-/* S must be fresh. Rows of the file that trained a model are only if the file is split as it was then; rows
- * of another file are fresh by the caller's word. A model that remembers no data says nothing. */
-static surety_status check_fresh(const surety_model *model, const surety_data_info *info, surety_error *err) {
+surety_status surety_evaluate_fresh(const surety_model *model, const surety_data *data, surety_error *err) {
+    const surety_data_info *info = surety_data_describe(data);
     const char *files = surety_model_text(model, "data.sha256");
     surety_data_settings was = surety_data_defaults();
     char train[128];
@@ -193,7 +192,7 @@ surety_status surety_evaluate_rows(surety_row *rows, const surety_model *const *
                                    const surety_run *run, surety_error *err) {
     for (size_t k = 0; k < count; k++) rows[k] = (surety_row){0};
     SURETY_TRY(check_kin(models, count, err));
-    for (size_t k = 0; k < count; k++) SURETY_TRY(check_fresh(models[k], surety_data_describe(data), err));
+    for (size_t k = 0; k < count; k++) SURETY_TRY(surety_evaluate_fresh(models[k], data, err));
     surety_status status = fill_all(rows, models, count, data, settings, run, err);
     for (size_t k = 0; k < count && status != SURETY_OK; k++) surety_row_free(&rows[k]);
     return status;

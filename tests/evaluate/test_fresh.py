@@ -1,4 +1,5 @@
-"""Bounds from examples that trained the voters are worth nothing: evaluate refuses the training file split another way.
+"""Bounds from examples that trained the voters are worth nothing: evaluate and curve refuse the training file
+split another way.
 
 Labels are coin tosses: every vote has the true risk 1/2, and an S that reaches into S' would hide that."""
 import os
@@ -28,6 +29,7 @@ MODEL = path("m.safetensors")
 run("train", *DATA, *SPLIT, "--defense", "none", "--objective", "baseline", "--mask", 0, "--epochs", 20, "--quiet",
     "--out", MODEL)
 EVALUATE = ["evaluate", MODEL, "--attacks", "none", "--quiet"]
+CURVE = ["curve", MODEL, "--attacks", "none", "--eps-grid", "0:0:1", "--out", path("curve.csv"), "--quiet"]
 
 
 def frozen(*words):
@@ -40,12 +42,16 @@ def test_the_split_of_the_training():
 
 def test_another_split_is_refused():
     for words in (["--learn-size", 400], ["--test-size", 300], ["--classes", "1,-1"]):
-        record = error(*EVALUATE, *DATA, *words, code=1)
-        assert "split another way" in record["what"], record
+        for command in (EVALUATE, CURVE):
+            record = error(*command, *DATA, *words, code=1)
+            assert "split another way" in record["what"], record
+    assert not os.path.exists(path("curve.csv"))
 
 
 def test_another_file_is_the_callers_word():
     assert frozen(*OTHER, "--learn-size", 400) > 0.4
+    run(*CURVE, *OTHER)
+    assert os.path.exists(path("curve.csv"))
 
 
 if __name__ == "__main__":
