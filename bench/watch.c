@@ -46,7 +46,7 @@ static int watch(pid_t child, core *of, int cores) {
 #pragma omp parallel num_threads(cores)
     {
         int me = omp_get_thread_num();
-        if (!stay_on(me)) allowed = 0;
+        if (!stay_on(me)) __atomic_store_n(&allowed, 0, __ATOMIC_RELAXED);
         for (int i = 0; !__atomic_load_n(&ended, __ATOMIC_RELAXED); i++) {
             if (i % 20 == 0) sample(&of[me]);
             usleep(50000);
@@ -71,6 +71,10 @@ int main(int argc, char **argv) {
         execvp(argv[1], argv + 1);
         perror(argv[1]);
         _exit(127);
+    }
+    if (child < 0) {
+        perror("bench_watch");
+        return 1;
     }
     int code = watch(child, of, cores);
     double seconds = bench_now() - begin, flops = (double)TIMES * BENCH_CHAINS * bench_flops[surety_cpu()];
