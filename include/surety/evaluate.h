@@ -61,7 +61,7 @@ typedef struct surety_row {
 SURETY_API surety_status surety_evaluate_fresh(const surety_model *model, const surety_data *data,
                                                surety_error *err);
 
-/* Of fresh data only. */
+/* Checks that the data is fresh. */
 SURETY_API surety_status surety_evaluate_row(surety_row *row, const surety_model *model,
                                              const surety_data *data, const surety_row_settings *settings,
                                              const surety_run *run, surety_error *err);
