@@ -27,6 +27,9 @@ struct surety_attacker {
     const surety_step_kernels *k;
     float lo, hi;  /* the box, or infinities */
     float b, step; /* radius, rounded down, and step size */
+    size_t steps;
+    int roomy; /* l2 of profile published: no point of the box is farther than b from another in any feature
+                */
     float *memory; /* everything below */
     float *buffer[3][SURETY_LANES], *lo_row[SURETY_LANES], *hi_row[SURETY_LANES];
     float *current[SURETY_LANES], *best[SURETY_LANES]; /* each one of the buffers of its row */
@@ -78,6 +81,19 @@ static float float_down(double x) {
     return (double)f > x ? nextafterf(f, -HUGE_VALF) : f;
 }
 
+static int published_l2(const surety_attacker *a) {
+    return a->s.ball.norm == SURETY_L2 && a->s.profile == SURETY_PROFILE_PUBLISHED;
+}
+
+/* Are the limits of the corners, which are rounded towards them, those of the box? Then so are all. */
+static int is_roomy(const surety_attacker *a) {
+    const float corners[] = {a->lo, a->hi};
+    float lo[2], hi[2];
+    if (!published_l2(a)) return 0;
+    a->k->limits(corners, a->b, a->lo, a->hi, 2, lo, hi);
+    return lo[1] == a->lo && hi[0] == a->hi;
+}
+
 surety_status surety_attacker_new(surety_attacker **out, const surety_attack_settings *settings,
                                   const surety_voters *voters, surety_error *err) {
     *out = NULL;
@@ -90,6 +106,8 @@ surety_status surety_attacker_new(surety_attacker **out, const surety_attack_set
     a->hi = settings->ball.has_box ? (float)settings->ball.hi : HUGE_VALF;
     a->b = float_down(settings->ball.radius);
     a->step = settings->kind == SURETY_ATTACK_FGSM ? a->b : (float)surety_attack_step(settings);
+    a->steps = steps_of(settings);
+    a->roomy = is_roomy(a);
     a->relative = ((double)d / (settings->ball.norm == SURETY_L1 ? 16 : 32) + 12) * 0x1p-24;
     size_t floats = 5 * SURETY_LANES * stride + surety_padded(d + 1) + 2 * surety_padded(lanes) +
                     voters->kind->scratch(voters);
@@ -144,15 +162,14 @@ static surety_address address(const surety_attacker *a, size_t r, surety_purpose
 }
 
 static int uses_limits(const surety_attacker *a) {
-    return a->s.ball.norm == SURETY_LINF ||
-           (a->s.ball.norm == SURETY_L2 && a->s.profile == SURETY_PROFILE_PUBLISHED);
+    return a->s.ball.norm == SURETY_LINF || (published_l2(a) && !a->roomy);
 }
 
 /* The radius left for l2 and l1 after rounding (see the head; subnormal floats are rounded by 2^-150), and
  * the limits of each feature where they are used. */
 static void set_ball(surety_attacker *a, size_t r) {
     const float *x0 = a->examples.x[r];
-    if (a->s.kind == SURETY_ATTACK_NONE) return; /* nothing moves */
+    if (a->s.kind == SURETY_ATTACK_NONE || a->roomy) return; /* nothing moves, or only the box limits it */
     if (uses_limits(a)) {
         a->k->limits(x0, a->b, a->lo, a->hi, a->d, a->lo_row[r], a->hi_row[r]);
         return;
@@ -181,7 +198,7 @@ static void start_point(surety_attacker *a, size_t r, uint32_t restart, float *o
         a->k->published_start(x0, a->random, a->b, a->lo, a->hi, a->d, out);
     } else {
         surety_address radius = address(a, r, SURETY_FOR_RADIUS, restart, 0);
-        surety_vector_normal(a->s.seed, &where, a->random, a->d);
+        surety_vector_direction(a->s.seed, &where, a->random, a->d);
         double length = a->k->l2_start(x0, a->random, surety_random_uniform(a->s.seed, &radius, 0),
                                        a->radius[r], a->lo, a->hi, a->d, out);
         a->reach[r] = length * (1 + a->relative);
@@ -224,7 +241,10 @@ static double move(surety_attacker *a, size_t r, float inverse, float *out) {
         return -1;
     }
     if (a->s.profile == SURETY_PROFILE_THEORY) return move_l2(a, r, x, inverse, out);
-    a->k->box_step(x, g, a->step, inverse, a->lo_row[r], a->hi_row[r], a->d, out);
+    if (a->roomy)
+        a->k->l2_inside(x, g, a->step, inverse, a->lo, a->hi, a->d, out);
+    else
+        a->k->box_step(x, g, a->step, inverse, a->lo_row[r], a->hi_row[r], a->d, out);
     return -1;
 }
 
@@ -290,7 +310,7 @@ static void ask_gradient(surety_attacker *a, const int *keep, size_t count, cons
 static int judge(surety_attacker *a, size_t r, double chosen, double real) {
     double y = a->examples.y[r], loss = 0.5 * (1 - y * real);
     int wrong = !(y * chosen > 0); /* a tie is wrong, and so is what is not a number */
-    int ends = (wrong && a->s.early_stop) || a->taken[r] == steps_of(&a->s);
+    int ends = (wrong && a->s.early_stop) || a->taken[r] == a->steps;
     int counts = a->s.profile == SURETY_PROFILE_THEORY || ends;
     if (counts && (wrong > a->fooled[r] || (wrong == a->fooled[r] && loss > a->best_loss[r]))) {
         a->best[r] = a->current[r];

@@ -55,6 +55,7 @@ typedef struct surety_kernels {
     void (*tanh)(const float *x, float *out, size_t count);
     void (*uniform)(uint64_t seed, const surety_address *a, float *out, size_t count);
     void (*normal)(uint64_t seed, const surety_address *a, float *out, size_t count);
+    void (*direction)(uint64_t seed, const surety_address *a, float *out, size_t count);
     void (*noise)(uint64_t seed, const surety_address *a, const float *x, float scale, float lo, float hi,
                   float *out, size_t count);
 } surety_kernels;
@@ -71,6 +72,7 @@ const surety_kernels *surety_kernels_at(surety_level level);
     void surety_tanh_##level(const float *x, float *out, size_t count);                                      \
     void surety_uniform_##level(uint64_t seed, const surety_address *a, float *out, size_t count);           \
     void surety_normal_##level(uint64_t seed, const surety_address *a, float *out, size_t count);            \
+    void surety_direction_##level(uint64_t seed, const surety_address *a, float *out, size_t count);         \
     void surety_noise_##level(uint64_t seed, const surety_address *a, const float *x, float scale, float lo, \
                               float hi, float *out, size_t count);
 SURETY_EACH_LEVEL(SURETY_DECLARE)

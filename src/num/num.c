@@ -4,9 +4,10 @@
 
 #include "num/kernels.h"
 
-#define KERNELS(level)                                                                              \
-    {surety_product_##level, surety_pack_##level,    surety_exp_##level,    surety_sigmoid_##level, \
-     surety_tanh_##level,    surety_uniform_##level, surety_normal_##level, surety_noise_##level},
+#define KERNELS(level)                                                         \
+    {surety_product_##level, surety_pack_##level,      surety_exp_##level,     \
+     surety_sigmoid_##level, surety_tanh_##level,      surety_uniform_##level, \
+     surety_normal_##level,  surety_direction_##level, surety_noise_##level},
 static const surety_kernels table[] = {SURETY_EACH_LEVEL(KERNELS)}; /* in the order of surety_level */
 #undef KERNELS
 
@@ -130,6 +131,10 @@ void surety_vector_uniform(uint64_t seed, const surety_address *a, float *out, s
 
 void surety_vector_normal(uint64_t seed, const surety_address *a, float *out, size_t count) {
     kernels()->normal(seed, a, out, count);
+}
+
+void surety_vector_direction(uint64_t seed, const surety_address *a, float *out, size_t count) {
+    kernels()->direction(seed, a, out, count);
 }
 
 void surety_vector_noise(uint64_t seed, const surety_address *a, const float *x, float scale, float lo,

@@ -185,17 +185,11 @@ static void bands_run(const surety_product *job, const band *bands, size_t count
     by_width[P](job, wider * (P + 1), tiles - wider, bands, count, squares);
 }
 
-/* Where part i begins when count is spread evenly over parts, the larger ones first. */
-static size_t part(size_t count, size_t i, size_t parts) {
-    size_t more = count % parts;
-    return i * (count / parts) + (i < more ? i : more);
-}
-
-static band band_of(const surety_product *job, size_t i, size_t bands) {
-    band t = {.first = part(job->rows, i, bands)};
-    t.rows = part(job->rows, i + 1, bands) - t.first;
-    for (size_t r = 0; r < t.rows && r < ROWS; r++) {
-        size_t row = t.first + r;
+static band band_at(const surety_product *job, size_t first, size_t rows) {
+    band t;
+    t.first = first, t.rows = rows;
+    for (size_t r = 0; r < rows && r < ROWS; r++) {
+        size_t row = first + r;
         t.a[r] = job->a_rows ? job->a_rows[row] : job->a + row * job->a_stride;
         t.c[r] = job->c_rows ? job->c_rows[row] : job->c + row * job->c_stride;
     }
@@ -216,14 +210,16 @@ static void sum_rows(const float *lanes, size_t rows, float *sums) {
 enum { TOGETHER = 16 };
 
 void SURETY_KERNEL(product)(const surety_product *job) {
-    size_t total = job->columns ? (job->rows + ROWS - 1) / ROWS : 0;
+    size_t total = job->columns ? (job->rows + ROWS - 1) / ROWS : 0, first = 0;
+    size_t few = total ? job->rows / total : 0, larger = job->rows - few * total; /* rows of a band */
     bool squared = job->b && kind_of(job) == SQUARED;
     float squares[SURETY_LANES * SURETY_LANES];
-    if (squared) memset(squares, 0, sizeof squares);
+    for (size_t r = 0; squared && r < SURETY_LANES; r++) v16_store(squares + r * SURETY_LANES, v16_zero());
     for (size_t begin = 0; begin < total; begin += TOGETHER) {
         band bands[TOGETHER];
         size_t count = total - begin < TOGETHER ? total - begin : TOGETHER, same;
-        for (size_t i = 0; i < count; i++) bands[i] = band_of(job, begin + i, total);
+        for (size_t i = 0; i < count; first += bands[i].rows, i++)
+            bands[i] = band_at(job, first, begin + i < larger ? few + 1 : few);
         for (size_t i = 0; i < count; i += same) {
             for (same = 1; i + same < count && bands[i + same].rows == bands[i].rows;) same++;
             bands_run(job, bands + i, same, squares);

@@ -114,8 +114,19 @@ static inline __m256 v16_low8(v16 a) {
 static inline __m256 v16_high8(v16 a) {
     return _mm512_extractf32x8_ps(a, 1);
 }
-static inline v16 v16_exp(v16 a) {
-    return Sleef_finz_expf16_u10avx512f(a);
+static inline v16 v16_round(v16 a) {
+    return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
+static inline v16 v16_scale(v16 a, v16 n) {
+    return _mm512_scalef_ps(a, n);
+}
+static inline v16 v16_split(v16 a, v16 *mantissa) {
+    __m512i bits = (__m512i)a, n = _mm512_srai_epi32(_mm512_sub_epi32(bits, (__m512i)v16_set1(0.75f)), 23);
+    *mantissa = (__m512)_mm512_sub_epi32(bits, _mm512_slli_epi32(n, 23));
+    return _mm512_cvtepi32_ps(n);
+}
+static inline v16 v16_flip(v16 a, v16 sign) {
+    return _mm512_xor_ps(a, _mm512_and_ps(sign, _mm512_set1_ps(-0.f)));
 }
 static inline v16 v16_tanh(v16 a) {
     return Sleef_finz_tanhf16_u10avx512f(a);
@@ -155,6 +166,23 @@ typedef v16 v16_mask; /* lanes of all ones or all zeros */
         v16 out = {op(a.lo, b.lo, c.lo), op(a.hi, b.hi, c.hi)}; \
         return out;                                             \
     }
+#define V8_ROUND(a) _mm256_round_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)
+/* In two halves, as 2^n itself may be out of range; only the second one can round. */
+static inline __m256 v8_scale(__m256 a, __m256 n) {
+    const __m256i one = _mm256_castps_si256(_mm256_set1_ps(1));
+    __m256i whole = _mm256_cvtps_epi32(n), half = _mm256_srai_epi32(whole, 1);
+    __m256i first = _mm256_slli_epi32(half, 23),
+            second = _mm256_slli_epi32(_mm256_sub_epi32(whole, half), 23);
+    a = _mm256_mul_ps(a, _mm256_castsi256_ps(_mm256_add_epi32(first, one)));
+    return _mm256_mul_ps(a, _mm256_castsi256_ps(_mm256_add_epi32(second, one)));
+}
+static inline __m256 v8_split(__m256 a, __m256 *mantissa) {
+    __m256i bits = (__m256i)a,
+            n = _mm256_srai_epi32(_mm256_sub_epi32(bits, (__m256i)_mm256_set1_ps(0.75f)), 23);
+    *mantissa = (__m256)_mm256_sub_epi32(bits, _mm256_slli_epi32(n, 23));
+    return _mm256_cvtepi32_ps(n);
+}
+#define V8_FLIP(a, sign) _mm256_xor_ps(a, _mm256_and_ps(sign, _mm256_set1_ps(-0.f)))
 #define V16_ABS(a) _mm256_andnot_ps(_mm256_set1_ps(-0.f), a)
 #define V16_NEG(a) _mm256_xor_ps(_mm256_set1_ps(-0.f), a)
 #define V16_LT(a, b) _mm256_cmp_ps(a, b, _CMP_LT_OQ)
@@ -176,10 +204,16 @@ V16_2(v16_lt, V16_LT)
 V16_2(v16_le, V16_LE)
 V16_2(v16_eq, V16_EQ)
 V16_3(v16_select, V16_SELECT)
-V16_1(v16_exp, Sleef_finz_expf8_u10avx2)
+V16_1(v16_round, V8_ROUND)
+V16_2(v16_scale, v8_scale)
+V16_2(v16_flip, V8_FLIP)
 V16_1(v16_tanh, Sleef_finz_tanhf8_u10avx2)
 V16_1(v16_log, Sleef_finz_logf8_u10avx2)
 
+static inline v16 v16_split(v16 a, v16 *mantissa) {
+    v16 out = {v8_split(a.lo, &mantissa->lo), v8_split(a.hi, &mantissa->hi)};
+    return out;
+}
 static inline v16 v16_set1(float a) {
     v16 out = {_mm256_set1_ps(a), _mm256_set1_ps(a)};
     return out;
@@ -298,6 +332,18 @@ static inline v16 v16_abs(v16 a) {
 static inline v16 v16_neg(v16 a) {
     V16_QUARTERS(v16, out, -a.q[i]);
 }
+static inline v16 v16_flip(v16 a, v16 sign) {
+    V16_QUARTERS(v16, out, (v4)((v4i)a.q[i] ^ ((v4i)sign.q[i] & INT32_MIN)));
+}
+static inline v16 v16_split(v16 a, v16 *mantissa) {
+    v16 n;
+    for (int i = 0; i < 4; i++) {
+        v4i whole = ((v4i)a.q[i] - (v4i)(v4){.75f, .75f, .75f, .75f}) >> 23;
+        mantissa->q[i] = (v4)((v4i)a.q[i] - (whole << 23));
+        n.q[i] = __builtin_convertvector(whole, v4);
+    }
+    return n;
+}
 static inline v16_mask v16_lt(v16 a, v16 b) {
     V16_QUARTERS(v16_mask, out, a.q[i] < b.q[i]);
 }
@@ -355,6 +401,9 @@ static inline void v16_sincospi(v16 a, v16 *sine, v16 *cosine) {
  *   v16_bits(mask): lane i as bit i
  *   v16_load_part, v16_store_part: lanes 0 .. n-1 of memory only, n <= 16; the others load as 0
  *   v16_top23, v16_top16, v16_low16(bits): these bits of each word as a whole number
+ *   v16_round: the nearest whole number, ties to even; v16_scale(a, n) = a 2^n, n whole, |n| <= 200
+ *   v16_split(a, &m): n with a = m 2^n, 0.75 <= m < 1.5, for normal a > 0
+ *   v16_flip(a, s): a, negated where the sign bit of s is set
  *   v16_exp, v16_tanh, v16_log: within 1 ulp; v16_sincospi: sine and cosine of pi*a, within 3.5 ulp
  */
 
@@ -368,6 +417,21 @@ static inline void v16_store_part(float *p, v16 a, size_t n) {
     float lanes[16];
     v16_store(lanes, a);
     memcpy(p, lanes, n * sizeof *p);
+}
+#endif
+
+/* exp(a) = 2^n exp(s), a = n ln 2 + s, with ln 2 in two parts of which n times the first is exact; for exp(s)
+ * the polynomial of SLEEF's expf_u10, in its order: the same bits for every float. Inlined it takes three
+ * quarters of the time of a call, and sigmoids are what an attack does most besides products. */
+#if defined(SURETY_LEVEL_avx512) || defined(SURETY_LEVEL_avx2)
+static inline v16 v16_exp(v16 a) {
+    static const float terms[] = {0x1.6d2d92p-10f, 0x1.11114cp-7f, 0x1.5554f4p-5f, 0x1.555556p-3f, 0.5f};
+    a = v16_min(v16_set1(104), v16_max(v16_set1(-104), a)); /* already infinite, and 0 */
+    v16 n = v16_round(v16_mul(a, v16_set1(0x1.715476p+0f)));
+    v16 s = v16_fnma(n, v16_set1(0x1.7f7d1cp-20f), v16_fnma(n, v16_set1(0x1.62e4p-1f), a));
+    v16 u = v16_set1(0x1.a057b4p-13f);
+    UNROLL for (int i = 0; i < 5; i++) u = v16_fma(u, s, v16_set1(terms[i]));
+    return v16_scale(v16_add(v16_fma(v16_mul(s, s), u, s), v16_set1(1)), n);
 }
 #endif
 

@@ -11,7 +11,7 @@
 #define SIMD_OPS(X)                                                                                    \
     X(zero) X(set1) X(add) X(sub) X(mul) X(div) X(fma) X(fnma) X(min) X(max) X(sqrt) X(abs) X(neg)       \
     X(lt) X(le) X(eq) X(bits) X(top23) X(load_part) X(store_part) X(sum) X(largest) X(exp)               \
-    X(tanh) X(log) X(sine) X(cosine) X(sigmoid)
+    X(tanh) X(log) X(sine) X(cosine) X(sigmoid) X(flip) X(exponent) X(mantissa)
 /* clang-format on */
 
 #define SIMD_NAME(name) SIMD_##name,

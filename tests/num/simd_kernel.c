@@ -2,6 +2,8 @@
  * and show what they leave alone by starting from c. */
 #include "num/simd.h"
 
+#include <float.h>
+
 #include "num/simd_check.h"
 
 static v16 truth(v16_mask mask) {
@@ -12,6 +14,11 @@ static v16 sine_or_cosine(v16 a, int which) {
     v16 sine, cosine;
     v16_sincospi(a, &sine, &cosine);
     return which ? cosine : sine;
+}
+
+static v16 part_of(v16 a, int which) {
+    v16 mantissa, n = v16_split(v16_max(v16_abs(a), v16_set1(FLT_MIN)), &mantissa);
+    return which ? mantissa : n;
 }
 
 static v16 stored_part(v16 a, v16 c) {
@@ -55,6 +62,12 @@ static v16 result(simd_op op, const float *at, v16 a, v16 b, v16 c) {
             return v16_abs(a);
         case SIMD_neg:
             return v16_neg(a);
+        case SIMD_flip:
+            return v16_flip(a, b);
+        case SIMD_exponent:
+            return part_of(a, 0);
+        case SIMD_mantissa:
+            return part_of(a, 1);
         case SIMD_lt:
             return truth(v16_lt(a, b));
         case SIMD_le:

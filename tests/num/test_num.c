@@ -596,34 +596,96 @@ static void normal_is_box_muller(void **state) {
     }
 }
 
-/* Moments 0, 1, 0, 3 within 5 standard errors (variances 1, 2, 15, 96); tails beyond 2, 3, 4; the two of a
- * pair uncorrelated, also in their squares. */
-static void normal_moments(void **state) {
+/* Against Box-Muller in double on the halves of the same words, coordinate by coordinate. */
+static void direction_is_box_muller(void **state) {
     (void)state;
+    enum { LONGEST = 600 };
+    const double tau = 6.283185307179586;
+    float out[LONGEST + 1], first[LONGEST + 1];
+    for (uint32_t n = 0; n < check_count(400, 20000); n++) {
+        size_t count = n % LONGEST;
+        surety_address a = some_address(n);
+        uint64_t seed = some_seed(n);
+        EACH_LEVEL(level) {
+            out[count] = STRANGE;
+            surety_kernels_at(level)->direction(seed, &a, out, count);
+            assert_true(out[count] == STRANGE);
+            for (size_t j = 0; j < count; j++) {
+                size_t word = j / 32 * 16 + j % 16;
+                uint32_t bits[4];
+                surety_random_bits(seed, &a, (uint32_t)(word / 4), bits);
+                double u = ((bits[word % 4] >> 16) + 0.5) / 65536,
+                       v = ((bits[word % 4] & 65535) + 0.5) / 65536;
+                double r = sqrt(-2 * log(u)), value = r * (j % 32 < 16 ? cos(tau * v) : -sin(tau * v));
+                assert_true(fabs((double)out[j] - value) <= 8 * 0x1p-24 * r);
+            }
+            if (level == SURETY_AVX2) memcpy(first, out, sizeof out);
+            for (size_t j = 0; level > SURETY_AVX2 && j < count; j++) assert_true(same(out[j], first[j]));
+        }
+    }
+}
+
+/* Moments 0, 1, 0, 3 within 5 standard errors (variances 1, 2, 15, 96); tails beyond 2, 3, 4; the two of a
+ * pair, which lie so far apart, uncorrelated, also in their squares. */
+static void check_moments(void (*draw)(uint64_t, const surety_address *, float *, size_t), size_t apart) {
     enum { CHUNK = 1000 };
     float z[CHUNK];
-    double s[5] = {0}, pair = 0, squares = 0, beyond[3] = {0}, n = 0;
+    double s[5] = {0}, pair = 0, squares = 0, beyond[3] = {0}, n = 0, both = 0;
     const double p[3] = {0.04550026389635842, 0.002699796063260207, 6.334248366623996e-05};
     for (uint32_t row = 0; row < check_count(300, 30000); row++) {
         surety_address a = {row, 0, 0, 0, SURETY_FOR_START};
-        surety_vector_normal(1, &a, z, CHUNK);
+        draw(1, &a, z, CHUNK);
         for (size_t j = 0; j < CHUNK; j++) {
             double v = (double)z[j];
             for (int k = 1; k <= 4; k++) s[k] += pow(v, k);
             for (int k = 0; k < 3; k++) beyond[k] += fabs(v) > k + 2;
-            if (j % 2)
-                pair += v * (double)z[j - 1], squares += (v * v - 1) * (double)(z[j - 1] * z[j - 1] - 1);
+            if (j / apart % 2 == 0) continue;
+            double other = (double)z[j - apart];
+            pair += v * other, squares += (v * v - 1) * (other * other - 1), both++;
         }
         n += CHUNK;
     }
-    double se = 5 / sqrt(n), pairs = 5 / sqrt(n / 2);
+    double se = 5 / sqrt(n), pairs = 5 / sqrt(both);
     assert_true(fabs(s[1] / n) < se);
     assert_true(fabs(s[2] / n - 1) < se * sqrt(2));
     assert_true(fabs(s[3] / n) < se * sqrt(15));
     assert_true(fabs(s[4] / n - 3) < se * sqrt(96));
     for (int k = 0; k < 3; k++) assert_true(fabs(beyond[k] / n - p[k]) < se * sqrt(p[k]));
-    assert_true(fabs(pair / (n / 2)) < pairs);
-    assert_true(fabs(squares / (n / 2)) < pairs * 2);
+    assert_true(fabs(pair / both) < pairs);
+    assert_true(fabs(squares / both) < pairs * 2);
+}
+
+static void normal_moments(void **state) {
+    (void)state;
+    check_moments(surety_vector_normal, 1);
+    check_moments(surety_vector_direction, 16);
+}
+
+static int ascending(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Half a word is enough: the largest of 784 normal |z| has the distribution function erf(t / sqrt 2)^784, by
+ * Kolmogorov and Smirnov (above 2.2 with probability 1.2e-4). Uniform draws of 16 bits fail such a test. */
+static void directions_are_fine_enough(void **state) {
+    (void)state;
+    enum { D = 784 };
+    float z[D];
+    size_t n = (size_t)check_count(20000, 1000000);
+    double *u = malloc(n * sizeof *u), distance = 0, count = (double)n;
+    for (uint32_t i = 0; i < n; i++) {
+        surety_address a = {i, 0, 0, 0, SURETY_FOR_START};
+        surety_vector_direction(1, &a, z, D);
+        float most = 0;
+        for (size_t j = 0; j < D; j++) most = fmaxf(most, fabsf(z[j]));
+        u[i] = pow(erf((double)most / sqrt(2)), D);
+    }
+    qsort(u, n, sizeof *u, ascending);
+    for (size_t i = 0; i < n; i++)
+        distance = fmax(distance, fmax((double)(i + 1) / count - u[i], u[i] - (double)i / count));
+    assert_true(distance * sqrt(count) < 2.2);
+    free(u);
 }
 
 /* The public names reach the kernels of the level in use. */
@@ -639,6 +701,7 @@ static void public_functions_use_the_level(void **state) {
     SAME(surety_vector_tanh(x, a, 50), k->tanh(x, b, 50));
     SAME(surety_vector_uniform(1, &where, a, 50), k->uniform(1, &where, b, 50));
     SAME(surety_vector_normal(1, &where, a, 50), k->normal(1, &where, b, 50));
+    SAME(surety_vector_direction(1, &where, a, 50), k->direction(1, &where, b, 50));
     SAME(surety_vector_noise(1, &where, x, 1, 0, 1, a, 50), k->noise(1, &where, x, 1, 0, 1, b, 50));
 }
 
@@ -659,7 +722,9 @@ int main(void) {
         cmocka_unit_test(uniform_has_the_bits_of_base),
         cmocka_unit_test(noise_is_drawn_added_and_clipped),
         cmocka_unit_test(normal_is_box_muller),
+        cmocka_unit_test(direction_is_box_muller),
         cmocka_unit_test(normal_moments),
+        cmocka_unit_test(directions_are_fine_enough),
         cmocka_unit_test(public_functions_use_the_level),
     };
     return cmocka_run_group_tests_name("num", tests, NULL, NULL);
