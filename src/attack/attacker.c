@@ -28,8 +28,7 @@ struct surety_attacker {
     float lo, hi;  /* the box, or infinities */
     float b, step; /* radius, rounded down, and step size */
     size_t steps;
-    int roomy; /* l2 of profile published: no point of the box is farther than b from another in any feature
-                */
+    int roomy;     /* published l2: the box is not wider than b, so that it alone limits a step */
     float *memory; /* everything below */
     float *buffer[3][SURETY_LANES], *lo_row[SURETY_LANES], *hi_row[SURETY_LANES];
     float *current[SURETY_LANES], *best[SURETY_LANES]; /* each one of the buffers of its row */
@@ -85,7 +84,8 @@ static int published_l2(const surety_attacker *a) {
     return a->s.ball.norm == SURETY_L2 && a->s.profile == SURETY_PROFILE_PUBLISHED;
 }
 
-/* Are the limits of the corners, which are rounded towards them, those of the box? Then so are all. */
+/* Are the limits of the corners those of the box? They are rounded towards the corner, and no other point of
+ * the box has tighter ones. */
 static int is_roomy(const surety_attacker *a) {
     const float corners[] = {a->lo, a->hi};
     float lo[2], hi[2];

@@ -59,10 +59,10 @@ void surety_vector_tanh(const float *x, float *out, size_t count);
 void surety_vector_uniform(uint64_t seed, const surety_address *a, float *out, size_t count);
 void surety_vector_normal(uint64_t seed, const surety_address *a, float *out, size_t count);
 
-/* A direction, uniform: standard normal draws from half a word each, which is enough for a start and costs a
- * third. Of words 16i .. 16i+15, the high halves k and the low halves l give coordinates 32i .. 32i+15, r
- * cos(2 pi v), and 32i+16 .. 32i+31, -r sin(2 pi v), with r = sqrt(-2 ln u), u = (k + 1/2) / 2^16, v = (l +
- * 1/2) / 2^16. */
+/* A direction, uniform: standard normal draws from half a word each, which is enough for a start and takes
+ * two fifths of the time. Words 16i .. 16i+15 have high halves k and low halves l; with u = (k + 1/2) / 2^16,
+ * v = (l + 1/2) / 2^16 and r = sqrt(-2 ln u), coordinates 32i .. 32i+15 are r cos(2 pi v), the next sixteen
+ * -r sin(2 pi v). */
 void surety_vector_direction(uint64_t seed, const surety_address *a, float *out, size_t count);
 
 /* out[j] = clip(x[j] + scale * n_j, lo, hi), n_j = surety_random_noise at coordinate j < count: the noise of

@@ -63,6 +63,14 @@ def noise(seed, purpose, rows, sample, count):
     return (k.reshape(len(rows), -1)[:, :count] + 0.5) / 2**15 - 1
 
 
+def normal(seed, purpose, rows, sample, count):
+    """(rows, count) of Box and Muller, from the halves of a word each: of 16 words first the cosines, then the sines."""
+    w = words(seed, purpose, rows, sample, (count + 31) // 32 * 16).reshape(len(rows), -1, 16)
+    u, v = ((k + 0.5) / 2**16 for k in (w >> np.uint64(16), w & np.uint64(0xFFFF)))
+    g = np.sqrt(-2 * np.log(u)) * np.exp(-2j * np.pi * v)
+    return np.concatenate([g.real, g.imag], 2).reshape(len(rows), -1)[:, :count]
+
+
 class Trees:
     def __init__(self, t):
         self.w, self.c, self.s = t["splits.weight"], t["splits.bias"], np.tanh(t["leaves"])
@@ -106,9 +114,8 @@ def attacked(x0, y, rows, trees, P, kind, a):
     if a["name"] in ("unif", "pgd", "pgdu") and a["norm"] == "linf":
         x = project(x0 + a["eps"] * (2 * uniform(a["seed"], START + LEARN, rows, 0, d) - 1), x0, a)
     elif a["name"] in ("unif", "pgd", "pgdu"):
-        u, v = (uniform(a["seed"], START + LEARN, rows, 0, d + d % 2)[:, i::2] for i in (0, 1))
-        g = np.stack([np.sqrt(-2 * np.log(u)) * f(2 * np.pi * v) for f in (np.cos, np.sin)], 2).reshape(len(x0), -1)
-        g = g[:, :d] / np.linalg.norm(g[:, :d], axis=1, keepdims=True)
+        g = normal(a["seed"], START + LEARN, rows, 0, d)
+        g /= np.linalg.norm(g, axis=1, keepdims=True)
         x = project(x0 + a["eps"] * uniform(a["seed"], RADIUS + LEARN, rows, 0, 1) ** (1 / d) * g, x0, a)
     best, best_loss, live = x.copy(), np.full(len(x0), -1.), np.arange(len(x0))
     steps = 1 if a["name"] == "fgsm" else a["steps"] or 0
