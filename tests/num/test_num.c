@@ -570,24 +570,42 @@ static void noise_is_drawn_added_and_clipped(void **state) {
     }
 }
 
-/* Against Box-Muller in double on the same uniforms; same bits on all levels with FMA; any count. */
-static void normal_is_box_muller(void **state) {
-    (void)state;
-    enum { LONGEST = 100 };
-    const double tau = 6.283185307179586;
-    float out[LONGEST + 1], first[LONGEST + 1];
-    for (uint32_t n = 0; n < check_count(1000, 40000); n++) {
-        size_t count = n % LONGEST;
+/* Coordinate j of a draw in double, and the radius that its error is measured by. */
+typedef double (*exact_fn)(uint64_t seed, const surety_address *a, size_t j, double *radius);
+
+static const double tau = 6.283185307179586;
+
+static double exact_normal(uint64_t seed, const surety_address *a, size_t j, double *radius) {
+    double u = (double)surety_random_uniform(seed, a, j / 2 * 2);
+    double v = (double)surety_random_uniform(seed, a, j / 2 * 2 + 1);
+    *radius = sqrt(-2 * log(u));
+    return *radius * (j % 2 ? sin(tau * v) : cos(tau * v));
+}
+
+static double exact_direction(uint64_t seed, const surety_address *a, size_t j, double *radius) {
+    size_t word = j / 32 * 16 + j % 16;
+    uint32_t bits[4];
+    surety_random_bits(seed, a, (uint32_t)(word / 4), bits);
+    double u = ((bits[word % 4] >> 16) + 0.5) / 65536, v = ((bits[word % 4] & 65535) + 0.5) / 65536;
+    *radius = sqrt(-2 * log(u));
+    return *radius * (j % 32 < 16 ? cos(tau * v) : -sin(tau * v));
+}
+
+/* Against Box-Muller in double on the same words; same bits on all levels with FMA; any count. */
+static void check_box_muller(bool direction, size_t longest, uint32_t rounds) {
+    float out[601], first[601];
+    exact_fn value_at = direction ? exact_direction : exact_normal;
+    for (uint32_t n = 0; n < rounds; n++) {
+        size_t count = n % longest;
         surety_address a = some_address(n);
         uint64_t seed = some_seed(n);
         EACH_LEVEL(level) {
+            const surety_kernels *k = surety_kernels_at(level);
             out[count] = STRANGE;
-            surety_kernels_at(level)->normal(seed, &a, out, count);
+            (direction ? k->direction : k->normal)(seed, &a, out, count);
             assert_true(out[count] == STRANGE);
             for (size_t j = 0; j < count; j++) {
-                double u = (double)surety_random_uniform(seed, &a, j / 2 * 2);
-                double v = (double)surety_random_uniform(seed, &a, j / 2 * 2 + 1);
-                double radius = sqrt(-2 * log(u)), value = radius * (j % 2 ? sin(tau * v) : cos(tau * v));
+                double radius, value = value_at(seed, &a, j, &radius);
                 assert_true(fabs((double)out[j] - value) <= 8 * 0x1p-24 * radius);
             }
             if (level == SURETY_AVX2) memcpy(first, out, sizeof out);
@@ -596,33 +614,14 @@ static void normal_is_box_muller(void **state) {
     }
 }
 
-/* Against Box-Muller in double on the halves of the same words, coordinate by coordinate. */
+static void normal_is_box_muller(void **state) {
+    (void)state;
+    check_box_muller(false, 100, (uint32_t)check_count(1000, 40000));
+}
+
 static void direction_is_box_muller(void **state) {
     (void)state;
-    enum { LONGEST = 600 };
-    const double tau = 6.283185307179586;
-    float out[LONGEST + 1], first[LONGEST + 1];
-    for (uint32_t n = 0; n < check_count(400, 20000); n++) {
-        size_t count = n % LONGEST;
-        surety_address a = some_address(n);
-        uint64_t seed = some_seed(n);
-        EACH_LEVEL(level) {
-            out[count] = STRANGE;
-            surety_kernels_at(level)->direction(seed, &a, out, count);
-            assert_true(out[count] == STRANGE);
-            for (size_t j = 0; j < count; j++) {
-                size_t word = j / 32 * 16 + j % 16;
-                uint32_t bits[4];
-                surety_random_bits(seed, &a, (uint32_t)(word / 4), bits);
-                double u = ((bits[word % 4] >> 16) + 0.5) / 65536,
-                       v = ((bits[word % 4] & 65535) + 0.5) / 65536;
-                double r = sqrt(-2 * log(u)), value = r * (j % 32 < 16 ? cos(tau * v) : -sin(tau * v));
-                assert_true(fabs((double)out[j] - value) <= 8 * 0x1p-24 * r);
-            }
-            if (level == SURETY_AVX2) memcpy(first, out, sizeof out);
-            for (size_t j = 0; level > SURETY_AVX2 && j < count; j++) assert_true(same(out[j], first[j]));
-        }
-    }
+    check_box_muller(true, 600, (uint32_t)check_count(600, 20000));
 }
 
 /* Moments 0, 1, 0, 3 within 5 standard errors (variances 1, 2, 15, 96); tails beyond 2, 3, 4; the two of a
