@@ -110,100 +110,141 @@ double surety_distance(surety_norm norm, const float *x, const float *x0, size_t
     return norm == SURETY_LINF ? most : norm == SURETY_L2 ? sqrt(sum) : sum;
 }
 
-typedef struct set_attack {
+typedef struct set_attack set_attack;
+
+/* One thread's part: points wait until there is a block of them. */
+typedef struct worker {
+    const set_attack *w;
+    surety_attacker *attacker;
+    float *points; /* (SURETY_BLOCK, stride), unless all are kept */
+    const float *x[SURETY_BLOCK];
+    int8_t y[SURETY_BLOCK];
+    size_t drawn;               /* of x and y */
+    surety_attack_result found; /* fooled, tied and norm_max */
+} worker;
+
+struct set_attack {
     const surety_attack_settings *s;
     const surety_vote *vote;
     const surety_set *set;
-    surety_attacker **attackers; /* per thread */
-    size_t threads, wave;        /* blocks of a wave */
-    size_t n, first;             /* first example of this wave */
-    int keep;                    /* somebody wants the points */
-    float *points; /* keep: (wave, SURETY_BLOCK, n, stride); else (threads, SURETY_BLOCK, stride) */
-    surety_attack_result *found; /* per block of the wave; norm_mean is a sum there */
-} set_attack;
+    worker *workers;
+    size_t threads, wave; /* examples of a wave */
+    size_t n, first, end; /* examples of this wave */
+    int keep;             /* somebody wants the points */
+    float *points;        /* keep: (wave, n, stride); else (threads, SURETY_BLOCK, stride) */
+    double *norms;        /* (wave) sums over an example's perturbations */
+};
 
-/* Asks the vote about these points, labels y. */
-static void count_wrong(const set_attack *w, surety_attacker *a, const float *const *x, const int8_t *y,
-                        size_t rows, surety_attack_result *found) {
-    const surety_voters *v = surety_attacker_voters(a);
+/* Asks the vote about the points that were drawn. */
+static void count_wrong(worker *mine) {
+    const surety_vote *vote = mine->w->vote;
+    const surety_voters *v = surety_attacker_voters(mine->attacker);
+    float *h = surety_attacker_outputs(mine->attacker);
     double votes[SURETY_LANES];
-    v->kind->forward(v, x, rows, surety_attacker_outputs(a), surety_attacker_scratch(a));
-    surety_vote_lanes(surety_attacker_outputs(a), w->vote->weights, v->H, w->vote->set, votes, NULL);
-    for (size_t k = 0; k < rows; k++) {
-        found->fooled += !(y[k] * votes[k] > 0);
-        found->tied += votes[k] == 0;
+    if (!mine->drawn) return;
+    v->kind->forward(v, mine->x, mine->drawn, h, surety_attacker_scratch(mine->attacker));
+    surety_vote_lanes(h, vote->weights, v->H, vote->set, votes, NULL);
+    for (size_t k = 0; k < mine->drawn; k++) {
+        mine->found.fooled += !(mine->y[k] * votes[k] > 0);
+        mine->found.tied += votes[k] == 0;
     }
+    mine->drawn = 0;
 }
 
-/* Draws the perturbations of all rows, one list, at most SURETY_BLOCK at a time, and measures them. */
-static void measure_rows(const set_attack *w, surety_attacker *a, const surety_examples *e,
-                         surety_attack_result *found, float *points) {
-    for (size_t first = 0; first < e->rows * w->n; first += SURETY_BLOCK) {
-        const float *x[SURETY_BLOCK];
-        int8_t y[SURETY_BLOCK];
-        size_t rows = 0;
-        for (; rows < SURETY_BLOCK && first + rows < e->rows * w->n; rows++) {
-            size_t r = (first + rows) / w->n, j = (first + rows) % w->n;
-            float *point = points + (w->keep ? first + rows : rows) * w->set->stride;
-            surety_attacker_sample(a, r, j, point);
-            double norm = surety_distance(w->s->ball.norm, point, e->x[r], w->set->d);
-            if (norm > found->norm_max) found->norm_max = norm;
-            found->norm_mean += norm;
-            x[rows] = point, y[rows] = e->y[r];
-        }
-        count_wrong(w, a, x, y, rows, found);
+/* The perturbations of example i, whose attack has ended in place r. */
+static void draw_points(void *arg, size_t i, size_t r, size_t steps) {
+    worker *mine = arg;
+    const set_attack *w = mine->w;
+    const surety_set *set = w->set;
+    double sum = 0;
+    (void)steps;
+    for (size_t j = 0; j < w->n; j++) {
+        size_t slot = w->keep ? (i - w->first) * w->n + j : mine->drawn;
+        float *point = (w->keep ? w->points : mine->points) + slot * set->stride;
+        surety_attacker_sample(mine->attacker, r, j, point);
+        double norm = surety_distance(w->s->ball.norm, point, set->x + i * set->stride, set->d);
+        if (norm > mine->found.norm_max) mine->found.norm_max = norm;
+        sum += norm;
+        mine->x[mine->drawn] = point, mine->y[mine->drawn] = set->y[i];
+        if (++mine->drawn == SURETY_BLOCK) count_wrong(mine);
     }
+    w->norms[i - w->first] = sum;
+}
+
+/* Attacks examples [first, end); the last ones need not end here unless no more come. */
+static void attack_examples(worker *mine, size_t first, size_t end, int more) {
+    surety_stream examples = {.set = mine->w->set,
+                              .next = &first,
+                              .end = end,
+                              .ended = draw_points,
+                              .arg = mine,
+                              .places = SURETY_BLOCK,
+                              .more = more};
+    surety_attacker_stream(mine->attacker, mine->w->vote, &examples);
 }
 
 static surety_status attack_block(void *arg, size_t block, int thread, surety_error *err) {
-    set_attack *w = arg;
+    const set_attack *w = arg;
+    size_t first = w->first + block * SURETY_BLOCK, left = w->end - first;
     (void)err;
-    surety_attacker *a = w->attackers[thread];
-    surety_examples e = surety_examples_of(w->set, w->first + block * SURETY_BLOCK);
-    surety_attacker_run(a, w->vote, &e);
-    w->found[block] = (surety_attack_result){0};
-    size_t slot = SURETY_BLOCK * (w->keep ? block * w->n : (size_t)thread);
-    measure_rows(w, a, &e, &w->found[block], w->points + slot * w->set->stride);
+    attack_examples(&w->workers[thread], first, first + (left < SURETY_BLOCK ? left : SURETY_BLOCK), 1);
     return SURETY_OK;
 }
 
-/* A wave of blocks is attacked in parallel, then handed out in order: memory is flat in m. */
-static surety_status attack_wave(set_attack *w, size_t blocks, surety_perturbed_fn sink, void *arg,
+static surety_status end_attacks(void *arg, size_t of, int thread, surety_error *err) {
+    worker *mine = &((const set_attack *)arg)->workers[of];
+    (void)thread, (void)err;
+    attack_examples(mine, 0, 0, 0);
+    count_wrong(mine);
+    return SURETY_OK;
+}
+
+/* A wave of examples is attacked in parallel, then handed out in order: memory is flat in m. */
+static surety_status attack_wave(set_attack *w, surety_perturbed_fn sink, void *arg,
                                  surety_attack_result *result, const surety_run *run, surety_error *err) {
+    size_t count = w->end - w->first, blocks = (count + SURETY_BLOCK - 1) / SURETY_BLOCK;
     SURETY_TRY(surety_parallel(run, NULL, blocks, attack_block, w, err));
-    for (size_t b = 0; b < blocks; b++) {
-        result->fooled += w->found[b].fooled;
-        result->tied += w->found[b].tied;
-        result->norm_mean += w->found[b].norm_mean;
-        if (w->found[b].norm_max > result->norm_max) result->norm_max = w->found[b].norm_max;
-    }
-    size_t end = w->set->m - w->first < blocks * SURETY_BLOCK ? w->set->m - w->first : blocks * SURETY_BLOCK;
-    for (size_t i = 0; sink && i < end; i++)
-        for (size_t j = 0; j < w->n; j++)
+    SURETY_TRY(surety_parallel(run, NULL, w->threads, end_attacks, w, err));
+    for (size_t i = 0; i < count; i++) {
+        result->norm_mean += w->norms[i];
+        for (size_t j = 0; sink && j < w->n; j++)
             SURETY_TRY(sink(arg, w->first + i, j, w->points + (i * w->n + j) * w->set->stride, err));
-    surety_report(run, "attack", w->first + end, w->set->m, "");
+    }
+    surety_report(run, "attack", w->end, w->set->m, "");
     return SURETY_OK;
 }
 
 static surety_status allocate(set_attack *w, surety_error *err) {
-    size_t points = w->keep ? w->wave * w->n : w->threads;
-    SURETY_TRY(surety_alloc(&w->attackers, w->threads, sizeof *w->attackers, err));
-    for (size_t t = 0; t < w->threads; t++)
-        SURETY_TRY(surety_attacker_new(&w->attackers[t], w->s, w->vote->voters, err));
-    SURETY_TRY(surety_alloc(&w->points, points * SURETY_BLOCK, w->set->stride * sizeof(float), err));
-    return surety_alloc(&w->found, w->wave, sizeof *w->found, err);
+    size_t points = w->keep ? w->wave * w->n : w->threads * SURETY_BLOCK;
+    SURETY_TRY(surety_alloc(&w->workers, w->threads, sizeof *w->workers, err));
+    SURETY_TRY(surety_alloc(&w->points, points, w->set->stride * sizeof(float), err));
+    SURETY_TRY(surety_alloc(&w->norms, w->wave, sizeof *w->norms, err));
+    for (size_t t = 0; t < w->threads; t++) {
+        worker *mine = &w->workers[t];
+        mine->w = w;
+        if (!w->keep) mine->points = w->points + t * SURETY_BLOCK * w->set->stride;
+        SURETY_TRY(surety_attacker_new(&mine->attacker, w->s, w->vote->voters, err));
+    }
+    return SURETY_OK;
 }
 
+/* Waves are short where their points are kept, and long where not: at the end of each, places are empty. */
 static surety_status attack_all(set_attack *w, surety_perturbed_fn sink, void *arg,
                                 surety_attack_result *result, const surety_run *run, surety_error *err) {
-    size_t blocks = (w->set->m + SURETY_BLOCK - 1) / SURETY_BLOCK;
+    size_t m = w->set->m, blocks = (m + SURETY_BLOCK - 1) / SURETY_BLOCK;
     w->threads = (size_t)surety_threads(run) < blocks ? (size_t)surety_threads(run) : blocks;
-    w->wave = 2 * w->threads < blocks ? 2 * w->threads : blocks;
+    w->wave = (w->keep ? 2 : 64) * w->threads * SURETY_BLOCK;
+    if (w->wave > m) w->wave = m;
     SURETY_TRY(allocate(w, err));
-    for (size_t done = 0; done < blocks; done += w->wave) {
-        w->first = done * SURETY_BLOCK;
-        size_t count = blocks - done < w->wave ? blocks - done : w->wave;
-        SURETY_TRY(attack_wave(w, count, sink, arg, result, run, err));
+    for (w->first = 0; w->first < m; w->first = w->end) {
+        w->end = m - w->first < w->wave ? m : w->first + w->wave;
+        SURETY_TRY(attack_wave(w, sink, arg, result, run, err));
+    }
+    for (size_t t = 0; t < w->threads; t++) {
+        const surety_attack_result *found = &w->workers[t].found;
+        result->fooled += found->fooled;
+        result->tied += found->tied;
+        if (found->norm_max > result->norm_max) result->norm_max = found->norm_max;
     }
     result->norm_mean /= (double)result->m * (double)result->n;
     return SURETY_OK;
@@ -218,10 +259,10 @@ surety_status surety_attack_set(const surety_attack_settings *s, const surety_vo
     *result = (surety_attack_result){.m = set->m, .n = surety_attack_samples(s)};
     set_attack w = {.s = s, .vote = vote, .set = set, .n = result->n, .keep = sink != NULL};
     surety_status status = attack_all(&w, sink, arg, result, run, err);
-    for (size_t t = 0; w.attackers && t < w.threads; t++) surety_attacker_free(w.attackers[t]);
-    surety_free(w.attackers);
+    for (size_t t = 0; w.workers && t < w.threads; t++) surety_attacker_free(w.workers[t].attacker);
+    surety_free(w.workers);
     surety_free(w.points);
-    surety_free(w.found);
+    surety_free(w.norms);
     return status;
 }
 

@@ -1,7 +1,8 @@
 /* The attacks of docs/theory.md 3: start x direction x projection x sampler.
  *
  * A run takes a block through a whole attack. Rows whose vote is wrong leave the list of live rows, so that
- * they cost nothing, or make room for the next example of a stream: rows need not be at the same step. Each
+ * they cost nothing, or make room for the next example of a stream: rows need not be at the same step, and a
+ * stream that ends may leave them to the one behind it. Each
  * row has three buffers: the current point and the best one so far (which may be the same) are in one or two
  * of them, so one is always free for the next point and nothing is copied.
  *
@@ -43,6 +44,9 @@ struct surety_attacker {
     size_t taken[SURETY_LANES];     /* steps of this pass */
     uint32_t restart[SURETY_LANES]; /* which pass it is */
     surety_examples examples;       /* of the last run */
+    size_t live[SURETY_LANES];      /* rows under attack */
+    size_t count;                   /* of them */
+    size_t at[SURETY_LANES];        /* streams: which of the stream's examples a row is */
     surety_attacked result;
 };
 
@@ -55,13 +59,16 @@ const surety_step_kernels *surety_step_kernels_at(surety_level level) {
     return table[level];
 }
 
+void surety_examples_put(surety_examples *e, size_t r, const surety_set *set, size_t i) {
+    e->x[r] = set->x + i * set->stride;
+    e->y[r] = set->y[i];
+    e->row[r] = set->row[i];
+}
+
 surety_examples surety_examples_of(const surety_set *set, size_t first) {
     surety_examples e = {.which = set->which};
-    for (; e.rows < SURETY_BLOCK && first + e.rows < set->m; e.rows++) {
-        e.x[e.rows] = set->x + (first + e.rows) * set->stride;
-        e.y[e.rows] = set->y[first + e.rows];
-        e.row[e.rows] = set->row[first + e.rows];
-    }
+    for (; e.rows < SURETY_BLOCK && first + e.rows < set->m; e.rows++)
+        surety_examples_put(&e, e.rows, set, first + e.rows);
     return e;
 }
 
@@ -336,6 +343,16 @@ static void begin_example(surety_attacker *a, size_t r) {
     begin_pass(a, r, 0);
 }
 
+/* The next example of a stream into place r, if there is one. */
+static int take_next(surety_attacker *a, const surety_stream *stream, size_t r) {
+    size_t k = __atomic_fetch_add(stream->next, 1, __ATOMIC_RELAXED);
+    if (k >= stream->end) return 0;
+    surety_examples_put(&a->examples, r, stream->set, stream->order ? stream->order[k] : k);
+    a->at[r] = k;
+    begin_example(a, r);
+    return 1;
+}
+
 /* A row whose pass has ended: whether it or the next example goes on in its place. */
 static int goes_on(surety_attacker *a, size_t r, const surety_stream *stream) {
     size_t restarts = random_start(a->s.kind) ? a->s.restarts : 1;
@@ -344,22 +361,20 @@ static int goes_on(surety_attacker *a, size_t r, const surety_stream *stream) {
         return 1;
     }
     if (!stream) return 0;
-    stream->ended(stream->arg, r);
-    if (!stream->next(stream->arg, &a->examples, r)) return 0;
-    begin_example(a, r);
-    return 1;
+    stream->ended(stream->arg, a->at[r], r, a->taken[r]);
+    return take_next(a, stream, r);
 }
 
-/* Attacks the rows of the list, and what the stream (or NULL) puts in their places. */
-static void climb(surety_attacker *a, const surety_vote *vote, size_t *live, size_t count,
-                  const surety_stream *stream) {
+/* Attacks the live rows, and what the stream (or NULL) puts in their places, while there are enough. */
+static void climb(surety_attacker *a, const surety_vote *vote, const surety_stream *stream, size_t enough) {
+    size_t *live = a->live;
     int changed = 1; /* the list, since a->a was filled for it */
     surety_voters_follow(a->voters);
-    while (count) {
+    while (a->count >= enough) {
         double chosen[SURETY_LANES], real[SURETY_LANES];
         float squares[SURETY_LANES] = {0}, *out[SURETY_LANES];
         int keep[SURETY_LANES];
-        size_t rows[SURETY_LANES], kept = 0, next = 0; /* rows that go on */
+        size_t rows[SURETY_LANES], count = a->count, kept = 0; /* rows that go on */
         ask(a, vote, live, count, chosen, real);
         a->result.asked += count;
         for (size_t i = 0; i < count; i++)
@@ -371,19 +386,19 @@ static void climb(surety_attacker *a, const surety_vote *vote, size_t *live, siz
         }
         a->result.moves += kept;
         changed = kept < count;
+        a->count = 0;
         for (size_t i = 0; i < count; i++)
-            if (keep[i] || goes_on(a, live[i], stream)) live[next++] = live[i];
-        count = next;
+            if (keep[i] || goes_on(a, live[i], stream)) live[a->count++] = live[i];
     }
 }
 
 const surety_attacked *surety_attacker_run(surety_attacker *a, const surety_vote *vote,
                                            const surety_examples *examples) {
-    size_t live[SURETY_LANES];
     a->examples = *examples;
     a->result.asked = a->result.moves = 0;
-    for (size_t r = 0; r < examples->rows; r++) begin_example(a, live[r] = r);
-    climb(a, vote, live, examples->rows, NULL);
+    a->count = 0;
+    for (size_t r = 0; r < examples->rows; r++) begin_example(a, a->live[a->count++] = r);
+    climb(a, vote, NULL, 1);
     for (size_t r = 0; r < examples->rows; r++) {
         a->result.x[r] = a->best[r];
         a->result.fooled[r] = a->fooled[r];
@@ -392,17 +407,19 @@ const surety_attacked *surety_attacker_run(surety_attacker *a, const surety_vote
     return &a->result;
 }
 
+static int is_live(const surety_attacker *a, size_t r) {
+    for (size_t i = 0; i < a->count; i++)
+        if (a->live[i] == r) return 1;
+    return 0;
+}
+
 const surety_attacked *surety_attacker_stream(surety_attacker *a, const surety_vote *vote,
                                               const surety_stream *stream) {
-    size_t live[SURETY_LANES], count = 0;
-    a->examples = (surety_examples){.which = stream->which};
+    a->examples.which = stream->set->which;
     a->result.asked = a->result.moves = 0;
-    while (count < stream->places && stream->next(stream->arg, &a->examples, count)) {
-        begin_example(a, count);
-        live[count] = count;
-        count++;
-    }
-    climb(a, vote, live, count, stream);
+    for (size_t r = 0; r < stream->places; r++)
+        if (!is_live(a, r) && take_next(a, stream, r)) a->live[a->count++] = r;
+    climb(a, vote, stream, stream->more ? stream->places : 1);
     return &a->result;
 }
 

@@ -15,6 +15,9 @@ typedef struct surety_examples {
     surety_set_name which;
 } surety_examples;
 
+/* Example i of a set into place r. */
+void surety_examples_put(surety_examples *e, size_t r, const surety_set *set, size_t i);
+
 /* Examples [first, first + SURETY_BLOCK) of a set, cut off at its end. */
 surety_examples surety_examples_of(const surety_set *set, size_t first);
 
@@ -48,18 +51,21 @@ typedef struct surety_attacked {
 const surety_attacked *surety_attacker_run(surety_attacker *a, const surety_vote *vote,
                                            const surety_examples *examples);
 
-/* Examples one after the other: where the attack on one ends, the next takes its place. */
+/* Examples of a set one after the other: where the attack on one ends, the next takes its place. */
 typedef struct surety_stream {
-    /* Puts the next example into place r; 0 if there is none. */
-    int (*next)(void *arg, surety_examples *examples, size_t r);
-    /* The attack in place r has ended: surety_attacker_sample serves this row now. */
-    void (*ended)(void *arg, size_t r);
+    const surety_set *set;
+    const uint32_t *order; /* the k-th example is order[k] of the set; NULL: k */
+    size_t *next, end;     /* k of the next one, which other threads' streams may share; k < end */
+    /* The attack on the k-th has ended in place r, after so many steps: surety_attacker_sample serves this
+     * row now, and the attacker's memory for answers is free. */
+    void (*ended)(void *arg, size_t k, size_t r, size_t steps);
     void *arg;
-    size_t places;         /* used at once, at most SURETY_LANES */
-    surety_set_name which; /* of all examples */
+    size_t places; /* used at once, at most SURETY_LANES */
+    int more;      /* 1: ends as soon as a place stays empty; the next stream, of the same set and vote, goes
+                    * on with the others */
 } surety_stream;
 
-/* Attacks all of a stream; each as surety_attacker_run would. Of the result, only the work. */
+/* Attacks the examples of a stream; each as surety_attacker_run would. Of the result, only the work. */
 const surety_attacked *surety_attacker_stream(surety_attacker *a, const surety_vote *vote,
                                               const surety_stream *stream);
 

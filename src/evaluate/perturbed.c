@@ -5,15 +5,24 @@
 #include "base/parallel.h"
 #include "risk/accumulate.h"
 
+typedef struct measuring measuring;
+
+/* One thread's part. Points of examples whose attack has ended wait until there is a block of them; votes
+ * wait until there is a block of examples. */
 typedef struct worker {
+    const measuring *w;
     surety_attacker *attacker; /* or, in the worst case, */
     surety_worst *worst;
     surety_risk **risk; /* one per posterior */
     float *points;      /* (SURETY_BLOCK, stride) */
     float *votes;       /* (H, SURETY_LANES n): of a block's examples, one after the other */
+    int8_t y[SURETY_BLOCK];
+    size_t rows, asked, drawn; /* examples that have ended, their points with votes and without */
+    surety_status status;      /* of the calls that counted votes */
+    surety_error error;
 } worker;
 
-typedef struct measuring {
+struct measuring {
     const surety_measurement *what;
     const double *const *posteriors;
     size_t posterior_count;
@@ -21,55 +30,91 @@ typedef struct measuring {
     size_t n;
     worker *workers;
     size_t count;
-} measuring;
+};
 
-/* Perturbations of all examples of the block, one list, a block at a time through the voters. */
-static void ask_voters(const measuring *w, worker *mine, size_t rows) {
+/* The voters at the points that were drawn. */
+static void ask_voters(worker *mine) {
     const surety_voters *v = surety_attacker_voters(mine->attacker);
+    const float *x[SURETY_BLOCK] = {NULL};
     float *h = surety_attacker_outputs(mine->attacker);
-    size_t total = rows * w->n;
-    for (size_t first = 0; first < total; first += SURETY_BLOCK) {
-        const float *x[SURETY_BLOCK] = {NULL};
-        size_t count = total - first < SURETY_BLOCK ? total - first : SURETY_BLOCK;
-        for (size_t k = 0; k < count; k++) {
-            float *point = mine->points + k * w->set->stride;
-            surety_attacker_sample(mine->attacker, (first + k) / w->n, (first + k) % w->n, point);
-            x[k] = point;
-        }
-        v->kind->forward(v, x, count, h, surety_attacker_scratch(mine->attacker));
-        for (size_t t = 0; t < v->H; t++) /* lanes behind count are those of nobody, or written again */
-            memcpy(mine->votes + t * SURETY_LANES * w->n + first, h + t * SURETY_LANES,
-                   SURETY_LANES * sizeof *h);
-    }
+    for (size_t k = 0; k < mine->drawn; k++) x[k] = mine->points + k * mine->w->set->stride;
+    v->kind->forward(v, x, mine->drawn, h, surety_attacker_scratch(mine->attacker));
+    for (size_t t = 0; t < v->H; t++) /* lanes behind the last point are those of nobody, or written again */
+        memcpy(mine->votes + t * SURETY_LANES * mine->w->n + mine->asked, h + t * SURETY_LANES,
+               SURETY_LANES * sizeof *h);
+    mine->asked += mine->drawn;
+    mine->drawn = 0;
 }
 
-static void ask_worst(const measuring *w, worker *mine, const surety_examples *e) {
+/* Votes of the examples that have ended, into the risks of every posterior. */
+static void count_votes(worker *mine) {
+    const measuring *w = mine->w;
+    for (size_t r = 0; r < mine->rows; r++)
+        for (size_t q = 0; q < w->posterior_count && mine->status == SURETY_OK; q++)
+            mine->status = surety_risk_add_columns(mine->risk[q], mine->votes + r * w->n, SURETY_LANES * w->n,
+                                                   mine->y[r], &mine->error);
+    mine->rows = mine->asked = 0;
+}
+
+/* A block of examples has a whole number of blocks of points. */
+static void draw_points(void *arg, size_t k, size_t r, size_t steps) {
+    worker *mine = arg;
+    (void)steps;
+    mine->y[mine->rows++] = mine->w->set->y[k];
+    for (size_t j = 0; j < mine->w->n; j++) {
+        surety_attacker_sample(mine->attacker, r, j, mine->points + mine->drawn * mine->w->set->stride);
+        if (++mine->drawn == SURETY_BLOCK) ask_voters(mine);
+    }
+    if (mine->rows == SURETY_BLOCK) count_votes(mine);
+}
+
+/* Attacks examples [first, end); the last ones need not end here unless no more come. */
+static surety_status attack_examples(worker *mine, size_t first, size_t end, int more, surety_error *err) {
+    surety_stream examples = {.set = mine->w->set,
+                              .next = &first,
+                              .end = end,
+                              .ended = draw_points,
+                              .arg = mine,
+                              .places = SURETY_BLOCK,
+                              .more = more};
+    surety_attacker_stream(mine->attacker, mine->w->what->attacked, &examples);
+    if (mine->status != SURETY_OK) *err = mine->error;
+    return mine->status;
+}
+
+static surety_status end_attacks(void *arg, size_t of, int thread, surety_error *err) {
+    worker *mine = &((const measuring *)arg)->workers[of];
+    (void)thread;
+    SURETY_TRY(attack_examples(mine, 0, 0, 0, err));
+    if (mine->drawn) ask_voters(mine);
+    count_votes(mine);
+    if (mine->status != SURETY_OK) *err = mine->error;
+    return mine->status;
+}
+
+static surety_status measure_worst(worker *mine, size_t block, surety_error *err) {
+    const measuring *w = mine->w;
+    surety_examples e = surety_examples_of(w->set, block * SURETY_BLOCK);
     double radius[SURETY_BLOCK];
-    size_t H = w->what->attacked->voters->H;
     for (size_t r = 0; r < SURETY_BLOCK; r++) radius[r] = w->what->attack->ball.radius;
-    const float *worst = surety_worst_run(mine->worst, e, radius);
-    memcpy(mine->votes, worst, H * SURETY_LANES * sizeof *worst);
+    const float *worst = surety_worst_run(mine->worst, &e, radius);
+    for (size_t r = 0; r < e.rows; r++)
+        for (size_t q = 0; q < w->posterior_count; q++)
+            SURETY_TRY(surety_risk_add_columns(mine->risk[q], worst + r, SURETY_LANES, e.y[r], err));
+    return SURETY_OK;
 }
 
 static surety_status measure_block(void *arg, size_t block, int thread, surety_error *err) {
     const measuring *w = arg;
     worker *mine = &w->workers[thread];
-    surety_examples e = surety_examples_of(w->set, block * SURETY_BLOCK);
-    if (w->what->worst_case) {
-        ask_worst(w, mine, &e);
-    } else {
-        surety_attacker_run(mine->attacker, w->what->attacked, &e);
-        ask_voters(w, mine, e.rows);
-    }
-    for (size_t r = 0; r < e.rows; r++)
-        for (size_t q = 0; q < w->posterior_count; q++)
-            SURETY_TRY(surety_risk_add_columns(mine->risk[q], mine->votes + r * w->n, SURETY_LANES * w->n,
-                                               e.y[r], err));
-    return SURETY_OK;
+    size_t first = block * SURETY_BLOCK, left = w->set->m - first;
+    if (w->what->worst_case) return measure_worst(mine, block, err);
+    return attack_examples(mine, first, first + (left < SURETY_BLOCK ? left : SURETY_BLOCK), 1, err);
 }
 
 static surety_status new_worker(const measuring *w, worker *mine, surety_error *err) {
     const surety_voters *v = w->what->attacked->voters;
+    mine->w = w;
     surety_risk_settings settings = {.voters = v->H,
                                      .samples = w->n,
                                      .signed_votes = w->what->set == SURETY_SIGNED,
@@ -94,6 +139,7 @@ static surety_status measure_all(measuring *w, surety_risks *risks, const surety
     for (size_t t = 0; t < w->count; t++) SURETY_TRY(new_worker(w, &w->workers[t], err));
     size_t blocks = (w->set->m + SURETY_BLOCK - 1) / SURETY_BLOCK;
     SURETY_TRY(surety_parallel(run, w->what->phase, blocks, measure_block, w, err));
+    if (!w->what->worst_case) SURETY_TRY(surety_parallel(run, NULL, w->count, end_attacks, w, err));
     for (size_t q = 0; q < w->posterior_count; q++) {
         surety_risk *sum = w->workers[0].risk[q];
         for (size_t t = 1; t < w->count; t++) SURETY_TRY(surety_risk_merge(sum, w->workers[t].risk[q], err));

@@ -12,6 +12,7 @@
 
 enum {
     RADII = 9,   /* of the curve: 0, b/4, .. 2b */
+    AT_B = 4,    /* which of them is b */
     GALLERY = 4, /* fooled examples that are kept */
     SLICE = 64   /* examples attacked at a time while looking for them */
 };
@@ -27,6 +28,7 @@ typedef struct work {
     surety_model *models[SURETY_CELL_MODELS];
     surety_train_result trained[SURETY_CELL_MODELS];
     json_t *rows;
+    double risk[RADII]; /* the curve, of the first model */
 } work;
 
 /* ---- rows ---- */
@@ -58,6 +60,13 @@ static json_t *row_json(surety_objective objective, const surety_row *row) {
         {"tv", surety_json_real(published ? r->tv_published : r->tv)}, {"bounds", bounds_json(row)});
 }
 
+/* A model's R_att; two points of the curve are among these. */
+static void note_risk(work *w, const surety_model *model, surety_attack_kind attack, double risk) {
+    if (model != w->models[0]) return;
+    if (attack == SURETY_ATTACK_NONE) w->risk[0] = risk;
+    if (surety_attack_kind_plain(attack) == SURETY_ATTACK_PGD) w->risk[AT_B] = risk;
+}
+
 /* Both objectives of the algorithm under one attack. */
 static surety_status algorithm_rows(work *w, surety_attack_kind attack, size_t count, surety_error *err) {
     surety_row rows[SURETY_CELL_MODELS];
@@ -71,6 +80,7 @@ static surety_status algorithm_rows(work *w, surety_attack_kind attack, size_t c
     SURETY_TRY(surety_evaluate_rows(rows, models, count, w->data, &s, w->run, err));
     surety_status status = SURETY_OK;
     for (size_t k = 0; k < count; k++) {
+        note_risk(w, models[k], attack, rows[k].adversarial_risk);
         if (status == SURETY_OK) status = add_row(w->rows, row_json(w->objectives[k], &rows[k]), err);
         surety_row_free(&rows[k]);
     }
@@ -91,6 +101,7 @@ static surety_status baseline_row(work *w, const surety_model *model, surety_att
     surety_attack_settings attack = attack_of(w, kind);
     SURETY_TRY(surety_evaluate_attacked(&risk, &norm, model, surety_data_set(w->data, SURETY_SET_TEST),
                                         &attack, w->run, err));
+    note_risk(w, model, kind, risk);
     return add_row(w->rows,
                    SURETY_JSON_OBJECT({"algorithm", surety_json_string("baseline")},
                                       {"attack", surety_json_string(surety_attack_kind_name(kind))},
@@ -136,19 +147,19 @@ static surety_status all_rows(work *w, surety_error *err) {
 
 /* ---- risk against radius, and fooled examples: of the first objective ---- */
 
-static surety_status curve_json(const work *w, json_t **out, surety_error *err) {
+static surety_status curve_json(work *w, json_t **out, surety_error *err) {
     json_t *eps = json_array(), *risks = json_array();
     surety_status status = SURETY_OK;
     for (int i = 0; i < RADII && status == SURETY_OK; i++) {
         surety_attack_settings attack = attack_of(w, SURETY_ATTACK_PGD);
-        double risk, norm;
-        attack.ball.radius *= (double)i / 4;
-        status = surety_evaluate_attacked(&risk, &norm, w->models[0],
-                                          surety_data_set(w->data, SURETY_SET_TEST), &attack, w->run, err);
-        if (status == SURETY_OK) {
-            json_array_append_new(eps, surety_json_real(attack.ball.radius));
-            json_array_append_new(risks, surety_json_real(risk));
-        }
+        double norm;
+        attack.ball.radius *= (double)i / AT_B;
+        if (isnan(w->risk[i]))
+            status =
+                surety_evaluate_attacked(&w->risk[i], &norm, w->models[0],
+                                         surety_data_set(w->data, SURETY_SET_TEST), &attack, w->run, err);
+        json_array_append_new(eps, surety_json_real(attack.ball.radius));
+        json_array_append_new(risks, surety_json_real(w->risk[i]));
     }
     *out = SURETY_JSON_OBJECT({"attack", surety_json_string("pgd")}, {"eps", eps}, {"risk", risks});
     if (status == SURETY_OK && !*out) status = surety_fail(err, SURETY_E_MEMORY, "no memory for a curve");
@@ -290,6 +301,7 @@ surety_status surety_cell_run(json_t **found, const surety_study_settings *setti
                               surety_error *err) {
     work w = {.s = settings, .cell = cell, .data = data, .folder = folder, .run = run, .rows = json_array()};
     *found = NULL;
+    for (size_t i = 0; i < RADII; i++) w.risk[i] = NAN;
     w.count = surety_cell_objectives(cell->defense, w.objectives);
     surety_status status = w.rows ? compute(&w, found, err)
                                   : surety_fail(err, SURETY_E_MEMORY, "no memory for the rows of a cell");

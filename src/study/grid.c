@@ -192,7 +192,7 @@ surety_status surety_speed_measure(surety_speed *speed, surety_error *err) {
 surety_cost surety_cell_cost(const surety_study_settings *s, const surety_cell *cell,
                              const surety_speed *speed) {
     /* the certified defense and the limits over a ball, in steps of an attack on as many rows: roughly */
-    enum { LEARN = 5000, RADII = 8, ATTACKS = 2, CERTIFIED = 3, LIMITS = 50 };
+    enum { LEARN = 5000, RADII = 7, ATTACKS = 2, CERTIFIED = 3, LIMITS = 50 };
     size_t count;
     const surety_task *task = &surety_tasks(&count)[cell->task];
     surety_objective objectives[SURETY_CELL_MODELS];
@@ -206,11 +206,11 @@ surety_cost surety_cell_cost(const surety_study_settings *s, const surety_cell *
     int algorithm = objectives[0] != SURETY_OBJECTIVE_BASELINE;
     surety_cost c = {.step1 = epochs * (prior + m) * (steps + 2) * speed->step};
     if (algorithm) {
-        c.step2 = epochs * 2 * m * (steps + 1) * speed->step;
+        if (cell->defense != SURETY_ATTACK_NONE) c.step2 = epochs * 2 * m * (steps + 1) * speed->step;
         c.perturbed_test = test * (k * speed->step + n * speed->sample);
         c.perturbed_learn = m * (k * speed->step + n * speed->sample);
-        c.rest += RADII * test * k * speed->step;
     }
+    if (!certified) c.rest += RADII * test * k * speed->step;
     c.rest += models * ATTACKS * test * k * speed->step;
     if (certified) c.rest += LIMITS * (test + m) * speed->step;
     c.all =

@@ -1,4 +1,5 @@
-/* Running the grid. Tasks one after the other (their data is read once), within a task the long cells first.
+/* Running the grid. The data of all tasks is read first, so that no task waits for another; tasks one after
+ * the other, within a task the long cells first.
  *
  * Side by side or threads inside? A cell on one thread has no barriers at all, threads inside a cell meet
  * after every batch of 64 examples: so cells run side by side while there are at least as many as threads.
@@ -28,11 +29,12 @@ struct grid {
     const surety_study_settings *s;
     const char *folder;
     const surety_run *run;
-    surety_data *data; /* of the task at work */
+    surety_data **data; /* per task, where cells are missing */
+    size_t tasks;
     surety_cell *cells;
     size_t count;
     surety_cost *cost;
-    size_t *pending; /* cells of the task at work that are missing, long ones first */
+    size_t *pending; /* cells that are missing, in the order in which they are begun */
     size_t pending_count;
     int inner;   /* threads inside a cell */
     slot *slots; /* per thread */
@@ -97,7 +99,8 @@ static surety_status run_one(grid *g, size_t index, int thread, surety_error *er
     surety_run run = {
         .threads = g->inner, .progress = follow, .progress_arg = s, .stop = g->run ? g->run->stop : NULL};
     json_t *found;
-    SURETY_TRY(surety_cell_run(&found, g->s, &g->cells[index], g->data, g->folder, &run, err));
+    SURETY_TRY(surety_cell_run(&found, g->s, &g->cells[index], g->data[g->cells[index].task], g->folder, &run,
+                               err));
     SURETY_TRY(surety_cell_save(found, g->folder, &g->cells[index], err));
     g->took[index] = surety_seconds() - began;
     __atomic_store_n(&s->spent, 0, __ATOMIC_RELAXED);
@@ -110,27 +113,42 @@ static surety_status run_pending(void *arg, size_t block, int thread, surety_err
     return run_one(g, g->pending[block], thread, err);
 }
 
-/* The missing cells of a task, long ones first. */
-static void list_pending(grid *g, size_t task) {
-    g->pending_count = 0;
+/* Does cell a begin before cell b? */
+static int comes_first(const grid *g, size_t a, size_t b) {
+    if (g->cells[a].task != g->cells[b].task) return g->cells[a].task < g->cells[b].task;
+    return g->cost[a].all > g->cost[b].all;
+}
+
+static void list_pending(grid *g) {
     for (size_t i = 0; i < g->count; i++) {
-        if (g->cells[i].task != task || g->state[i]) continue;
+        if (g->state[i]) continue;
         size_t at = g->pending_count++;
-        for (; at && g->cost[g->pending[at - 1]].all < g->cost[i].all; at--)
-            g->pending[at] = g->pending[at - 1];
+        for (; at && comes_first(g, i, g->pending[at - 1]); at--) g->pending[at] = g->pending[at - 1];
         g->pending[at] = i;
     }
 }
 
-static surety_status run_task(grid *g, const surety_task *task, surety_error *err) {
+static surety_status read_data(void *arg, size_t task, int thread, surety_error *err) {
+    grid *g = arg;
+    size_t count, at = 0;
+    (void)thread;
+    while (at < g->pending_count && g->cells[g->pending[at]].task != task) at++;
+    if (at == g->pending_count) return SURETY_OK;
     surety_data_settings settings = surety_data_defaults();
-    settings.task = task->name;
+    settings.task = surety_tasks(&count)[task].name;
     settings.data_dir = g->s->data_dir;
-    SURETY_TRY(surety_data_open(&g->data, &settings, err));
+    return surety_data_open(&g->data[task], &settings, err);
+}
+
+static surety_status run_missing(grid *g, surety_error *err) {
     int threads = surety_threads(g->run);
+    surety_run run = {.threads = threads, .stop = g->run ? g->run->stop : NULL};
     surety_status status = SURETY_OK;
+    surety_tasks(&g->tasks);
+    SURETY_TRY(surety_alloc(&g->data, g->tasks, sizeof *g->data, err));
+    list_pending(g);
+    SURETY_TRY(surety_parallel(&run, NULL, g->tasks, read_data, g, err));
     if (g->pending_count >= (size_t)threads) {
-        surety_run run = {.threads = threads, .stop = g->run ? g->run->stop : NULL};
         g->inner = 1;
         status = surety_parallel(&run, NULL, g->pending_count, run_pending, g, err);
     } else {
@@ -138,20 +156,7 @@ static surety_status run_task(grid *g, const surety_task *task, surety_error *er
         for (size_t i = 0; i < g->pending_count && status == SURETY_OK; i++)
             status = run_pending(g, i, 0, err);
     }
-    surety_data_free(g->data);
-    g->data = NULL;
     tell(g);
-    return status;
-}
-
-static surety_status run_missing(grid *g, surety_error *err) {
-    size_t tasks;
-    const surety_task *list = surety_tasks(&tasks);
-    surety_status status = SURETY_OK;
-    for (size_t task = 0; task < tasks && status == SURETY_OK; task++) {
-        list_pending(g, task);
-        if (g->pending_count) status = run_task(g, &list[task], err);
-    }
     return status;
 }
 
@@ -193,7 +198,8 @@ surety_status surety_study_run(const surety_study_settings *settings, const char
     summary->computed = g.told;
     for (size_t i = 0; i < g.count && g.took; i++) summary->cell_seconds += g.took[i];
     summary->seconds = surety_seconds() - began;
-    void *parts[] = {g.slots, g.cells, g.cost, g.pending, g.took, g.state};
+    for (size_t i = 0; i < g.tasks && g.data; i++) surety_data_free(g.data[i]);
+    void *parts[] = {g.slots, g.cells, g.cost, g.pending, g.took, g.state, (void *)g.data};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) surety_free(parts[i]);
     return status;
 }

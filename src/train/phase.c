@@ -1,8 +1,9 @@
 /* The loop. Per batch: attack it under the current vote (n = 1), ask the voters there, or take their worst
  * over the ball (docs/theory.md 8.3), or both by weight; take the objective and its gradients, move. Attacks
- * end early or late, so threads draw example after example from the batch; all else is in blocks. Examples of
- * a batch lie in slots in batch order and are summed in that order; the gradient of the voters is split by
- * voters: no result depends on the number of threads.
+ * end early or late, so threads draw example after example from the batch, those first whose attack took many
+ * steps in the last epoch, so that few are left alone at the end; all else is in blocks. Examples of a batch
+ * lie in slots in batch order and are summed in that order; the gradient of the voters is split by voters: no
+ * result depends on the number of threads.
  *
  * With r_t the mean loss of voter t on the batch and Q = softmax(theta) (docs/theory.md 4.4):
  *   Rbar = sum_t Q_t r_t,  dRbar/dtheta_t = Q_t (r_t - Rbar),  dKL/dtheta_t = Q_t (ln(Q_t/P_t) - KL).
@@ -27,6 +28,8 @@ typedef struct loop {
     size_t threads, stride, terms;
     uint32_t *order;            /* of the epoch, over phase->train */
     size_t first, count;        /* the batch: order[first .. first + count) */
+    uint32_t *steps;            /* (train->m) of the last attack on each */
+    uint32_t *slots, *queue;    /* (batch) its slots as they are attacked, and which of the set they are */
     double *Q, *P;              /* (H) */
     double *r, *d_theta;        /* (H) mean losses of the voters on the batch, gradient */
     size_t attacked, certified; /* rows of the batch that are attacked points, then rows of the worst case */
@@ -50,19 +53,10 @@ typedef struct loop {
 
 /* ---- one batch ---- */
 
-/* Example i of the batch into place r. */
-static void put_example(const loop *l, size_t i, surety_examples *e, size_t r) {
-    const surety_set *set = l->phase->train;
-    uint32_t at = l->order[l->first + i];
-    e->x[r] = set->x + at * set->stride;
-    e->y[r] = set->y[at];
-    e->row[r] = set->row[at];
-}
-
 static surety_examples batch_block(const loop *l, size_t block) {
     surety_examples e = {.which = l->phase->train->which};
     for (size_t i = block * SURETY_LANES; e.rows < SURETY_LANES && i < l->count; i++)
-        put_example(l, i, &e, e.rows++);
+        surety_examples_put(&e, e.rows++, l->phase->train, l->order[l->first + i]);
     return e;
 }
 
@@ -84,25 +78,29 @@ static void take_losses(loop *l, const surety_examples *e, size_t at, double wei
         }
 }
 
+/* The batch, longest attacks first by what they took last. */
+static void line_up(loop *l) {
+    for (uint32_t i = 0; i < l->count; i++) {
+        uint32_t example = l->order[l->first + i];
+        size_t at = i;
+        for (; at && l->steps[l->queue[at - 1]] < l->steps[example]; at--)
+            l->queue[at] = l->queue[at - 1], l->slots[at] = l->slots[at - 1];
+        l->queue[at] = example, l->slots[at] = i;
+    }
+    l->drawn = 0;
+}
+
 /* One thread's share of the batch's attacks. */
 typedef struct share {
     loop *l;
     surety_attacker *attacker;
-    size_t at[SURETY_LANES]; /* which of the batch is in which place */
 } share;
 
-static int draw_example(void *arg, surety_examples *e, size_t r) {
-    share *mine = arg;
-    size_t i = __atomic_fetch_add(&mine->l->drawn, 1, __ATOMIC_RELAXED);
-    if (i >= mine->l->count) return 0;
-    mine->at[r] = i;
-    put_example(mine->l, i, e, r);
-    return 1;
-}
-
-static void keep_point(void *arg, size_t r) {
+static void keep_point(void *arg, size_t k, size_t r, size_t steps) {
     const share *mine = arg;
-    surety_attacker_sample(mine->attacker, r, 0, mine->l->points + mine->at[r] * mine->l->stride);
+    const loop *l = mine->l;
+    l->steps[l->queue[k]] = (uint32_t)steps;
+    surety_attacker_sample(mine->attacker, r, 0, l->points + l->slots[k] * l->stride);
 }
 
 /* The defense's points of the batch. */
@@ -113,11 +111,13 @@ static surety_status attack_stream(void *arg, size_t stream, int thread, surety_
     share mine = {.l = l, .attacker = l->attackers[thread]};
     surety_vote vote = {l->state->voters, l->Q, l->s->set};
     size_t places = (l->count + l->threads - 1) / l->threads;
-    surety_stream all = {.next = draw_example,
+    surety_stream all = {.set = l->phase->train,
+                         .order = l->queue,
+                         .next = &l->drawn,
+                         .end = l->count,
                          .ended = keep_point,
                          .arg = &mine,
-                         .places = places < SURETY_LANES ? places : SURETY_LANES,
-                         .which = l->phase->train->which};
+                         .places = places < SURETY_LANES ? places : SURETY_LANES};
     const surety_attacked *found = surety_attacker_stream(mine.attacker, &vote, &all);
     l->work[stream] = (surety_timing){
         .busy = surety_busy_seconds() - begin, .forward_rows = found->asked, .backward_rows = found->moves};
@@ -247,7 +247,6 @@ static double progress(const loop *l) {
 static void open_batch(loop *l) {
     double growth = fmin(2 * progress(l), 1);
     l->attacked = l->phase->certified < 1 && !l->phase->votes ? l->count : 0;
-    l->drawn = 0;
     l->certified = l->phase->certified > 0 ? l->count : 0;
     for (size_t i = 0; i < l->attacked; i++) l->rows[i] = l->points + i * l->stride;
     if (l->certified) surety_robust_prepare(l->robust, growth * l->s->defense.ball.radius);
@@ -267,6 +266,7 @@ static surety_status run_batch(loop *l, const surety_run *run, surety_timing *ti
     open_batch(l);
     if (l->attacked) {
         size_t streams = l->threads < l->count ? l->threads : l->count;
+        line_up(l);
         SURETY_TRY(surety_parallel(run, NULL, streams, attack_stream, l, err));
         add_work(l, streams, timing);
     }
@@ -418,6 +418,9 @@ static surety_status loop_new(loop *l, const surety_run *run, surety_error *err)
     for (size_t t = 0; t < l->threads; t++)
         SURETY_TRY(surety_attacker_new(&l->attackers[t], &l->s->defense, v, err));
     SURETY_TRY(surety_alloc(&l->order, l->phase->train->m, sizeof *l->order, err));
+    SURETY_TRY(surety_alloc(&l->steps, l->phase->train->m, sizeof *l->steps, err));
+    SURETY_TRY(surety_alloc(&l->slots, batch, sizeof *l->slots, err));
+    SURETY_TRY(surety_alloc(&l->queue, batch, sizeof *l->queue, err));
     double **weights[] = {&l->Q, &l->P, &l->r, &l->d_theta, &l->table_loss};
     for (size_t i = 0; i < sizeof weights / sizeof *weights; i++)
         SURETY_TRY(surety_alloc(weights[i], v->H, sizeof(double), err));
@@ -443,6 +446,9 @@ static void loop_free(loop *l) {
     surety_robust_free(l->robust);
     void *parts[] = {l->attackers,
                      l->order,
+                     l->steps,
+                     l->slots,
+                     l->queue,
                      l->Q,
                      l->P,
                      l->r,

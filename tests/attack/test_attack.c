@@ -494,30 +494,22 @@ static void zero_radius_is_no_attack(void **state) {
 enum { STREAMED = 40, WIDEST = 48 };
 
 typedef struct streaming {
-    const surety_set *set;
     surety_attacker *attacker;
-    size_t next, ended, at[SURETY_LANES];
+    const uint32_t *order;
+    size_t ended;
     float x[STREAMED][WIDEST + 16];
 } streaming;
 
-static int next_of_set(void *arg, surety_examples *e, size_t r) {
+static void keep_sample(void *arg, size_t k, size_t r, size_t steps) {
     streaming *s = arg;
-    if (s->next == s->set->m) return 0;
-    size_t i = s->at[r] = s->next++;
-    e->x[r] = s->set->x + i * s->set->stride;
-    e->y[r] = s->set->y[i];
-    e->row[r] = s->set->row[i];
-    return 1;
-}
-
-static void keep_sample(void *arg, size_t r) {
-    streaming *s = arg;
-    surety_attacker_sample(s->attacker, r, 0, s->x[s->at[r]]);
+    (void)steps;
+    surety_attacker_sample(s->attacker, r, 0, s->x[s->order ? s->order[k] : k]);
     s->ended++;
 }
 
-/* Each example of a stream ends where it does in a block of its own, whoever was beside it; and the voters
- * may change between two runs of an attacker. */
+/* Each example of a stream ends where it does in a block of its own, whoever was beside it, in whatever order
+ * they come, and where a stream goes on with what the last one left; and the voters may change between two
+ * streams of an attacker. */
 static void streams_are_runs(void **state) {
     (void)state;
     draw r = {33};
@@ -532,13 +524,21 @@ static void streams_are_runs(void **state) {
         random_set set = random_set_new(&r, STREAMED, d, &s.ball, 1);
         surety_attacker *a = attacker_of(&s, v.voters), *alone = attacker_of(&s, v.voters);
         for (int changed = 0; changed < 2; changed++) {
-            one = (streaming){.set = &set.set, .attacker = a};
-            surety_stream all = {.next = next_of_set,
-                                 .ended = keep_sample,
-                                 .arg = &one,
-                                 .places = draw_size(&r, 1, SURETY_LANES),
-                                 .which = set.set.which};
-            size_t asked = surety_attacker_stream(a, &v.vote, &all)->asked;
+            uint32_t order[STREAMED];
+            for (uint32_t i = 0; i < STREAMED; i++) order[i] = STREAMED - 1 - i;
+            one = (streaming){.attacker = a, .order = draw_size(&r, 0, 1) ? order : NULL};
+            size_t next = 0, asked = 0, pieces = draw_size(&r, 1, 4);
+            surety_stream part = {.set = &set.set,
+                                  .order = one.order,
+                                  .next = &next,
+                                  .ended = keep_sample,
+                                  .arg = &one,
+                                  .places = draw_size(&r, 1, SURETY_LANES)};
+            for (size_t piece = 1; piece <= pieces; piece++, next = part.end) {
+                part.end = piece * STREAMED / pieces;
+                part.more = piece < pieces;
+                asked += surety_attacker_stream(a, &v.vote, &part)->asked;
+            }
             check(one.ended == STREAMED, "%zu of %d ended", one.ended, STREAMED);
             for (size_t i = 0; i < STREAMED; i++) {
                 float out[WIDEST];
