@@ -30,6 +30,7 @@ typedef struct loop {
     size_t first, count;        /* the batch: order[first .. first + count) */
     uint32_t *steps;            /* (train->m) of the last attack on each */
     uint32_t *slots, *queue;    /* (batch) its slots as they are attacked, and which of the set they are */
+    size_t most, *begins;       /* steps; (most + 2) where in the queue those with fewer begin */
     double *Q, *P;              /* (H) */
     double *r, *d_theta;        /* (H) mean losses of the voters on the batch, gradient */
     size_t attacked, certified; /* rows of the batch that are attacked points, then rows of the worst case */
@@ -78,14 +79,16 @@ static void take_losses(loop *l, const surety_examples *e, size_t at, double wei
         }
 }
 
-/* The batch, longest attacks first by what they took last. */
+/* The batch, longest attacks first by what they took last: counted, then dealt out. */
 static void line_up(loop *l) {
+    size_t most = l->most, *at = l->begins;
+    const uint32_t *batch = l->order + l->first;
+    memset(at, 0, (most + 2) * sizeof *at);
+    for (size_t i = 0; i < l->count; i++) at[most + 1 - l->steps[batch[i]]]++;
+    for (size_t b = 0; b <= most; b++) at[b + 1] += at[b];
     for (uint32_t i = 0; i < l->count; i++) {
-        uint32_t example = l->order[l->first + i];
-        size_t at = i;
-        for (; at && l->steps[l->queue[at - 1]] < l->steps[example]; at--)
-            l->queue[at] = l->queue[at - 1], l->slots[at] = l->slots[at - 1];
-        l->queue[at] = example, l->slots[at] = i;
+        size_t k = at[most - l->steps[batch[i]]]++;
+        l->queue[k] = batch[i], l->slots[k] = i;
     }
     l->drawn = 0;
 }
@@ -421,6 +424,8 @@ static surety_status loop_new(loop *l, const surety_run *run, surety_error *err)
     SURETY_TRY(surety_alloc(&l->steps, l->phase->train->m, sizeof *l->steps, err));
     SURETY_TRY(surety_alloc(&l->slots, batch, sizeof *l->slots, err));
     SURETY_TRY(surety_alloc(&l->queue, batch, sizeof *l->queue, err));
+    l->most = l->s->defense.kind > SURETY_ATTACK_FGSM ? l->s->defense.steps : 1;
+    SURETY_TRY(surety_alloc(&l->begins, l->most + 2, sizeof *l->begins, err));
     double **weights[] = {&l->Q, &l->P, &l->r, &l->d_theta, &l->table_loss};
     for (size_t i = 0; i < sizeof weights / sizeof *weights; i++)
         SURETY_TRY(surety_alloc(weights[i], v->H, sizeof(double), err));
@@ -449,6 +454,7 @@ static void loop_free(loop *l) {
                      l->steps,
                      l->slots,
                      l->queue,
+                     l->begins,
                      l->Q,
                      l->P,
                      l->r,

@@ -162,6 +162,34 @@ static double number(const json_t *row, const char *key) {
     return json_number_value(json_object_get(row, key));
 }
 
+static surety_model *saved_model(const surety_cell *cell, const char *objective) {
+    char name[SURETY_CELL_NAME], path[256];
+    surety_model *model = NULL;
+    surety_cell_name(cell, name);
+    snprintf(path, sizeof path, "%s/models/%s-%s.safetensors", folder, name, objective);
+    check_ok(surety_model_load(&model, path, &err));
+    return model;
+}
+
+/* Every point of the curve, also those that the cell takes from its rows, against an attack of that radius. */
+static void check_curve(const json_t *curve, const surety_model *model, const surety_data *data,
+                        size_t steps) {
+    surety_row_settings settings;
+    surety_row_defaults(&settings, model);
+    settings.attack.kind = SURETY_ATTACK_PGD;
+    settings.attack.steps = steps;
+    const json_t *eps = json_object_get(curve, "eps"), *risks = json_object_get(curve, "risk");
+    assert_int_equal(json_array_size(eps), 9);
+    assert_true(json_number_value(json_array_get(eps, 4)) == settings.attack.ball.radius);
+    for (size_t i = 0; i < 9; i++) {
+        double risk, norm;
+        settings.attack.ball.radius = json_number_value(json_array_get(eps, i));
+        check_ok(surety_evaluate_attacked(&risk, &norm, model, surety_data_set(data, SURETY_SET_TEST),
+                                          &settings.attack, NULL, &err));
+        assert_true(json_number_value(json_array_get(risks, i)) == risk);
+    }
+}
+
 /* Every row against surety_evaluate_row of the model that the cell saved; one thread against three. */
 static void check_cell(unsigned defense, surety_voter_set set, const surety_data *data) {
     surety_study_settings s = small_settings();
@@ -175,14 +203,9 @@ static void check_cell(unsigned defense, surety_voter_set set, const surety_data
     assert_true(json_equal(json_object_get(found, "curve"), json_object_get(again, "curve")));
     assert_true(json_equal(json_object_get(found, "gallery"), json_object_get(again, "gallery")));
     json_array_foreach(json_object_get(found, "rows"), at, row) {
-        char name[SURETY_CELL_NAME], path[256];
-        surety_model *model = NULL;
+        surety_model *model = saved_model(&cell, json_string_value(json_object_get(row, "algorithm")));
         surety_row mine;
         surety_row_settings settings;
-        surety_cell_name(&cell, name);
-        snprintf(path, sizeof path, "%s/models/%s-%s.safetensors", folder, name,
-                 json_string_value(json_object_get(row, "algorithm")));
-        check_ok(surety_model_load(&model, path, &err));
         surety_row_defaults(&settings, model);
         settings.attack.samples = s.samples;
         settings.attack.steps = s.steps;
@@ -212,6 +235,11 @@ static void check_cell(unsigned defense, surety_voter_set set, const surety_data
     }
     surety_objective objectives[SURETY_CELL_MODELS];
     assert_int_equal(at, 3 * surety_cell_objectives(defense, objectives));
+    if (defense != SURETY_DEFENSE_CERTIFIED) {
+        surety_model *first = saved_model(&cell, surety_objective_name(objectives[0]));
+        check_curve(json_object_get(found, "curve"), first, data, s.steps);
+        surety_model_free(first);
+    }
     json_decref(again);
     check_ok(surety_cell_save(json_incref(found), folder, &cell, &err));
     check_ok(surety_cell_load(&again, folder, &cell, &err));
