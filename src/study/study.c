@@ -99,8 +99,8 @@ static surety_status run_one(grid *g, size_t index, int thread, surety_error *er
     surety_run run = {
         .threads = g->inner, .progress = follow, .progress_arg = s, .stop = g->run ? g->run->stop : NULL};
     json_t *found;
-    SURETY_TRY(surety_cell_run(&found, g->s, &g->cells[index], g->data[g->cells[index].task], g->folder, &run,
-                               err));
+    SURETY_TRY(
+        surety_cell_run(&found, g->s, &g->cells[index], g->data[g->cells[index].task], g->folder, &run, err));
     SURETY_TRY(surety_cell_save(found, g->folder, &g->cells[index], err));
     g->took[index] = surety_seconds() - began;
     __atomic_store_n(&s->spent, 0, __ATOMIC_RELAXED);
