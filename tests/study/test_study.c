@@ -171,7 +171,8 @@ static surety_model *saved_model(const surety_cell *cell, const char *objective)
     return model;
 }
 
-/* Every point of the curve, also those that the cell takes from its rows, against an attack of that radius. */
+/* Every point of the curve, also those that the cell takes from its rows, against an attack of that radius.
+ */
 static void check_curve(const json_t *curve, const surety_model *model, const surety_data *data,
                         size_t steps) {
     surety_row_settings settings;
