@@ -171,30 +171,21 @@ static void draw_points(void *arg, size_t i, size_t r, size_t steps) {
     w->norms[i - w->first] = sum;
 }
 
-/* Attacks examples [first, end); the last ones need not end here unless no more come. */
-static void attack_examples(worker *mine, size_t first, size_t end, int more) {
-    surety_stream examples = {.set = mine->w->set,
-                              .next = &first,
-                              .end = end,
-                              .ended = draw_points,
-                              .arg = mine,
-                              .places = SURETY_BLOCK,
-                              .more = more};
-    surety_attacker_stream(mine->attacker, mine->w->vote, &examples);
-}
-
 static surety_status attack_block(void *arg, size_t block, int thread, surety_error *err) {
     const set_attack *w = arg;
+    worker *mine = &w->workers[thread];
     size_t first = w->first + block * SURETY_BLOCK, left = w->end - first;
+    size_t end = first + (left < SURETY_BLOCK ? left : SURETY_BLOCK);
     (void)err;
-    attack_examples(&w->workers[thread], first, first + (left < SURETY_BLOCK ? left : SURETY_BLOCK), 1);
+    surety_attacker_feed(mine->attacker, w->vote, w->set, first, end, draw_points, mine);
     return SURETY_OK;
 }
 
 static surety_status end_attacks(void *arg, size_t of, int thread, surety_error *err) {
-    worker *mine = &((const set_attack *)arg)->workers[of];
+    const set_attack *w = arg;
+    worker *mine = &w->workers[of];
     (void)thread, (void)err;
-    attack_examples(mine, 0, 0, 0);
+    surety_attacker_feed(mine->attacker, w->vote, w->set, 0, 0, draw_points, mine);
     count_wrong(mine);
     return SURETY_OK;
 }

@@ -423,6 +423,18 @@ const surety_attacked *surety_attacker_stream(surety_attacker *a, const surety_v
     return &a->result;
 }
 
+void surety_attacker_feed(surety_attacker *a, const surety_vote *vote, const surety_set *set, size_t first,
+                          size_t end, surety_ended_fn ended, void *arg) {
+    surety_stream part = {.set = set,
+                          .next = &first,
+                          .end = end,
+                          .ended = ended,
+                          .arg = arg,
+                          .places = SURETY_BLOCK,
+                          .more = first < end};
+    surety_attacker_stream(a, vote, &part);
+}
+
 /* ---- samples ---- */
 
 static int has_noise(surety_attack_kind kind) {

@@ -51,14 +51,16 @@ typedef struct surety_attacked {
 const surety_attacked *surety_attacker_run(surety_attacker *a, const surety_vote *vote,
                                            const surety_examples *examples);
 
+/* The attack on the k-th example of a stream has ended in place r, after so many steps:
+ * surety_attacker_sample serves this row now, and the attacker's memory for answers is free. */
+typedef void (*surety_ended_fn)(void *arg, size_t k, size_t r, size_t steps);
+
 /* Examples of a set one after the other: where the attack on one ends, the next takes its place. */
 typedef struct surety_stream {
     const surety_set *set;
     const uint32_t *order; /* the k-th example is order[k] of the set; NULL: k */
     size_t *next, end;     /* k of the next one, which other threads' streams may share; k < end */
-    /* The attack on the k-th has ended in place r, after so many steps: surety_attacker_sample serves this
-     * row now, and the attacker's memory for answers is free. */
-    void (*ended)(void *arg, size_t k, size_t r, size_t steps);
+    surety_ended_fn ended;
     void *arg;
     size_t places; /* used at once, at most SURETY_LANES */
     int more;      /* 1: ends as soon as a place stays empty; the next stream, of the same set and vote, goes
@@ -68,6 +70,11 @@ typedef struct surety_stream {
 /* Attacks the examples of a stream; each as surety_attacker_run would. Of the result, only the work. */
 const surety_attacked *surety_attacker_stream(surety_attacker *a, const surety_vote *vote,
                                               const surety_stream *stream);
+
+/* Attacks examples [first, end) of a set as a part of a stream, whose last ones may end in later calls; where
+ * there are none, all end now. */
+void surety_attacker_feed(surety_attacker *a, const surety_vote *vote, const surety_set *set, size_t first,
+                          size_t end, surety_ended_fn ended, void *arg);
 
 /* out (d floats; pads are left alone) = perturbation j of row r of the last run: the attacked point itself,
  * or for the u-attacks the point with noise j, inside the ball in profile theory. */

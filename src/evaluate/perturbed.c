@@ -68,28 +68,19 @@ static void draw_points(void *arg, size_t k, size_t r, size_t steps) {
     if (mine->rows == SURETY_BLOCK) count_votes(mine);
 }
 
-/* Attacks examples [first, end); the last ones need not end here unless no more come. */
-static surety_status attack_examples(worker *mine, size_t first, size_t end, int more, surety_error *err) {
-    surety_stream examples = {.set = mine->w->set,
-                              .next = &first,
-                              .end = end,
-                              .ended = draw_points,
-                              .arg = mine,
-                              .places = SURETY_BLOCK,
-                              .more = more};
-    surety_attacker_stream(mine->attacker, mine->w->what->attacked, &examples);
+static surety_status status_of(const worker *mine, surety_error *err) {
     if (mine->status != SURETY_OK) *err = mine->error;
     return mine->status;
 }
 
 static surety_status end_attacks(void *arg, size_t of, int thread, surety_error *err) {
-    worker *mine = &((const measuring *)arg)->workers[of];
+    const measuring *w = arg;
+    worker *mine = &w->workers[of];
     (void)thread;
-    SURETY_TRY(attack_examples(mine, 0, 0, 0, err));
+    surety_attacker_feed(mine->attacker, w->what->attacked, w->set, 0, 0, draw_points, mine);
     if (mine->drawn) ask_voters(mine);
     count_votes(mine);
-    if (mine->status != SURETY_OK) *err = mine->error;
-    return mine->status;
+    return status_of(mine, err);
 }
 
 static surety_status measure_worst(worker *mine, size_t block, surety_error *err) {
@@ -108,8 +99,10 @@ static surety_status measure_block(void *arg, size_t block, int thread, surety_e
     const measuring *w = arg;
     worker *mine = &w->workers[thread];
     size_t first = block * SURETY_BLOCK, left = w->set->m - first;
+    size_t end = first + (left < SURETY_BLOCK ? left : SURETY_BLOCK);
     if (w->what->worst_case) return measure_worst(mine, block, err);
-    return attack_examples(mine, first, first + (left < SURETY_BLOCK ? left : SURETY_BLOCK), 1, err);
+    surety_attacker_feed(mine->attacker, w->what->attacked, w->set, first, end, draw_points, mine);
+    return status_of(mine, err);
 }
 
 static surety_status new_worker(const measuring *w, worker *mine, surety_error *err) {
