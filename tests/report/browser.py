@@ -3,6 +3,7 @@ import json
 import os
 import select
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -16,7 +17,7 @@ class Browser:
     """One page. events: all that the browser reported of it, (method, params)."""
 
     def __init__(self):
-        self.profile = tempfile.TemporaryDirectory()
+        self.profile = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
         to_browser, self.out = os.pipe()
         self.back, from_browser = os.pipe()
 
@@ -26,7 +27,7 @@ class Browser:
             os.dup2(second, 4)
 
         self.process = subprocess.Popen([CHROMIUM, *FLAGS, f"--user-data-dir={self.profile.name}",
-                                         "--remote-debugging-pipe", "about:blank"], preexec_fn=pipes, close_fds=False,
+                                         "--remote-debugging-pipe", "about:blank"], preexec_fn=pipes, close_fds=False, start_new_session=True,
                                         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         os.close(to_browser)
         os.close(from_browser)
@@ -80,8 +81,16 @@ class Browser:
         return result["result"].get("value")
 
     def close(self):
+        """Its helpers may outlive it for a moment, and write into the profile while it is removed."""
         self.process.terminate()
         self.process.wait()
+        end = time.monotonic() + 5
+        try:
+            while time.monotonic() < end:  # dead ones stay in the group where nobody reaps them
+                os.killpg(self.process.pid, signal.SIGKILL)
+                time.sleep(0.05)
+        except ProcessLookupError:
+            pass
         os.close(self.out)
         os.close(self.back)
         self.profile.cleanup()
