@@ -343,20 +343,35 @@ static void begin_example(surety_attacker *a, size_t r) {
     begin_pass(a, r, 0);
 }
 
-/* The next example of a stream into place r, if there is one. */
-static int take_next(surety_attacker *a, const surety_stream *stream, size_t r) {
-    size_t k = __atomic_fetch_add(stream->next, 1, __ATOMIC_RELAXED);
-    if (k >= stream->end) return 0;
-    surety_examples_put(&a->examples, r, stream->set, stream->order ? stream->order[k] : k);
-    a->at[r] = k;
-    begin_example(a, r);
+static size_t restarts_of(const surety_attacker *a) {
+    return random_start(a->s.kind) ? a->s.restarts : 1;
+}
+
+/* Does the attack on a stream's example end in row r, whatever the vote there? So it does at the end of its
+ * only pass, if no point on the way counts: a stream tells nobody whether a point fools. */
+static int ends_unasked(surety_attacker *a, size_t r) {
+    int alone = a->steps == 0 || a->s.profile == SURETY_PROFILE_PUBLISHED;
+    if (!alone || a->taken[r] < a->steps || restarts_of(a) > 1) return 0;
+    a->best[r] = a->current[r];
     return 1;
+}
+
+/* The next example of a stream into place r, if there is one that needs votes. */
+static int take_next(surety_attacker *a, const surety_stream *stream, size_t r) {
+    for (;;) {
+        size_t k = __atomic_fetch_add(stream->next, 1, __ATOMIC_RELAXED);
+        if (k >= stream->end) return 0;
+        surety_examples_put(&a->examples, r, stream->set, stream->order ? stream->order[k] : k);
+        a->at[r] = k;
+        begin_example(a, r);
+        if (!ends_unasked(a, r)) return 1;
+        stream->ended(stream->arg, k, r, 0);
+    }
 }
 
 /* A row whose pass has ended: whether it or the next example goes on in its place. */
 static int goes_on(surety_attacker *a, size_t r, const surety_stream *stream) {
-    size_t restarts = random_start(a->s.kind) ? a->s.restarts : 1;
-    if (a->restart[r] + 1 < restarts && !(a->fooled[r] && a->s.early_stop)) {
+    if (a->restart[r] + 1 < restarts_of(a) && !(a->fooled[r] && a->s.early_stop)) {
         begin_pass(a, r, a->restart[r] + 1);
         return 1;
     }
@@ -385,10 +400,13 @@ static void climb(surety_attacker *a, const surety_vote *vote, const surety_stre
             move_all(a, rows, kept, out, squares);
         }
         a->result.moves += kept;
-        changed = kept < count;
+        changed = 0;
         a->count = 0;
-        for (size_t i = 0; i < count; i++)
-            if (keep[i] || goes_on(a, live[i], stream)) live[a->count++] = live[i];
+        for (size_t i = 0; i < count; i++) {
+            int same = keep[i] && !(stream && ends_unasked(a, live[i]));
+            changed |= !same;
+            if (same || goes_on(a, live[i], stream)) live[a->count++] = live[i];
+        }
     }
 }
 
