@@ -1,8 +1,9 @@
 /* What the benchmarks share: the peak of the core's multiply-add units as a limit, measured in the same run
  * and at the CPU level in use, and the list of cases that is printed as a table or as JSON.
  *
- * Machines are shared and clocks move, so a case and its limit are measured in turns, in slices of a few
- * milliseconds, and the best slice of each counts. */
+ * Machines are shared and clocks move, so a case and its limit are measured in turns. Of slices of a few
+ * milliseconds the best of each counts; what takes longer meets good moments and bad ones, so there the mean
+ * of each does (whole.c, watch.c). */
 #ifndef SURETY_BENCH_PEAK_H
 #define SURETY_BENCH_PEAK_H
 
@@ -79,32 +80,38 @@ static const int bench_flops[] = {4, 2 * 8, 2 * 16}; /* of one step of one chain
 #error "the peak loop of this architecture is not written yet"
 #endif
 
-/* What the peak loop took in all, and at its best, by number of threads. */
+/* What the peak loop had in all, and at its best, by number of threads. */
 static struct {
-    double seconds, least;
+    double rates, best;
     long runs;
 } bench_peak_runs[BENCH_THREADS + 1];
 
-/* Runs the peak loop for about 2 ms; flop/s of all threads. */
-static inline double bench_peak(int threads) {
+/* Runs the peak loop, about 1 ms at `part` 1; flop/s of all threads, each by its own clock. */
+static inline double bench_peak(int threads, double part) {
     surety_level level = surety_cpu();
-    long times = 400000;
-    double flops = (double)times * BENCH_CHAINS * bench_flops[level] * threads;
-    double seconds = bench_seconds(threads, bench_peaks[level], NULL, times);
-    if (!bench_peak_runs[threads].runs++ || seconds < bench_peak_runs[threads].least)
-        bench_peak_runs[threads].least = seconds;
-    bench_peak_runs[threads].seconds += seconds;
-    return flops / seconds;
+    long times = (long)(400000 * part);
+    double rate = 0, flops = (double)times * BENCH_CHAINS * bench_flops[level];
+#pragma omp parallel num_threads(threads) reduction(+ : rate)
+    {
+#pragma omp barrier
+        double begin = bench_now();
+        bench_peaks[level](NULL, omp_get_thread_num(), times);
+        rate = flops / (bench_now() - begin);
+    }
+    if (rate > bench_peak_runs[threads].best) bench_peak_runs[threads].best = rate;
+    bench_peak_runs[threads].rates += rate;
+    bench_peak_runs[threads].runs++;
+    return rate;
 }
 
 /* How much of its best speed the peak loop kept over the run: 1 on a quiet machine. */
 static inline double bench_kept(void) {
-    double took = 0, best = 0;
+    double all = 0, best = 0;
     for (int i = 1; i <= BENCH_THREADS; i++) {
-        took += bench_peak_runs[i].seconds;
-        best += bench_peak_runs[i].least * (double)bench_peak_runs[i].runs;
+        all += bench_peak_runs[i].rates;
+        best += bench_peak_runs[i].best * (double)bench_peak_runs[i].runs;
     }
-    return took > 0 ? best / took : 1;
+    return best > 0 ? all / best : 1;
 }
 
 static inline void bench_end(bool json) {
@@ -136,7 +143,7 @@ static inline bench_case bench_run(const char *name, int threads, bench_fn fn, v
     }
     long times = once < 2e-3 ? (long)(2e-3 / once) + 1 : 1;
     for (double begin = bench_now(); bench_now() - begin < 2;) {
-        double peak = limited ? bench_peak(threads) : 0;
+        double peak = limited ? bench_peak(threads, 1) : 0;
         double seconds = bench_seconds(threads, fn, arg, times) / (double)times;
         c.limit = peak > c.limit ? peak : c.limit;
         c.seconds = seconds < c.seconds ? seconds : c.seconds;

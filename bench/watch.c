@@ -15,9 +15,10 @@
 enum { MOST = 256 };
 static const long WARM = 20000, TIMES = 200000; /* steps of the loop before and during a sample */
 
-/* Of one core. */
+/* Of one core: flop/s, summed over samples and the best. The mean of rates is what the core would have had to
+ * give over the whole time; that of seconds would give most weight to the worst moments. */
 typedef struct core {
-    double seconds, least;
+    double rates, best;
     long samples;
 } core;
 
@@ -31,13 +32,14 @@ static bool stay_on(int index) {
 }
 
 static void sample(core *c) {
-    bench_fn peak = bench_peaks[surety_cpu()];
-    peak(NULL, 0, WARM);
+    surety_level level = surety_cpu();
+    bench_peaks[level](NULL, 0, WARM);
     double begin = bench_now();
-    peak(NULL, 0, TIMES);
-    double seconds = bench_now() - begin;
-    c->seconds += seconds;
-    if (!c->samples++ || seconds < c->least) c->least = seconds;
+    bench_peaks[level](NULL, 0, TIMES);
+    double rate = (double)TIMES * BENCH_CHAINS * bench_flops[level] / (bench_now() - begin);
+    c->rates += rate;
+    c->best = rate > c->best ? rate : c->best;
+    c->samples++;
 }
 
 /* Samples until the child has ended; its exit code. */
@@ -77,11 +79,8 @@ int main(int argc, char **argv) {
         return 1;
     }
     int code = watch(child, of, cores);
-    double seconds = bench_now() - begin, flops = (double)TIMES * BENCH_CHAINS * bench_flops[surety_cpu()];
-    for (int i = 0; i < cores; i++) {
-        mean += flops * (double)of[i].samples / of[i].seconds;
-        best += flops / of[i].least;
-    }
+    double seconds = bench_now() - begin;
+    for (int i = 0; i < cores; i++) mean += of[i].rates / (double)of[i].samples, best += of[i].best;
     fprintf(stderr, "%.0f s; %d cores at %s: mean peak %.1f GFLOP/s of %ld samples each, best %.1f\n",
             seconds, cores, surety_cpu_level(), mean / 1e9, of[0].samples, best / 1e9);
     return code;
