@@ -1,9 +1,8 @@
 /* What the benchmarks share: the peak of the core's multiply-add units as a limit, measured in the same run
  * and at the CPU level in use, and the list of cases that is printed as a table or as JSON.
  *
- * Machines are shared and clocks move, so a case and its limit are measured in turns. Of slices of a few
- * milliseconds the best of each counts; what takes longer meets good moments and bad ones, so there the mean
- * of each does (whole.c, watch.c). */
+ * Machines are shared and clocks move, so a case and its limit are measured in turns, in slices of a few
+ * milliseconds where the case allows it, and the best slice of each counts. */
 #ifndef SURETY_BENCH_PEAK_H
 #define SURETY_BENCH_PEAK_H
 

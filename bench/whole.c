@@ -3,10 +3,11 @@
  * choose), a row of the table (7,163 examples x 100 noises), the worst case of 1,000 examples, reading a
  * compressed dataset.
  *
- * The limit of all but the last is the peak of the multiply-add units, taken between batches or runs; means
- * over all runs count, of seconds and of peaks. Only the operations of the products count, rows that the
- * attack really asked for and in step 1 those of the weights' gradient, so a share says how much of the time
- * is anything else. The limit of reading is what zlib's inflate does alone.
+ * The limit of all but the last is the peak of the multiply-add units, taken between batches or runs. The
+ * best of twenty counts: of each batch and of choosing, which together are an epoch, of rows, of worst cases,
+ * of peaks. Only the operations of the products count, rows that the attack really asked for and in step 1
+ * those of the weights' gradient, so a share says how much of the time is anything else. The limit of reading
+ * is what zlib's inflate does alone.
  *
  *   bench_whole [--json] [TASK]
  */
@@ -19,7 +20,7 @@
 #include "peak.h"
 #include "train/phase.h"
 
-enum { REPEATS = 20 };
+enum { REPEATS = 20, PARTS = 256 };
 static const char images[] = "/usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz";
 
 typedef struct whole {
@@ -43,22 +44,19 @@ static void print(whole *w, const char *name, int threads, double seconds, doubl
     w->first = false;
 }
 
-/* Runs of a case, and what the multiply-add units had to give between them. */
-typedef struct tally {
-    int threads, runs;
-    double seconds, flops; /* of all runs */
-    double peaks, apart;   /* their sum, and seconds that were no part of a run */
-    long samples;
-} tally;
+/* The best of several runs of a piece of work: the time of one may be longer by whatever else the machine
+ * does, never shorter. */
+typedef struct best {
+    double seconds, rows;
+} best;
 
-static void take_peaks(tally *t, int count, double part) {
-    for (int i = 0; i < count; i++) t->peaks += bench_peak(t->threads, part);
-    t->samples += count;
+static void take(best *b, double seconds, double rows) {
+    if (b->rows == 0 || rows / seconds > b->rows / b->seconds) *b = (best){seconds, rows};
 }
 
-static void print_tally(whole *w, const char *name, const tally *t) {
-    print(w, name, t->threads, t->seconds / t->runs, t->flops / t->runs, "flop/s",
-          t->peaks / (double)t->samples);
+static void take_peak(double *peak, int threads) {
+    double now = bench_peak(threads, 0.5);
+    *peak = now > *peak ? now : *peak;
 }
 
 /* How many rows the attack asks for (in profile theory streams ask for as many). */
@@ -75,47 +73,68 @@ static surety_status count_rows(const surety_attack_settings *attack, const sure
     return SURETY_OK;
 }
 
+/* Epochs, watched from outside: the parts of one are its batches, then choosing. */
 typedef struct epoch_watch {
     const surety_train_settings *settings;
     const surety_phase *phase;
-    tally sum;
-    double rows; /* of choosing epochs */
+    const surety_timing *timing; /* that the phase adds to */
+    int threads;
+    double peak, begin, rows; /* when the part began, and rows until then */
+    uint64_t done;            /* examples of the phase until then */
+    double choosing;          /* seconds */
+    size_t part, parts;
+    best best[PARTS];
 } epoch_watch;
 
-/* After every batch, and after an epoch, when it has a text: choosing takes as long as some fifty batches. */
+static double rows_of(const surety_timing *t) {
+    return (double)t->forward_rows + (double)t->backward_rows;
+}
+
+/* After every batch, and after an epoch, when it has a text. */
 static void between(void *arg, const surety_progress *progress) {
     epoch_watch *e = arg;
-    double begin = bench_now();
-    take_peaks(&e->sum, *progress->text ? 50 : 1, 0.1);
-    e->sum.apart += bench_now() - begin;
+    double seconds = bench_now() - e->begin, rows = rows_of(e->timing) - e->rows;
+    if (e->phase->moves_voters) rows += (double)(progress->done - e->done);
+    if (*progress->text)
+        e->choosing = seconds;
+    else
+        take(&e->best[e->part++], seconds, rows);
+    take_peak(&e->peak, e->threads);
+    e->rows = rows_of(e->timing), e->done = progress->done;
+    e->begin = bench_now();
 }
 
 /* The rows that choosing this epoch asked for: attacks, and the votes at the points found. */
 static surety_status count_choice(void *arg, const surety_train_state *state, surety_error *err) {
     epoch_watch *e = arg;
-    double Q[64], begin = bench_now();
+    double Q[64], rows = (double)e->phase->choose->m;
     surety_attack_settings attack = e->settings->defense;
     attack.epoch = e->phase->first_pass + (uint32_t)(state->epoch - 1 + e->phase->epochs);
     surety_softmax(state->theta, state->H, Q);
     surety_vote vote = {state->voters, Q, e->settings->set};
-    e->rows += (double)e->phase->choose->m;
-    surety_status status = count_rows(&attack, &vote, e->phase->choose, &e->rows, err);
-    e->sum.apart += bench_now() - begin;
-    return status;
+    SURETY_TRY(count_rows(&attack, &vote, e->phase->choose, &rows, err));
+    take(&e->best[e->part], e->choosing, rows);
+    e->parts = e->part + 1;
+    e->part = 0;
+    e->begin = bench_now();
+    return SURETY_OK;
 }
 
 static surety_status epochs(whole *w, const char *name, const surety_phase *phase, surety_train_state *state,
                             int threads, surety_error *err) {
-    epoch_watch e = {.settings = &w->settings, .phase = phase, .sum = {.threads = threads, .runs = REPEATS}};
+    surety_timing timing = {0};
+    epoch_watch e = {.settings = &w->settings,
+                     .phase = phase,
+                     .timing = &timing,
+                     .threads = threads,
+                     .begin = bench_now()};
     surety_run run = {.threads = threads, .progress = between, .progress_arg = &e};
-    surety_timing t = {0};
-    double begin = bench_now();
-    SURETY_TRY(surety_phase_run(phase, &w->settings, state, count_choice, &e, &t, &run, err));
-    e.sum.seconds = bench_now() - begin - e.sum.apart;
-    double rows = (double)t.forward_rows + (double)t.backward_rows + e.rows;
-    if (phase->moves_voters) rows += REPEATS * (double)phase->train->m;
-    e.sum.flops = product_flops(state->voters, rows);
-    print_tally(w, name, &e.sum);
+    if (phase->train->m / w->settings.batch + 2 > PARTS)
+        return surety_fail(err, SURETY_E_INPUT, "an epoch has more than %d batches", PARTS - 2);
+    SURETY_TRY(surety_phase_run(phase, &w->settings, state, count_choice, &e, &timing, &run, err));
+    best sum = {0};
+    for (size_t i = 0; i < e.parts; i++) sum.seconds += e.best[i].seconds, sum.rows += e.best[i].rows;
+    print(w, name, threads, sum.seconds, product_flops(state->voters, sum.rows), "flop/s", e.peak);
     return SURETY_OK;
 }
 
@@ -160,19 +179,19 @@ static surety_status row(whole *w, const surety_train_state *state, const surety
         SURETY_TRY(count_rows(&attack, &vote, sets[i], &rows, err));
         rows += 100 * (double)sets[i]->m;
     }
-    tally sum = {.threads = run->threads, .runs = REPEATS};
+    best b = {0};
+    double peak = 0;
     for (int k = 0; k < REPEATS; k++) {
-        take_peaks(&sum, 50, 1);
+        for (int i = 0; i < 40; i++) take_peak(&peak, run->threads);
         double begin = bench_now();
         for (int i = 0; i < 2; i++) {
             surety_risks risks;
             SURETY_TRY(surety_measure(&what, sets[i], &risks, run, err));
             surety_risks_free(&risks);
         }
-        sum.seconds += bench_now() - begin;
-        sum.flops += product_flops(state->voters, rows);
+        take(&b, bench_now() - begin, rows);
     }
-    print_tally(w, "evaluate-row", &sum);
+    print(w, "evaluate-row", run->threads, b.seconds, product_flops(state->voters, b.rows), "flop/s", peak);
     return SURETY_OK;
 }
 
@@ -183,18 +202,19 @@ static surety_status worst(whole *w, const surety_train_state *state, const sure
     surety_set few = surety_set_slice(surety_data_set(w->data, SURETY_SET_LEARN), 0, 1000);
     float *votes;
     SURETY_TRY(surety_alloc(&votes, few.m * state->H, sizeof *votes, err));
-    tally sum = {.threads = run->threads, .runs = REPEATS};
+    best b = {0};
+    double peak = 0;
     surety_status status = SURETY_OK;
     for (int k = 0; k < REPEATS && status == SURETY_OK; k++) {
-        take_peaks(&sum, 10, 1);
+        for (int i = 0; i < 40; i++) take_peak(&peak, run->threads);
         double begin = bench_now();
         status = surety_worst_votes(state->voters, &w->settings.defense.ball, SURETY_SIGNED, &few, votes, run,
                                     err);
-        sum.seconds += bench_now() - begin;
-        sum.flops += product_flops(state->voters, (double)few.m);
+        take(&b, bench_now() - begin, (double)few.m);
     }
     surety_free(votes);
-    if (status == SURETY_OK) print_tally(w, "worst-case", &sum);
+    if (status == SURETY_OK)
+        print(w, "worst-case", run->threads, b.seconds, product_flops(state->voters, b.rows), "flop/s", peak);
     return status;
 }
 
