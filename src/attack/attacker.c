@@ -347,9 +347,9 @@ static size_t restarts_of(const surety_attacker *a) {
     return random_start(a->s.kind) ? a->s.restarts : 1;
 }
 
-/* Does the attack on a stream's example end in row r, whatever the vote there? So it does at the end of its
- * only pass, if no point on the way counts: a stream tells nobody whether a point fools. */
-static int ends_unasked(surety_attacker *a, size_t r) {
+/* Ends the attack on a stream's example in row r if it would end there whatever the vote, and says so: at the
+ * end of its only pass, if no point on the way counts. A stream tells nobody whether a point fools. */
+static int end_unasked(surety_attacker *a, size_t r) {
     int alone = a->steps == 0 || a->s.profile == SURETY_PROFILE_PUBLISHED;
     if (!alone || a->taken[r] < a->steps || restarts_of(a) > 1) return 0;
     a->best[r] = a->current[r];
@@ -364,7 +364,7 @@ static int take_next(surety_attacker *a, const surety_stream *stream, size_t r) 
         surety_examples_put(&a->examples, r, stream->set, stream->order ? stream->order[k] : k);
         a->at[r] = k;
         begin_example(a, r);
-        if (!ends_unasked(a, r)) return 1;
+        if (!end_unasked(a, r)) return 1;
         stream->ended(stream->arg, k, r, 0);
     }
 }
@@ -403,7 +403,7 @@ static void climb(surety_attacker *a, const surety_vote *vote, const surety_stre
         changed = 0;
         a->count = 0;
         for (size_t i = 0; i < count; i++) {
-            int same = keep[i] && !(stream && ends_unasked(a, live[i]));
+            int same = keep[i] && !(stream && end_unasked(a, live[i]));
             changed |= !same;
             if (same || goes_on(a, live[i], stream)) live[a->count++] = live[i];
         }
