@@ -8,7 +8,7 @@
  *
  *     FOLDER/study.json    version and settings that decide the numbers
  *     FOLDER/cells/        one JSON file per finished cell
- *     FOLDER/models/       the models, for all other commands
+ *     FOLDER/models/       the models of cells by the theory, for all other commands
  *     FOLDER/results.csv   one line per value: ours, the printed one, the difference
  *     FOLDER/results.json  the same over seeds, and what else the cells found
  */
@@ -22,14 +22,21 @@ extern "C" {
 #endif
 
 /* A defense is the number of a surety_attack_kind; or certified (docs/theory.md 8.3), which the paper does
- * not have: its cells train in profile theory with surety_train_certified, meet none, pgd and the worst case,
- * and stand beside no printed number. */
+ * not have: its cells train by the theory with surety_train_certified, meet none, pgd and the worst case, and
+ * stand beside no printed number. */
 enum { SURETY_DEFENSE_CERTIFIED = SURETY_ATTACK_KINDS };
 
 SURETY_API surety_status surety_defense_parse(const char *name, unsigned *defense, surety_error *err);
 SURETY_API const char *surety_defense_name(unsigned defense);
 
 /* ---- which part of the grid, and how ---- */
+
+/* How the cells of the paper's defenses are computed: print's recipe regenerates the printed numbers and
+ * serves for nothing else (docs/theory.md 7), the theory is what all other commands do. Certified cells are
+ * of the theory in both. */
+typedef enum surety_recipe { SURETY_RECIPE_PRINT, SURETY_RECIPE_THEORY } surety_recipe;
+
+SURETY_API const char *surety_recipe_name(surety_recipe recipe); /* "print" or "theory" */
 
 typedef struct surety_study_settings {
     /* What is computed. Sets of small numbers are bits: 1u << number. A folder may be widened later. */
@@ -41,10 +48,10 @@ typedef struct surety_study_settings {
     size_t seeds;      /* seeds 0 .. seeds - 1; at most 1000 */
 
     /* What decides the numbers: a folder keeps to the ones it was begun with. */
-    surety_profile profile; /* default published */
-    size_t epochs;          /* of each step; default 20 */
-    size_t samples;         /* n of the perturbed sets; default 100 */
-    size_t steps;           /* k of the attacks; default 20 */
+    surety_recipe recipe; /* default print */
+    size_t epochs;        /* of each step; default 20 */
+    size_t samples;       /* n of the perturbed sets; default 100 */
+    size_t steps;         /* k of the attacks; default 20 */
 
     const char *data_dir; /* as in surety_data_settings */
 } surety_study_settings;

@@ -55,21 +55,12 @@ READ_NAMES(read_norms, norm_number)
 READ_NAMES(read_sets, set_number)
 READ_NAMES(read_defenses, defense_number)
 
-static surety_status read_profile(const char *text, void *target, surety_error *err) {
-    return surety_profile_parse(text, target, err);
-}
-
-static const char *show_profile(const void *target, char *buffer, size_t size) {
-    (void)buffer, (void)size;
-    return surety_profile_name(*(const surety_profile *)target);
-}
-
 /* ---- the command ---- */
 
 typedef struct options {
     surety_study_settings study;
     const char *out;
-    bool quick, dry;
+    bool theory, quick, dry;
 } options;
 
 static void add_options(cli *c, options *o) {
@@ -85,8 +76,8 @@ static void add_options(cli *c, options *o) {
     cli_size(c, "epochs", "T", &s->epochs, "epochs of each step");
     cli_size(c, "samples", "N", &s->samples, "perturbations per example of the u-attacks");
     cli_size(c, "steps", "K", &s->steps, "steps of the iterated attacks");
-    cli_other(c, "profile", "theory|published", &s->profile, read_profile, show_profile,
-              "what the paper's printed tables did, or the mathematics");
+    cli_flag(c, "theory", &o->theory,
+             "the same grid by the theory, as all other commands compute, instead of print's recipe");
     cli_flag(
         c, "quick", &o->quick,
         "a small grid: mnist-1v7 (if it is not here, fashion-sandal-v-boot), l2, 3 epochs; with certified");
@@ -189,6 +180,7 @@ static surety_status run(cli *c) {
     surety_status status = cli_parse(c, 0, 0);
     if (status != SURETY_OK || c->helped) return status;
     if (!o.out && !o.dry) return cli_wrong(c, "where should the study go? Give --out DIR");
+    if (o.theory) o.study.recipe = SURETY_RECIPE_THEORY;
     if (o.quick) status = settle_quick(c, &o);
     if (status == SURETY_OK) status = surety_study_validate(&o.study, &c->error);
     if (status != SURETY_OK) return status;
@@ -200,11 +192,10 @@ const cli_command cli_reproduce = {
     .usage = "--out DIR [options]",
     .summary = "the paper's tables and figures, beside print",
     .text =
-        "Trains and evaluates every cell of the paper's grid and puts each number beside the printed one. "
-        "Safe "
-        "to kill: the same command goes on with what is missing, and the same folder can be widened with "
-        "other "
-        "tasks, norms, defenses, voters or seeds. Results depend on nothing but the settings.",
+        "Trains and evaluates every cell of the paper's grid, by the recipe that made the printed tables or "
+        "with --theory by the theory, and puts each number beside the printed one. Safe to kill: the same "
+        "command goes on with what is missing, and the same folder can be widened with other tasks, norms, "
+        "defenses, voters or seeds. Results depend on nothing but the settings.",
     .example = "surety reproduce --out study --quick --epochs 1 --samples 5 --steps 5",
     .run = run,
 };

@@ -156,14 +156,13 @@ static long setting(const surety_shown *shown, const char *name) {
     return (long)json_integer_value(json_object_get(json_object_get(shown->json, "settings"), name));
 }
 
-static const char *profile_of(const surety_shown *shown) {
-    const char *name =
-        json_string_value(json_object_get(json_object_get(shown->json, "settings"), "profile"));
+static const char *recipe_of(const surety_shown *shown) {
+    const char *name = json_string_value(json_object_get(json_object_get(shown->json, "settings"), "recipe"));
     return name ? name : "unknown";
 }
 
 static void print_reasons(surety_growing *page, const surety_shown *shown) {
-    int published = !strcmp(profile_of(shown), "published");
+    int print = !strcmp(recipe_of(shown), "print");
     surety_print(page, "<h3>Known reasons</h3>\n<ul>\n");
     if (setting(shown, "epochs") != 20 || setting(shown, "samples") != 100 || setting(shown, "steps") != 20)
         surety_print(
@@ -184,7 +183,7 @@ static void print_reasons(surety_growing *page, const surety_shown *shown) {
         "<li>Print has three digits and one unknown seed. One seed of ours is a point, not a band: on "
         "fashion-coat-v-shirt, l2, signed, 24 of 48 values of hardened votes agree with one seed, 46 with "
         "five.</li>\n");
-    if (published)
+    if (print)
         surety_print(
             page,
             "<li>Profile <em>published</em> repeats what the printed tables did, not what the text says: no "
@@ -218,9 +217,9 @@ void surety_page_verdict(surety_growing *page, const surety_shown *shown) {
     surety_print(
         page,
         "<p>A value agrees when print lies within the band of our %zu seed%s, widened by 0.01 for a risk and "
-        "0.02 for a bound. Profile %s; epochs %ld, perturbations n = %ld, attack steps %ld.</p>\n",
+        "0.02 for a bound. Recipe %s; epochs %ld, perturbations n = %ld, attack steps %ld.</p>\n",
         shown->results.seeds, shown->results.seeds == 1 ? "" : "s (where a task has so many)",
-        profile_of(shown), setting(shown, "epochs"), setting(shown, "samples"), setting(shown, "steps"));
+        recipe_of(shown), setting(shown, "epochs"), setting(shown, "samples"), setting(shown, "steps"));
     print_groups(page, shown);
     print_misses(page, shown);
     print_reasons(page, shown);

@@ -79,8 +79,8 @@ static void print_heading(surety_growing *page) {
         "<h2>Against every attack</h2>\n<p>The promise: with probability 95 %% over the draw of S, the share "
         "of new inputs for which <em>any</em> point of the ball (l2: radius %g, linf: radius %g) makes the "
         "vote wrong is at most <code>worst_case_frozen</code>, whoever attacks and however; and likewise at "
-        "most <code>worst_case_anchored</code>, each on its own. The votes are of the certified defense, in "
-        "profile theory. Errors are on T, as it is and under pgd; not proved: the share of T whose vote is "
+        "most <code>worst_case_anchored</code>, each on its own. The votes are of the certified defense. "
+        "Errors are on T, as it is and under pgd; not proved: the share of T whose vote is "
         "not proved right on the whole ball. The printed bounds (defense pgdu, attack pgdu) speak of that "
         "one attack. Limits are rounded up; over several seeds a number is the mean, to compare by and no "
         "promise.</p>\n",

@@ -1,5 +1,6 @@
-/* One cell: step 1 once, step 2 for each objective, the rows of the tables, risk against radius, and a few
- * examples that were fooled. All that is found is one JSON object, written with a SHA-256 over itself. */
+/* One cell by the theory: step 1 once, step 2 for each objective, the rows of the tables, risk against
+ * radius, and a few examples that were fooled. What a cell of either recipe finds is one JSON object, written
+ * with a SHA-256 over itself. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +34,7 @@ typedef struct work {
 
 /* ---- rows ---- */
 
-static surety_status add_row(json_t *rows, json_t *row, surety_error *err) {
+surety_status surety_cell_add_row(json_t *rows, json_t *row, surety_error *err) {
     if (row && json_array_append_new(rows, row) == 0) return SURETY_OK;
     return surety_fail(err, SURETY_E_MEMORY, "no memory for the rows of a cell");
 }
@@ -47,17 +48,16 @@ static json_t *bounds_json(const surety_row *row) {
 }
 
 static json_t *row_json(surety_objective objective, const surety_row *row) {
-    int published = row->profile == SURETY_PROFILE_PUBLISHED;
     const surety_risks *r = &row->learn;
-    return SURETY_JSON_OBJECT(
-        {"algorithm", surety_json_string(surety_objective_name(objective))},
-        {"attack", surety_json_string(surety_attack_kind_name(row->attack))},
-        {"adversarial_risk", surety_json_real(row->adversarial_risk)},
-        {"averaged_risk", surety_json_real(row->averaged_risk)},
-        {"averaged_max_risk", surety_json_real(row->averaged_max)},
-        {"norm_max", surety_json_real(row->norm_max)}, {"rbar", surety_json_real(r->rbar)},
-        {"abar", surety_json_real(r->abar)}, {"gmax", surety_json_real(r->gmax)},
-        {"tv", surety_json_real(published ? r->tv_published : r->tv)}, {"bounds", bounds_json(row)});
+    return SURETY_JSON_OBJECT({"algorithm", surety_json_string(surety_objective_name(objective))},
+                              {"attack", surety_json_string(surety_attack_kind_name(row->attack))},
+                              {"adversarial_risk", surety_json_real(row->adversarial_risk)},
+                              {"averaged_risk", surety_json_real(row->averaged_risk)},
+                              {"averaged_max_risk", surety_json_real(row->averaged_max)},
+                              {"norm_max", surety_json_real(row->norm_max)},
+                              {"rbar", surety_json_real(r->rbar)}, {"abar", surety_json_real(r->abar)},
+                              {"gmax", surety_json_real(r->gmax)}, {"tv", surety_json_real(r->tv)},
+                              {"bounds", bounds_json(row)});
 }
 
 /* A model's R_att; two points of the curve are among these. */
@@ -81,7 +81,8 @@ static surety_status algorithm_rows(work *w, surety_attack_kind attack, size_t c
     surety_status status = SURETY_OK;
     for (size_t k = 0; k < count; k++) {
         note_risk(w, models[k], attack, rows[k].adversarial_risk);
-        if (status == SURETY_OK) status = add_row(w->rows, row_json(w->objectives[k], &rows[k]), err);
+        if (status == SURETY_OK)
+            status = surety_cell_add_row(w->rows, row_json(w->objectives[k], &rows[k]), err);
         surety_row_free(&rows[k]);
     }
     return status;
@@ -102,12 +103,13 @@ static surety_status baseline_row(work *w, const surety_model *model, surety_att
     SURETY_TRY(surety_evaluate_attacked(&risk, &norm, model, surety_data_set(w->data, SURETY_SET_TEST),
                                         &attack, w->run, err));
     note_risk(w, model, kind, risk);
-    return add_row(w->rows,
-                   SURETY_JSON_OBJECT({"algorithm", surety_json_string("baseline")},
-                                      {"attack", surety_json_string(surety_attack_kind_name(kind))},
-                                      {"adversarial_risk", surety_json_real(risk)},
-                                      {"norm_max", surety_json_real(norm)}),
-                   err);
+    return surety_cell_add_row(
+        w->rows,
+        SURETY_JSON_OBJECT({"algorithm", surety_json_string("baseline")},
+                           {"attack", surety_json_string(surety_attack_kind_name(kind))},
+                           {"adversarial_risk", surety_json_real(risk)},
+                           {"norm_max", surety_json_real(norm)}),
+        err);
 }
 
 /* The certified defense: the vote as it is, attacked, and over the whole ball. */
@@ -121,12 +123,12 @@ static surety_status certified_rows(work *w, surety_error *err) {
     SURETY_TRY(surety_evaluate_row(&row, w->models[0], w->data, &s, w->run, err));
     surety_threat threat = {.worst_case = 1};
     surety_status status =
-        add_row(w->rows,
-                SURETY_JSON_OBJECT({"algorithm", surety_json_string("baseline")},
-                                   {"attack", surety_json_string(surety_threat_name(threat))},
-                                   {"not_proved", surety_json_real(row.test.averaged_max)},
-                                   {"bounds", bounds_json(&row)}),
-                err);
+        surety_cell_add_row(w->rows,
+                            SURETY_JSON_OBJECT({"algorithm", surety_json_string("baseline")},
+                                               {"attack", surety_json_string(surety_threat_name(threat))},
+                                               {"not_proved", surety_json_real(row.test.averaged_max)},
+                                               {"bounds", bounds_json(&row)}),
+                            err);
     surety_row_free(&row);
     return status;
 }
@@ -173,8 +175,7 @@ typedef struct looking {
     json_t *found;
 } looking;
 
-/* Features in the box as bytes 0..255, two hexadecimal digits each: what a page can show. */
-static json_t *pixels_json(const float *x, size_t d) {
+json_t *surety_cell_pixels(const float *x, size_t d) {
     char *text = malloc(2 * d + 1);
     if (!text) return NULL;
     for (size_t i = 0; i < d; i++) {
@@ -198,13 +199,14 @@ static surety_status look(void *arg, size_t i, size_t j, const float *x, surety_
     SURETY_TRY(surety_vote_predict(&l->vote, x, set->stride, 1, &attacked, NULL, err));
     if (set->y[i] * clean <= 0 || set->y[i] * attacked > 0) return SURETY_OK;
     double distance = surety_distance(l->w->cell->norm, x, original, set->d);
-    return add_row(l->found,
-                   SURETY_JSON_OBJECT(
-                       {"row", surety_json_count(set->row[i])}, {"label", json_integer(set->y[i])},
-                       {"clean_vote", surety_json_real(clean)}, {"attacked_vote", surety_json_real(attacked)},
-                       {"distance", surety_json_real(distance)}, {"original", pixels_json(original, set->d)},
-                       {"attacked", pixels_json(x, set->d)}),
-                   err);
+    return surety_cell_add_row(
+        l->found,
+        SURETY_JSON_OBJECT(
+            {"row", surety_json_count(set->row[i])}, {"label", json_integer(set->y[i])},
+            {"clean_vote", surety_json_real(clean)}, {"attacked_vote", surety_json_real(attacked)},
+            {"distance", surety_json_real(distance)}, {"original", surety_cell_pixels(original, set->d)},
+            {"attacked", surety_cell_pixels(x, set->d)}),
+        err);
 }
 
 static surety_status gallery_json(const work *w, json_t **out, surety_error *err) {
@@ -288,19 +290,17 @@ static surety_status compute(work *w, json_t **found, surety_error *err) {
         return status;
     }
     *found = SURETY_JSON_OBJECT(
-        {"cell", identity_json(w->cell)}, {"models", models_json(w)}, {"rows", json_incref(w->rows)},
-        {"curve", curve}, {"gallery", gallery},
+        {"models", models_json(w)}, {"rows", json_incref(w->rows)}, {"curve", curve}, {"gallery", gallery},
         {"seconds", SURETY_JSON_OBJECT({"train", surety_json_real(trained - began)},
                                        {"rows", surety_json_real(evaluated - trained)},
                                        {"all", surety_json_real(surety_seconds() - began)})});
     return *found ? SURETY_OK : surety_fail(err, SURETY_E_MEMORY, "no memory for the results of a cell");
 }
 
-surety_status surety_cell_run(json_t **found, const surety_study_settings *settings, const surety_cell *cell,
-                              const surety_data *data, const char *folder, const surety_run *run,
-                              surety_error *err) {
+static surety_status theory_cell(json_t **found, const surety_study_settings *settings,
+                                 const surety_cell *cell, const surety_data *data, const char *folder,
+                                 const surety_run *run, surety_error *err) {
     work w = {.s = settings, .cell = cell, .data = data, .folder = folder, .run = run, .rows = json_array()};
-    *found = NULL;
     for (size_t i = 0; i < RADII; i++) w.risk[i] = NAN;
     w.count = surety_cell_objectives(cell->defense, w.objectives);
     surety_status status = w.rows ? compute(&w, found, err)
@@ -311,6 +311,19 @@ surety_status surety_cell_run(json_t **found, const surety_study_settings *setti
     }
     json_decref(w.rows);
     return status;
+}
+
+surety_status surety_cell_run(json_t **found, const surety_study_settings *settings, const surety_cell *cell,
+                              const surety_data *data, const char *folder, const surety_run *run,
+                              surety_error *err) {
+    int print = settings->recipe == SURETY_RECIPE_PRINT && cell->defense != SURETY_DEFENSE_CERTIFIED;
+    *found = NULL;
+    SURETY_TRY(print ? surety_print_cell(found, settings, cell, data, run, err)
+                     : theory_cell(found, settings, cell, data, folder, run, err));
+    if (json_object_set_new(*found, "cell", identity_json(cell)) == 0) return SURETY_OK;
+    json_decref(*found);
+    *found = NULL;
+    return surety_fail(err, SURETY_E_MEMORY, "no memory for the results of a cell");
 }
 
 /* ---- the file ---- */

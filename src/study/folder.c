@@ -27,7 +27,7 @@ static const char *arithmetic(void) {
 static json_t *facts_json(const surety_study_settings *s) {
     return SURETY_JSON_OBJECT(
         {"version", surety_json_string(surety_version())},
-        {"profile", surety_json_string(surety_profile_name(s->profile))},
+        {"recipe", surety_json_string(surety_recipe_name(s->recipe))},
         {"epochs", surety_json_count(s->epochs)}, {"samples", surety_json_count(s->samples)},
         {"steps", surety_json_count(s->steps)}, {"arithmetic", surety_json_string(arithmetic())});
 }

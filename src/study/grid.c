@@ -37,6 +37,11 @@ const char *surety_defense_name(unsigned defense) {
                                                : surety_attack_kind_name((surety_attack_kind)defense);
 }
 
+const char *surety_recipe_name(surety_recipe recipe) {
+    static const char *const names[] = {"print", "theory"};
+    return names[recipe];
+}
+
 surety_study_settings surety_study_defaults(void) {
     size_t tasks;
     surety_tasks(&tasks);
@@ -44,7 +49,7 @@ surety_study_settings surety_study_defaults(void) {
                                .norms = 1u << SURETY_L2 | 1u << SURETY_LINF,
                                .voters = 1u << SURETY_SIGNED | 1u << SURETY_REAL,
                                .seeds = 1,
-                               .profile = SURETY_PROFILE_PUBLISHED,
+                               .recipe = SURETY_RECIPE_PRINT,
                                .epochs = 20,
                                .samples = 100,
                                .steps = 20};
@@ -98,10 +103,9 @@ void surety_cell_attacks(surety_objective objective, surety_attack_kind attacks[
 }
 
 surety_train_settings surety_cell_training(const surety_study_settings *s, const surety_cell *cell) {
-    int certified = cell->defense == SURETY_DEFENSE_CERTIFIED;
     surety_train_settings t;
-    surety_train_defaults(&t, certified ? SURETY_PROFILE_THEORY : s->profile);
-    if (certified)
+    surety_train_defaults(&t, SURETY_PROFILE_THEORY);
+    if (cell->defense == SURETY_DEFENSE_CERTIFIED)
         surety_train_certified(&t);
     else
         t.defense.kind = (surety_attack_kind)cell->defense;

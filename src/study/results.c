@@ -183,7 +183,7 @@ static surety_status write_json(const collection *c, const surety_study_settings
     char *path = NULL;
     char *json = surety_json_canonical(SURETY_JSON_OBJECT(
         {"surety", surety_json_string(surety_version())},
-        {"settings", SURETY_JSON_OBJECT({"profile", surety_json_string(surety_profile_name(s->profile))},
+        {"settings", SURETY_JSON_OBJECT({"recipe", surety_json_string(surety_recipe_name(s->recipe))},
                                         {"epochs", surety_json_count(s->epochs)},
                                         {"samples", surety_json_count(s->samples)},
                                         {"steps", surety_json_count(s->steps)})},

@@ -19,7 +19,7 @@ enum {
 size_t surety_cell_objectives(unsigned defense, surety_objective objectives[SURETY_CELL_MODELS]);
 void surety_cell_attacks(surety_objective objective, surety_attack_kind attacks[SURETY_CELL_ATTACKS]);
 
-/* What training and attacks are for a cell under these settings. */
+/* What training and attacks are for a cell by the theory. */
 surety_train_settings surety_cell_training(const surety_study_settings *settings, const surety_cell *cell);
 
 /* Every cell of the settings in the order of the grid, *count of them; free with surety_free. */
@@ -44,7 +44,8 @@ surety_cost surety_cell_cost(const surety_study_settings *settings, const surety
 
 /* ---- cells ---- */
 
-/* Trains, evaluates, saves the models under folder/models and gives all that was found as JSON. */
+/* Trains, evaluates and gives all that was found as JSON. By the theory, the models are saved under
+ * folder/models. */
 surety_status surety_cell_run(json_t **found, const surety_study_settings *settings, const surety_cell *cell,
                               const surety_data *data, const char *folder, const surety_run *run,
                               surety_error *err);
@@ -56,6 +57,20 @@ surety_status surety_cell_save(json_t *found, const char *folder, const surety_c
  */
 surety_status surety_cell_load(json_t **found, const char *folder, const surety_cell *cell,
                                surety_error *err);
+
+/* Appends a row to an array and takes it over; NULL or no room is SURETY_E_MEMORY. */
+surety_status surety_cell_add_row(json_t *rows, json_t *row, surety_error *err);
+
+/* Features in the box as bytes 0..255, two hexadecimal digits each: what a page can show. */
+json_t *surety_cell_pixels(const float *x, size_t d);
+
+/* ---- print's recipe ---- */
+
+/* A cell of one of the paper's defenses as print has it: an object of models, rows, curve, gallery and
+ * seconds, shaped as those of the theory. Saves no models. *found is NULL before, and after a failure. */
+surety_status surety_print_cell(json_t **found, const surety_study_settings *settings,
+                                const surety_cell *cell, const surety_data *data, const surety_run *run,
+                                surety_error *err);
 
 /* ---- the folder ---- */
 

@@ -15,7 +15,7 @@ import time
 from tap import FULL, SOURCE, SURETY, Skip, answer, error, main, run
 
 TASK = "fashion-sandal-v-boot"
-SMALL = ["--epochs", 1, "--samples", 3, "--steps", 2]
+SMALL = ["--theory", "--epochs", 1, "--samples", 3, "--steps", 2]
 SANITIZED = "asan" in os.environ.get("SURETY_BUILD", "")  # ten times slower: one cell, and nothing computed twice
 DEFENSES = ["pgd"] if SANITIZED else ["none", "pgdu", "pgd"] if FULL else ["none", "pgd"]
 VALUES = sum({"none": 24, "pgdu": 21, "pgd": 3}[defense] for defense in DEFENSES)
@@ -105,7 +105,7 @@ def test_numbers_are_those_of_train_and_evaluate():
                   ("none", "average-max", ("none", "pgdu")), ("none", "baseline", ("none", "ifgsm"))]
     for defense, objective, attacks in cases:
         model = path("model.safetensors")
-        run("train", "--task", TASK, "--profile", "published", "--norm", "l2", "--defense", defense, "--objective",
+        run("train", "--task", TASK, "--norm", "l2", "--defense", defense, "--objective",
             objective, "--epochs", 1, "--steps", 2, "--voters", "signed", "--out", model)
         assert read("model.safetensors") == read(
             "whole", "models", f"{TASK}-l2-signed-{defense}-0-{objective}.safetensors"), (defense, objective)
@@ -251,9 +251,9 @@ def test_a_signal_ends_it_cleanly():
 
 def test_other_settings_and_versions_are_refused():
     name = copy("other")
-    for option, value, named in (("--epochs", 2, "epochs"), ("--samples", 4, "samples"), ("--steps", 3, "steps"),
-                                 ("--profile", "theory", "profile")):
-        e = error("reproduce", "--out", path(name), *CELLS, *SMALL, option, value, code=3)
+    for options, named in (([*SMALL, "--epochs", 2], "epochs"), ([*SMALL, "--samples", 4], "samples"),
+                           ([*SMALL, "--steps", 3], "steps"), (SMALL[1:], "recipe")):
+        e = error("reproduce", "--out", path(name), *CELLS, *options, code=3)
         assert f"another {named}" in e["what"] and e["file"].endswith("study.json"), e
     with open(path(name, "study.json")) as file:
         facts = json.load(file)
@@ -345,7 +345,7 @@ def test_quick_grid():
     if not FULL:
         raise Skip("only in the full run")
     began = time.monotonic()
-    run("reproduce", "--out", path("quick"), "--quick")
+    run("reproduce", "--out", path("quick"), "--quick", "--theory")
     spent = time.monotonic() - began
     print(f"# the quick grid took {spent:.0f} s")  # a fact for the log: a busy machine is no failure
     assert len(lines("quick")) == 192

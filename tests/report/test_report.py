@@ -68,7 +68,7 @@ def write(name, version=None, keep=lambda line: True, seeds=2):
                  "original": picture(1), "attacked": picture(2)}]}})
     version = version or run("--version").stdout.split()[1]
     with open(path(name, "results.json"), "w") as file:
-        json.dump({"surety": version, "settings": {"profile": "published", "epochs": 20, "samples": 100, "steps": 20},
+        json.dump({"surety": version, "settings": {"recipe": "print", "epochs": 20, "samples": 100, "steps": 20},
                    "cells": cells}, file)
     return lines
 
