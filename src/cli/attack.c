@@ -81,9 +81,9 @@ const cli_command cli_attack = {
     .usage = "MODEL --attack NAME --split test|learn [--out X.npy] [options]",
     .summary = "perturbed examples that try to make a model's vote fail",
     .text =
-        "Attacks the vote on every example of a split of the data. Data, ball, seed and profile are the "
-        "model's unless given. In profile theory every perturbed example lies in the box exactly and in the "
-        "ball: the largest distance is printed.",
+        "Attacks the vote on every example of a split of the data. Data, ball and seed are the model's "
+        "unless given. Every perturbed example lies in the box exactly and in the ball: the largest distance "
+        "is printed.",
     .example = "surety attack model.safetensors --attack pgd --split test --out X.npy --labels Y.npy",
     .run = run,
 };

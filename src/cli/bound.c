@@ -22,15 +22,6 @@ static const char *show_bound(const void *target, char *buffer, size_t size) {
     return buffer;
 }
 
-static surety_status read_profile(const char *text, void *target, surety_error *err) {
-    return surety_profile_parse(text, target, err);
-}
-
-static const char *show_profile(const void *target, char *buffer, size_t size) {
-    snprintf(buffer, size, "%s", surety_profile_name(*(const surety_profile *)target));
-    return buffer;
-}
-
 /* ---- the table ---- */
 
 /* How a bound gets there, in the words of its column. What it promises stands above the column, because all
@@ -136,7 +127,6 @@ static void print_example(const surety_votes_result *r) {
 
 static void print_table(const surety_votes_result *r) {
     const surety_risks *risks = &r->risks;
-    int published = r->input.profile == SURETY_PROFILE_PUBLISHED;
     letters l = {.count = 0};
     printf("%llu examples, %zu perturbation%s each, %zu voters (%s votes)\n", (unsigned long long)risks->m,
            risks->n, risks->n == 1 ? "" : "s", risks->voters, risks->signed_votes ? "signed" : "real");
@@ -153,11 +143,10 @@ static void print_table(const surety_votes_result *r) {
            (unsigned long long)r->input.priors_compared, (unsigned long long)r->input.looks);
     printf("\nLimits on the risk of the vote on new examples, with confidence %g %%:\n",
            100 * (1 - r->input.delta));
-    printf("\nHow often is the vote wrong on a perturbation drawn at random?  Here: %.5f\n",
-           published ? risks->averaged_half_ties : risks->averaged);
+    printf("\nHow often is the vote wrong on a perturbation drawn at random?  Here: %.5f\n", risks->averaged);
     print_bounds(r, SURETY_RISK_AVERAGED, &l);
     printf("\nFor which share is it wrong on one or more of %zu perturbations?  Here: %.5f\n", risks->n,
-           published ? risks->averaged_max_half_ties : risks->averaged_max);
+           risks->averaged_max);
     print_bounds(r, SURETY_RISK_AVERAGED_MAX, &l);
     printf(
         "\nLimits with the same letter hold together: quote the smallest. Limits with\n"
@@ -205,8 +194,6 @@ static surety_status run(cli *c) {
             "candidate priors among which these examples chose");
     cli_u64(c, "looks", "N", &s.looks,
             "runs that looking at these examples could have led to, this one included");
-    cli_other(c, "profile", "theory|published", &s.profile, read_profile, show_profile,
-              "published: as the paper's tables were computed");
     cli_text(c, "out", "Q.npy", &out, "write the posterior there");
     surety_status status = cli_parse(c, 0, 0);
     if (status != SURETY_OK || c->helped) return status;

@@ -66,8 +66,6 @@ static surety_status settle(cli *c, options *o, const surety_model *model) {
     if (cli_given(c, "seed") && attack->seed != facts->seed)
         return cli_wrong(c, "a certificate's random numbers are those of the model's seed, %llu",
                          (unsigned long long)facts->seed);
-    if (cli_given(c, "profile") && attack->profile != facts->profile)
-        return cli_wrong(c, "the model was trained with profile %s", surety_profile_name(facts->profile));
     return cli_settle_model(c, model, &o->data, attack);
 }
 
@@ -153,14 +151,9 @@ const cli_command cli_certify = {
     .summary = "write a certificate: how often the vote can fail, and why",
     .text =
         "Perturbs S by attacking the prior's vote, counts how the posterior's vote fares, computes the bound "
-        "and "
-        "writes a certificate: the claim in one sentence with every number it rests on, which 'surety "
-        "verify' "
-        "derives again. Attack, radius, delta and bound must be decided before S is looked at; seed, data "
-        "and "
-        "split are the model's. Refused: models of profile published, other data than the model's, looks "
-        "that "
-        "are not paid for.",
+        "and writes a certificate: the claim in one sentence with every number it rests on, which 'surety "
+        "verify' derives again. Attack, radius, delta and bound must be decided before S is looked at; seed, "
+        "data and split are the model's. Refused: other data than the model's, looks that are not paid for.",
     .example = "surety certify model.safetensors --attack pgdu --looks 1 --out c.json",
     .run = run,
 };

@@ -34,7 +34,7 @@ static void print_facts(const surety_model *m, double kl, const char *sha256) {
     printf("%-16s %s\n%-16s %s\n", "defense", f->defense, "objective", f->objective);
     printf("%-16s T_p = %llu candidate priors, delta = %g\n", "for its bounds",
            (unsigned long long)f->priors_compared, f->delta);
-    printf("%-16s %s, seed %llu\n", "profile", surety_profile_name(f->profile), (unsigned long long)f->seed);
+    printf("%-16s %llu\n", "seed", (unsigned long long)f->seed);
     printf("%-16s %s\n", "sha256", sha256);
 }
 

@@ -17,8 +17,6 @@
     }
 READ_NAME(read_norm, surety_norm, surety_norm_parse)
 SHOW_NAME(show_norm, surety_norm, surety_norm_name)
-READ_NAME(read_profile, surety_profile, surety_profile_parse)
-SHOW_NAME(show_profile, surety_profile, surety_profile_name)
 READ_NAME(read_attack, surety_attack_kind, surety_attack_kind_parse)
 SHOW_NAME(show_attack, surety_attack_kind, surety_attack_kind_name)
 READ_NAME(read_set, surety_voter_set, surety_voter_set_parse)
@@ -123,12 +121,10 @@ void cli_ball_options(cli *c, surety_attack_settings *attack) {
     cli_size(c, "samples", "N", &attack->samples, "perturbations per example of the u-attacks");
     cli_size(c, "restarts", "N", &attack->restarts, "random starts of unif and pgd; the best one counts");
     cli_u64(c, "seed", "N", &attack->seed, "seed of all random numbers, below 2^63");
-    cli_other(c, "profile", "theory|published", &attack->profile, read_profile, show_profile,
-              "the mathematics, or what the paper's printed tables did");
 }
 
 void cli_model_options(cli *c, surety_data_settings *data, surety_attack_settings *attack) {
-    static const char *const own[] = {"learn-size", "test-size", "box", "norm", "eps", "seed", "profile"};
+    static const char *const own[] = {"learn-size", "test-size", "box", "norm", "eps", "seed"};
     cli_ball_options(c, attack);
     cli_data_options(c, data);
     for (size_t i = 0; i < c->count; i++)
@@ -163,7 +159,6 @@ surety_status cli_settle_model(cli *c, const surety_model *model, surety_data_se
     if (!cli_given(c, "box")) data->boxed = own.boxed, data->box_lo = own.box_lo, data->box_hi = own.box_hi;
     data->seed = own.seed; /* of the split: --seed is the attack's */
     if (!cli_given(c, "seed")) attack->seed = facts->seed;
-    if (!cli_given(c, "profile")) attack->profile = facts->profile;
     if (!cli_given(c, "norm")) attack->ball.norm = facts->ball.norm;
     if (!cli_given(c, "eps"))
         attack->ball.radius = attack->ball.norm == facts->ball.norm ? facts->ball.radius

@@ -17,7 +17,7 @@ void cli_data_file_options(cli *c, surety_data_settings *data);
 /* The same, and which data: --task, --classes, --learn-size, --test-size, --box. */
 void cli_data_options(cli *c, surety_data_settings *data);
 
-/* --norm --eps --steps --step-size --noise --samples --restarts --seed --profile. */
+/* --norm --eps --steps --step-size --noise --samples --restarts --seed. */
 void cli_ball_options(cli *c, surety_attack_settings *attack);
 
 /* Both groups for a command with a model; help shows no defaults for what the model decides. */
@@ -32,7 +32,7 @@ void cli_voter_set_option(cli *c, const char *name, surety_voter_set *set, const
 surety_status cli_settle(cli *c, surety_data_settings *data, surety_attack_settings *attack);
 
 /* The same for commands with a model: what was not given on the command line is taken from the model (its
- * data, ball, seed and profile). The strings stay the model's. */
+ * data, ball and seed). The strings stay the model's. */
 surety_status cli_settle_model(cli *c, const surety_model *model, surety_data_settings *data,
                                surety_attack_settings *attack);
 

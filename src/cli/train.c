@@ -75,9 +75,7 @@ static void add_options(cli *c, options *o) {
     cli_ball_options(c, &t->defense);
     cli_size(c, "trees", "H", &t->forest.trees, "trees of the forest");
     cli_size(c, "depth", "L", &t->forest.depth, "their depth, 1 to 8");
-    cli_real(c, "mask", "P", &t->forest.mask,
-             "a split does not see a feature with this probability; profile "
-             "published: 0");
+    cli_real(c, "mask", "P", &t->forest.mask, "a split does not see a feature with this probability");
     cli_size(c, "linear", "H", &t->linear, "so many linear voters instead of a forest");
     cli_size(c, "epochs", "T", &o->epochs, "epochs of each step");
     cli_size(c, "batch", "B", &t->batch, "examples per batch");
@@ -117,14 +115,12 @@ static surety_status settle(cli *c, options *o) {
     surety_status status = cli_settle(c, &o->data, &t->defense);
     if (status != SURETY_OK) return status;
     t->seed = t->defense.seed;
-    t->profile = t->defense.profile;
     t->step1_epochs = t->step2_epochs = o->epochs;
     t->defense.kind = o->defense.attack;
     t->keep_last = o->keep_last;
     t->decay = o->decay;
     if (o->mix != 0 && !o->defense.certified) return cli_wrong(c, "--mix goes with --defense certified");
     if (o->defense.certified) settle_certified(c, o);
-    if (t->profile == SURETY_PROFILE_PUBLISHED && !cli_given(c, "mask")) t->forest.mask = 0;
     return surety_train_validate(t, &c->error);
 }
 

@@ -282,7 +282,7 @@ def test_bad_input_exits_3_with_the_index():
 def test_table_fits_and_names_every_bound():
     votes, labels = votes_and_labels(400)
     words = ["bound", "--votes", save("v.npy", votes), "--labels", save("y.npy", labels)]
-    for more in [[], ["--posterior", "learn"], ["--hold-out", 100], ["--profile", "published"], ["--voters", "signed"]]:
+    for more in [[], ["--posterior", "learn"], ["--hold-out", 100], ["--voters", "signed"]]:
         text = run(*words, *more).stdout
         document = answer(*words, *more)
         for line in text.splitlines():

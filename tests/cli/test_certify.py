@@ -251,15 +251,6 @@ def test_other_data():
     assert not os.path.exists(w.at("no.json"))
 
 
-def test_published_is_refused():
-    w = world()
-    run("train", *w.data, *TINY, "--profile", "published", "--out", w.at("p.safetensors"))
-    e = error("certify", w.at("p.safetensors"), *w.data, "--looks", "1", "--out", w.at("p.json"), code=1)
-    assert "published" in e["what"] and not os.path.exists(w.at("p.json"))
-    e = error("certify", w.at("m.safetensors"), *w.data, "--looks", "1", "--profile", "published", "--out",
-              w.at("p.json"), code=2)
-
-
 def test_promises_nothing():
     w = world()
     c = run("certify", w.at("m.safetensors"), *w.data, "--samples", "3", "--looks", str(10**18), "--delta", "1e-300",

@@ -88,7 +88,7 @@ def test_inspect():
     with open(FOREST, "rb") as f:
         assert shown["sha256"] == hashlib.sha256(f.read()).hexdigest()
     text = run("inspect", LINEAR).stdout
-    assert "4 linear voters over 49 features" in text and "l1 ball of radius 10" in text and "seed 9" in text
+    assert "4 linear voters over 49 features" in text and "l1 ball of radius 10" in text and "seed             9\n" in text
     assert "7 soft trees of depth 3" in run("inspect", FOREST).stdout
 
 
@@ -159,10 +159,6 @@ def test_attack_options_and_splits():
     assert answer("attack", FOREST, *DATA, "--split", "learn")["m"] == 200
     assert answer("attack", FOREST, *DATA, "--split", "prior")["m"] == 400
     assert answer("attack", FOREST, *DATA, "--norm", "linf")["norm_max"] <= 0.1  # another norm, its own radius
-    wide = answer("attack", FOREST, *DATA, "--norm", "linf", "--profile", "published", "--attack", "ifgsmu", "--samples", 9)
-    assert 0.1 < wide["norm_max"] < 0.1101
-    far = answer("attack", FOREST, *DATA, "--profile", "published", "--attack", "pgd", "--steps", 20)
-    assert 1 < far["norm_max"] < 2
     one = answer("attack", FOREST, *DATA, "--seed", 1)
     assert one != answer("attack", FOREST, *DATA, "--seed", 2)
     assert one == answer("attack", FOREST, *DATA, "--seed", 1)
@@ -185,7 +181,6 @@ def test_wrong_usage():
     assert "did you mean 'pgd'" in error("attack", FOREST, *DATA, "--attack", "pgdd", code=2)["what"]
     assert "did you mean 'linf'" in error("attack", FOREST, *DATA, "--norm", "linff", code=2)["what"]
     assert "did you mean 'test'" in error("attack", FOREST, *DATA, "--split", "tset", code=2)["what"]
-    assert "did you mean 'theory'" in error("attack", FOREST, *DATA, "--profile", "theori", code=2)["what"]
     assert "did you mean --samples" in error("attack", FOREST, *DATA, "--sample5", 1, code=2)["what"]
     for options in (["--eps", "-1"], ["--eps=-0.5"], ["--eps", "nan"], ["--eps", "1e40"], ["--eps", "x"],
                     ["--steps", "0"], ["--steps", "-3"], ["--step-size", "-1"], ["--noise", "-0.1"],

@@ -125,7 +125,6 @@ def test_objective_worst_case():
 
 def test_wrong_usage():
     error(*TRAIN, "--defense", "certified", "--objective", "chromatic", "--out", path("x"), code=2)
-    error(*TRAIN, "--defense", "certified", "--profile", "published", "--out", path("x"), code=2)
     error(*TRAIN, "--defense", "certified", "--mix", 2, "--out", path("x"), code=2)
     error(*TRAIN, "--defense", "pgd", "--mix", 0.5, "--out", path("x"), code=2)
     error(*TRAIN, "--keep", "last", "--holdout", 0.5, "--out", path("x"), code=2)
