@@ -1,4 +1,4 @@
-/* What users wait for, on real data (profile theory, defense pgd, l2), here of mnist-1v7: an epoch of step 1
+/* What users wait for, on real data (defense pgd, l2), here of mnist-1v7: an epoch of step 1
  * (8,007 examples, then the 5,000 that choose the epoch), an epoch of step 2 (5,000 and the same 5,000 that
  * choose), a row of the table (7,163 examples x 100 noises), the worst case of 1,000 examples, reading a
  * compressed dataset.
@@ -301,7 +301,7 @@ static surety_status run_all(whole *w, surety_error *err) {
 int main(int argc, char **argv) {
     whole w = {.json = argc > 1 && !strcmp(argv[1], "--json"), .first = true};
     surety_error err = SURETY_ERROR_NONE;
-    surety_train_defaults(&w.settings, SURETY_PROFILE_THEORY);
+    surety_train_defaults(&w.settings);
     w.settings.defense.kind = SURETY_ATTACK_PGD;
     surety_status status = open_data(&w, argv[1 + w.json], &err);
     if (status == SURETY_OK) {

@@ -16,7 +16,7 @@ int main(int argc, char **argv) {
     if (surety_data_open(&data, &which, &err)) return fail(&err);
 
     surety_train_settings settings; /* the paper's, but shorter */
-    surety_train_defaults(&settings, SURETY_PROFILE_THEORY);
+    surety_train_defaults(&settings);
     settings.step1_epochs = settings.step2_epochs = 1;
     settings.defense.steps = 5;
 

@@ -114,7 +114,7 @@ typedef struct surety_certificate {
     struct {
         char file[256]; /* base name */
         char sha256[65];
-        char kind[16], voters[8], defense[32], objective[32], profile[16];
+        char kind[16], voters[8], defense[32], objective[32];
         uint64_t seed;
     } model;
 
@@ -158,7 +158,6 @@ typedef struct surety_certificate {
  * surety_certificate_free; it is empty after a failure). SURETY_E_CHECK, and no certificate, when
  *   - the data are not those the model was trained on,
  *   - S and S' share a row,
- *   - the model's profile is published (its attacks leave the ball),
  *   - a look at S was not paid for (looks 0, an event that was not announced),
  *   - the bound is not available for this model (vote_frozen_max for a learned posterior), or
  *   - the bound asks for a part of S that was held out, or a worst case, which no sample can prove, or a

@@ -29,7 +29,6 @@ typedef struct surety_model surety_model;
 /* What every model says of itself, because a bound or a certificate needs it. */
 typedef struct surety_model_facts {
     surety_voter_set set;     /* how its vote asks the voters */
-    surety_profile profile;   /* published: no certificate */
     uint64_t seed;            /* below 2^63 */
     uint64_t priors_compared; /* T_p >= 1: candidate priors among which S chose; 1 if S chose nothing */
     double delta;             /* in (0,1): what the training's objective used */
@@ -38,7 +37,7 @@ typedef struct surety_model_facts {
     char objective[32];       /* name of what step 2 lowered: "chromatic", "baseline" */
 } surety_model_facts;
 
-/* signed votes, profile theory, seed 0, one prior, delta 0.05, default ball, "none", "baseline". */
+/* signed votes, seed 0, one prior, delta 0.05, default ball, "none", "baseline". */
 SURETY_API void surety_model_facts_defaults(surety_model_facts *facts);
 
 /* A model over voters, which it takes over when this succeeds; weights (H) and facts are copied. The prior is

@@ -31,10 +31,10 @@ SURETY_API const char *surety_objective_name(surety_objective objective);
 
 typedef struct surety_train_settings {
     surety_objective objective;
-    surety_attack_settings defense; /* its samples are 1, its seed and profile those below */
+    surety_attack_settings defense; /* its samples are 1, its seed that below */
     double certified; /* in [0,1]: weight, in the loss of step 1, of the worst case over the defense's ball
                          (docs/theory.md 8.3) beside that of the defense's points; 1: nothing is attacked.
-                         Above 0 the objective is worst-case or baseline, the profile theory */
+                         Above 0 the objective is worst-case or baseline */
     int keep_last;    /* 1: step 1 keeps its last epoch, whatever it is: nothing is chosen, T_p = 1. Not with
                          a hold-out */
     surety_voter_set set; /* signed or real */
@@ -48,7 +48,6 @@ typedef struct surety_train_settings {
     double delta;        /* in (0,1): used by the objective, and the certificate's default */
     double holdout; /* 0: S chooses the epoch of step 1. Else this share of S' does and trains nothing; T_p =
                        1 */
-    surety_profile profile;
     uint64_t seed;
 } surety_train_settings;
 
@@ -57,9 +56,9 @@ typedef struct surety_train_settings {
  * baseline. */
 SURETY_API void surety_train_certified(surety_train_settings *settings);
 
-/* The paper's: pgdu in the l2 ball of radius 1, objective chromatic, signed votes, 25 trees of depth 2, 20
- * epochs, batches of 64, lr 0.01, delta 0.05. mask is 0.5 in profile theory, 0 in published. */
-SURETY_API void surety_train_defaults(surety_train_settings *settings, surety_profile profile);
+/* The paper's: pgdu in the l2 ball of radius 1, objective chromatic, signed votes, 25 trees of depth 2, mask
+ * 0.5, 20 epochs, batches of 64, lr 0.01, delta 0.05. */
+SURETY_API void surety_train_defaults(surety_train_settings *settings);
 SURETY_API surety_status surety_train_validate(const surety_train_settings *settings, surety_error *err);
 
 /* Where the time of a training went, in seconds, and how many rows went through the two products. */

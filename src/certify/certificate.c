@@ -99,7 +99,6 @@ static const surety_field model_rows[] = {
     TEXT("voters", IN(model, voters), SIZE(model.voters)),
     TEXT("defense", IN(model, defense), SIZE(model.defense)),
     TEXT("objective", IN(model, objective), SIZE(model.objective)),
-    TEXT("profile", IN(model, profile), SIZE(model.profile)),
     COUNT("seed", IN(model, seed), 0, WHOLE, EXACT),
 };
 TABLE(model, model_rows);

@@ -69,12 +69,6 @@ typedef struct certifying {
 } certifying;
 
 static surety_status check_model(const certifying *w, surety_error *err) {
-    if (w->facts->profile != SURETY_PROFILE_THEORY) {
-        surety_fail(
-            err, SURETY_E_CHECK,
-            "no certificate for profile published: its attacks leave the ball and its ties are half errors");
-        return surety_fail_expected(err, "a model trained with --profile theory");
-    }
     size_t H = surety_voters_count(surety_model_voters(w->model));
     const double *P = surety_model_prior(w->model), *Q = surety_model_posterior(w->model);
     if (is_baseline(w->model) && memcmp(P, Q, H * sizeof *P))
@@ -282,7 +276,6 @@ static surety_status set_model(certifying *w, surety_error *err) {
     snprintf(c->model.voters, sizeof c->model.voters, "%s", surety_voter_set_name(w->facts->set));
     snprintf(c->model.defense, sizeof c->model.defense, "%s", w->facts->defense);
     snprintf(c->model.objective, sizeof c->model.objective, "%s", w->facts->objective);
-    snprintf(c->model.profile, sizeof c->model.profile, "%s", surety_profile_name(w->facts->profile));
     c->model.seed = w->facts->seed;
     SURETY_TRY(surety_model_sha256(w->model, c->model.sha256, err));
     return path ? check_file(path, c->model.sha256, err) : SURETY_OK;

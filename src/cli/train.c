@@ -165,7 +165,7 @@ static surety_status train(cli *c, const options *o) {
 
 static surety_status run(cli *c) {
     options o = {.data = surety_data_defaults()};
-    surety_train_defaults(&o.train, SURETY_PROFILE_THEORY);
+    surety_train_defaults(&o.train);
     o.epochs = o.train.step1_epochs;
     o.defense.attack = o.train.defense.kind;
     add_options(c, &o);

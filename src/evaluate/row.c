@@ -35,7 +35,6 @@ void surety_row_defaults(surety_row_settings *settings, const surety_model *mode
     settings->attack.kind = SURETY_ATTACK_PGDU;
     settings->attack.ball = facts->ball;
     settings->attack.seed = facts->seed;
-    settings->attack.profile = facts->profile;
 }
 
 /* Risks of every model's vote on the set, attacked once under the prior that they share; or of its worst

@@ -7,8 +7,8 @@
 #include "base/random.h"
 #include "model/model.h"
 
-static const char *const keys[] = {"kind", "voters", "profile", "seed",    "priors_compared", "delta",
-                                   "norm", "eps",    "box",     "defense", "objective"};
+static const char *const keys[] = {"kind", "voters", "seed", "priors_compared", "delta",
+                                   "norm", "eps",    "box",  "defense",         "objective"};
 
 int surety_facts_key(const char *key) {
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
@@ -47,7 +47,6 @@ surety_status surety_facts_write(const surety_model_facts *f, const surety_voter
     if (f->ball.has_box) snprintf(box, sizeof box, "%.17g,%.17g", f->ball.lo, f->ball.hi);
     const char *values[] = {voters->kind->name,
                             surety_voter_set_name(f->set),
-                            surety_profile_name(f->profile),
                             seed,
                             priors,
                             delta,
@@ -104,21 +103,20 @@ surety_status surety_facts_read(surety_model_facts *f, json_t *metadata, surety_
     }
     surety_model_facts_defaults(f);
     if (surety_voter_set_parse(text[1], &f->set, &inner)) return bad("voters", "signed or real", err);
-    if (surety_profile_parse(text[2], &f->profile, &inner)) return bad("profile", "theory or published", err);
-    if (!read_u64(text[3], &f->seed) || f->seed >= SURETY_SEED_LIMIT)
+    if (!read_u64(text[2], &f->seed) || f->seed >= SURETY_SEED_LIMIT)
         return bad("seed", "a number below 2^63", err);
-    if (!read_u64(text[4], &f->priors_compared) || !f->priors_compared)
+    if (!read_u64(text[3], &f->priors_compared) || !f->priors_compared)
         return bad("priors_compared", "a whole number, at least 1", err);
-    if (!read_real(text[5], &end, &f->delta) || *end || !(f->delta > 0 && f->delta < 1))
+    if (!read_real(text[4], &end, &f->delta) || *end || !(f->delta > 0 && f->delta < 1))
         return bad("delta", "a number above 0 and below 1", err);
-    if (surety_norm_parse(text[6], &f->ball.norm, &inner)) return bad("norm", "l2, linf or l1", err);
-    if (!read_real(text[7], &end, &f->ball.radius) || *end || !(f->ball.radius >= 0) ||
+    if (surety_norm_parse(text[5], &f->ball.norm, &inner)) return bad("norm", "l2, linf or l1", err);
+    if (!read_real(text[6], &end, &f->ball.radius) || *end || !(f->ball.radius >= 0) ||
         f->ball.radius > SURETY_LARGEST)
         return bad("eps", "a number of at least 0", err);
-    if (!read_box(text[8], &f->ball) || surety_ball_validate(&f->ball, NULL) != SURETY_OK)
+    if (!read_box(text[7], &f->ball) || surety_ball_validate(&f->ball, NULL) != SURETY_OK)
         return bad("box", "LO,HI or none", err);
-    if (!read_name(text[9], f->defense, sizeof f->defense)) return bad("defense", "a name", err);
-    if (!read_name(text[10], f->objective, sizeof f->objective)) return bad("objective", "a name", err);
+    if (!read_name(text[8], f->defense, sizeof f->defense)) return bad("defense", "a name", err);
+    if (!read_name(text[9], f->objective, sizeof f->objective)) return bad("objective", "a name", err);
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) json_object_del(metadata, keys[i]);
     return SURETY_OK;
 }

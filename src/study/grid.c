@@ -104,7 +104,7 @@ void surety_cell_attacks(surety_objective objective, surety_attack_kind attacks[
 
 surety_train_settings surety_cell_training(const surety_study_settings *s, const surety_cell *cell) {
     surety_train_settings t;
-    surety_train_defaults(&t, SURETY_PROFILE_THEORY);
+    surety_train_defaults(&t);
     if (cell->defense == SURETY_DEFENSE_CERTIFIED)
         surety_train_certified(&t);
     else

@@ -295,10 +295,8 @@ static surety_status run_batch(loop *l, const surety_run *run, surety_timing *ti
 /* ---- epochs ---- */
 
 static void shuffle(loop *l) {
-    uint32_t m = (uint32_t)l->phase->train->m;
-    for (uint32_t i = 0; i < m; i++) l->order[i] = i;
     surety_address a = {.epoch = l->pass, .purpose = SURETY_FOR_ORDER};
-    if (l->s->profile == SURETY_PROFILE_THEORY) surety_random_order(l->s->seed, &a, l->order, m);
+    surety_random_order(l->s->seed, &a, l->order, (uint32_t)l->phase->train->m);
 }
 
 /* The risk on the set that chooses: freshly attacked, or its worst case, or from the table (which is the same

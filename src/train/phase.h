@@ -19,7 +19,7 @@ typedef struct surety_phase {
                            any attack */
     int has_bound;      /* 0: the mean linear loss is lowered */
     surety_bound_id objective; /* else this bound, of the batch's risk and KL(Q||P) */
-    surety_bound_input input;  /* m, delta, T_p, profile of that bound */
+    surety_bound_input input;  /* m, delta, T_p of that bound */
     size_t epochs;
     uint32_t
         first_pass; /* passes over sets, numbered through the whole training: they address random numbers */

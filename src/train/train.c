@@ -26,20 +26,18 @@ const char *surety_objective_name(surety_objective objective) {
     return objectives[objective];
 }
 
-void surety_train_defaults(surety_train_settings *s, surety_profile profile) {
+void surety_train_defaults(surety_train_settings *s) {
     *s = (surety_train_settings){.objective = SURETY_OBJECTIVE_CHROMATIC,
                                  .set = SURETY_SIGNED,
                                  .step1_epochs = 20,
                                  .step2_epochs = 20,
                                  .batch = 64,
                                  .lr = 0.01,
-                                 .delta = 0.05,
-                                 .profile = profile};
+                                 .delta = 0.05};
     surety_attack_defaults(&s->defense);
     s->defense.kind = SURETY_ATTACK_PGDU;
     s->defense.samples = 1;
     surety_forest_defaults(&s->forest);
-    if (profile == SURETY_PROFILE_PUBLISHED) s->forest.mask = 0;
 }
 
 void surety_train_certified(surety_train_settings *s) {
@@ -67,9 +65,6 @@ surety_status surety_train_validate(const surety_train_settings *s, surety_error
         return surety_fail(err, SURETY_E_USAGE,
                            "the certified defense goes with the objective worst-case or baseline, not %s",
                            objectives[s->objective]);
-    if ((s->certified > 0 || s->objective == SURETY_OBJECTIVE_WORST_CASE) &&
-        s->profile == SURETY_PROFILE_PUBLISHED)
-        return surety_fail(err, SURETY_E_USAGE, "the paper has no worst case: profile theory only");
     if (s->keep_last && s->holdout > 0)
         return surety_fail(err, SURETY_E_USAGE,
                            "a hold-out chooses the epoch: the last one cannot be kept beside it");
@@ -119,7 +114,6 @@ static char *settings_text(const surety_train_settings *s, const surety_data_inf
         {"lr", surety_json_real(s->lr)}, {"delta", surety_json_real(s->delta)},
         {"holdout", surety_json_real(s->holdout)}, {"certified", surety_json_real(s->certified)},
         {"keep_last", json_boolean(s->keep_last)}, {"decay", json_boolean(s->decay)},
-        {"profile", surety_json_string(surety_profile_name(s->profile))},
         {"seed", surety_json_count(s->seed)}, {"data", data}));
 }
 
@@ -230,7 +224,6 @@ static surety_phase step2(const training *t) {
     phase.input.H = t->state.H;
     phase.input.delta = t->s.delta;
     phase.input.priors_compared = t->priors_compared;
-    phase.input.profile = t->s.profile;
     return phase;
 }
 
@@ -306,7 +299,6 @@ static surety_status make_model(training *t, surety_model **model, surety_train_
     surety_model_facts facts;
     surety_model_facts_defaults(&facts);
     facts.set = t->s.set;
-    facts.profile = t->s.profile;
     facts.seed = t->s.seed;
     facts.priors_compared = t->priors_compared;
     facts.delta = t->s.delta;
@@ -344,7 +336,7 @@ static training training_of(const surety_train_settings *settings, const surety_
                             const surety_checkpointing *checkpointing) {
     training t = {.s = *settings, .info = surety_data_describe(data), .checkpointing = checkpointing};
     t.s.defense.seed = settings->seed;
-    t.s.defense.profile = settings->profile;
+    t.s.defense.profile = SURETY_PROFILE_THEORY;
     t.s.defense.samples = 1;
     t.s.defense.epoch = 0;
     return t;

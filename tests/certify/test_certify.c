@@ -46,9 +46,9 @@ static surety_data_settings world(void) {
     return s;
 }
 
-static surety_train_settings training(surety_profile profile, surety_objective objective) {
+static surety_train_settings training(surety_objective objective) {
     surety_train_settings s;
-    surety_train_defaults(&s, profile);
+    surety_train_defaults(&s);
     s.objective = objective;
     s.set = SURETY_REAL; /* sums of real losses notice the slightest change of a perturbation */
     s.defense.ball.norm = SURETY_LINF;
@@ -74,7 +74,7 @@ static int begin(void **state) {
     if (files_begin(state)) return -1;
     write_world("X_train.npy", "y_train.npy", -1);
     surety_data_settings s = world();
-    surety_train_settings t = training(SURETY_PROFILE_THEORY, SURETY_OBJECTIVE_SEEGER);
+    surety_train_settings t = training(SURETY_OBJECTIVE_SEEGER);
     check_ok(surety_data_open(&data, &s, &err));
     train(&t, &model);
     check_ok(surety_model_save(model, files_path("m.safetensors"), &err));
@@ -274,23 +274,12 @@ static void test_refusals(void **state) {
     refused(model, &s, SURETY_E_CHECK, "not the model");
 }
 
-static void test_published_is_refused(void **state) {
-    (void)state;
-    surety_model *m;
-    surety_train_settings t = training(SURETY_PROFILE_PUBLISHED, SURETY_OBJECTIVE_CHROMATIC);
-    surety_certify_settings s = settings;
-    train(&t, &m);
-    s.model_file = NULL;
-    refused(m, &s, SURETY_E_CHECK, "published");
-    surety_model_free(m);
-}
-
 static void test_baseline_is_frozen_by_default(void **state) {
     (void)state;
     surety_error err = SURETY_ERROR_NONE;
     surety_model *m;
     surety_certificate c;
-    surety_train_settings t = training(SURETY_PROFILE_THEORY, SURETY_OBJECTIVE_BASELINE);
+    surety_train_settings t = training(SURETY_OBJECTIVE_BASELINE);
     surety_certify_settings s = settings;
     train(&t, &m);
     s.model_file = NULL;
@@ -601,7 +590,6 @@ int main(void) {
         cmocka_unit_test(test_best_pays_for_its_events),
         cmocka_unit_test(test_more_looks_cost),
         cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_published_is_refused),
         cmocka_unit_test(test_baseline_is_frozen_by_default),
         cmocka_unit_test(test_shared_row_is_refused),
         cmocka_unit_test(test_other_data_is_refused),

@@ -108,7 +108,7 @@ static surety_model *train(const plan *p, const surety_data *data, uint64_t seed
     surety_model *model;
     surety_train_settings s;
     surety_train_result result;
-    surety_train_defaults(&s, SURETY_PROFILE_THEORY);
+    surety_train_defaults(&s);
     s.objective = p->objective;
     s.defense.kind = SURETY_ATTACK_NONE;
     s.forest.trees = 3;
