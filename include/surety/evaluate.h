@@ -36,8 +36,7 @@ typedef struct surety_row_settings {
     uint64_t looks;                /* at least 1, as in surety_bound_input */
 } surety_row_settings;
 
-/* The model's own: its ball, box, seed and profile in an otherwise default attack; its delta and T_p; one
- * look. */
+/* The model's own: its ball, box and seed in an otherwise default attack; its delta and T_p; one look. */
 SURETY_API void surety_row_defaults(surety_row_settings *settings, const surety_model *model);
 
 /* In the row of a worst case, test and learn hold the worst votes (n = 1), so that averaged_max of each is
@@ -46,9 +45,8 @@ SURETY_API void surety_row_defaults(surety_row_settings *settings, const surety_
 typedef struct surety_row {
     surety_attack_kind attack;
     int worst_case;
-    surety_profile profile;
-    double adversarial_risk;            /* R_att on T (profile published: a tie is half an error) */
-    double averaged_risk, averaged_max; /* R and A on the perturbed T, likewise */
+    double adversarial_risk;            /* R_att on T */
+    double averaged_risk, averaged_max; /* R and A on the perturbed T */
     surety_risks test, learn;           /* on the perturbed T and S */
     surety_bound_input input; /* all that went into the bounds; arrays are borrowed from learn and model */
     surety_bound_value bounds[SURETY_BOUNDS];

@@ -79,10 +79,9 @@ typedef struct surety_risks {
     uint64_t prior_wrong;         /* of the m n votes of the prior: not right, ties included */
     uint64_t prior_max_wrong;     /* examples where the prior's vote is not right on all n */
 
-    uint64_t abar_sum; /* sum_i max_j E_Q l_ij, in units of 1 / SURETY_LOSS_ONE, as all losses below */
-    uint64_t tv_sum;   /* sum_i TV with the best pi_i, ties shared */
-    uint64_t tv_published_sum; /* sum_i TV with pi_i = mean of the rho_i^h, first worst index */
-    uint64_t tandem_sum;       /* sum_ij (E_Q l_ij)^2 */
+    uint64_t abar_sum;   /* sum_i max_j E_Q l_ij, in units of 1 / SURETY_LOSS_ONE, as all losses below */
+    uint64_t tv_sum;     /* sum_i TV with the best pi_i, ties shared */
+    uint64_t tandem_sum; /* sum_ij (E_Q l_ij)^2 */
 
     /* Per voter, (H) each, owned by this struct. */
     const uint64_t *loss;          /* sum_ij l_ijh */
@@ -96,11 +95,10 @@ typedef struct surety_risks {
     const double *mean_loss, *mean_max_loss, *mean_worst_loss; /* the same as means, rounded up */
     const double *mean_anchored_loss, *mean_anchored_max;
 
-    double averaged, averaged_max;                     /* R, A: a tie is an error */
-    double averaged_half_ties, averaged_max_half_ties; /* R, A as in print: a tie is half an error */
-    double rbar, abar, gmax;                           /* rounded up */
-    double tv, tv_published, tandem;                   /* rounded up */
-    void *memory;                                      /* holds the arrays */
+    double averaged, averaged_max; /* R, A: a tie is an error */
+    double rbar, abar, gmax;       /* rounded up */
+    double tv, tandem;             /* rounded up */
+    void *memory;                  /* holds the arrays */
 } surety_risks;
 
 /* The results so far. Needs at least one example. On failure out is emptied. */
@@ -108,8 +106,8 @@ SURETY_API surety_status surety_risk_result(const surety_risk *risk, surety_risk
 SURETY_API void surety_risks_free(surety_risks *risks);
 
 /* {averaged, averaged_max, rbar, abar, gmax, tv, tandem} as text (free with surety_text_free; NULL: no
- * memory). The profile says how ties count and which TV is meant. */
-SURETY_API char *surety_risks_json(const surety_risks *risks, surety_profile profile);
+ * memory). */
+SURETY_API char *surety_risks_json(const surety_risks *risks);
 
 /* ---- what follows from risks ---- */
 
@@ -128,8 +126,8 @@ SURETY_API void surety_risks_gradient(const surety_risks *risks, surety_surrogat
 SURETY_API void surety_risks_evidence(const surety_risks *risks, surety_risk_kind kind, surety_evidence *out);
 
 /* Fills an input of surety_risks_bounds: m, H, KL, whether Q is P, Q, both evidences, abar, tv, tandem. q is
- * the Q of the accumulator, p its prior (every weight above 0). input->profile must be set before; delta,
- * priors_compared, looks and worst_case are left alone. Arrays are borrowed. */
+ * the Q of the accumulator, p its prior (every weight above 0). delta, priors_compared, looks and worst_case
+ * are left alone. Arrays are borrowed. */
 SURETY_API surety_status surety_risks_input(const surety_risks *risks, const double *q, const double *p,
                                             surety_bound_input *input, surety_error *err);
 
@@ -149,7 +147,7 @@ typedef struct surety_learned {
 /* The Q (H) that minimises the bound `objective` from the prior p, on the mean losses of the voters in risks
  * (of any Q). Possible for the bounds that depend on Q through a mean over voters: chromatic_seeger,
  * chromatic_mcallester, seeger, voters_union, average_max, average_max_seeger, average_max_voters_union;
- * others are SURETY_E_USAGE. From input it takes delta, priors_compared, looks and profile. */
+ * others are SURETY_E_USAGE. From input it takes delta, priors_compared and looks. */
 SURETY_API surety_status surety_posterior_learn(const surety_risks *risks, const double *p,
                                                 surety_bound_id objective, const surety_bound_input *input,
                                                 double *q, surety_learned *learned, surety_error *err);
@@ -180,10 +178,9 @@ typedef struct surety_votes_settings {
     double delta;              /* in (0,1) */
     uint64_t priors_compared;  /* T_p >= 1 */
     uint64_t looks;            /* >= 1, as in surety_bound_input */
-    surety_profile profile;
 } surety_votes_settings;
 
-/* Real votes, objective average_max_seeger, delta 0.05, T_p = looks = 1, profile theory, all else zero. */
+/* Real votes, objective average_max_seeger, delta 0.05, T_p = looks = 1, all else zero. */
 SURETY_API surety_votes_settings surety_votes_defaults(void);
 
 /* The answer. */

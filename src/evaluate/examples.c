@@ -54,12 +54,9 @@ static void count_noisy(const listing *l, surety_attacker *a, float *points, con
     }
 }
 
-/* Points outside the ball (profile published has them) tell nothing. */
-static surety_status judge(const listing *l, const surety_examples *e, size_t r, int proved, example *found,
+static surety_status judge(const surety_examples *e, size_t r, int proved, example *found,
                            surety_error *err) {
-    int theory = l->plain.profile == SURETY_PROFILE_THEORY, y = e->y[r];
-    int beaten = !(y * found->clean > 0) || (theory && found->fooled > 0) ||
-                 (!(y * found->attacked > 0) && found->norm <= l->plain.ball.radius * (1 + 0x1p-40));
+    int y = e->y[r], beaten = !(y * found->clean > 0) || found->fooled > 0 || !(y * found->attacked > 0);
     found->verdict = proved ? "robust" : beaten ? "vulnerable" : "open";
     if (!proved || !beaten) return SURETY_OK;
     surety_fail(err, SURETY_E_CHECK, "the vote was proved right and found wrong in the same ball");
@@ -86,7 +83,7 @@ static surety_status list_block(void *arg, size_t block, int thread, surety_erro
     surety_worst_radius(l->of_worst[thread], &l->posterior, &e, radius, proved);
     for (size_t r = 0; r < e.rows; r++) {
         found[r].radius = radius[r];
-        SURETY_TRY(judge(l, &e, r, proved[r], &found[r], err));
+        SURETY_TRY(judge(&e, r, proved[r], &found[r], err));
     }
     return SURETY_OK;
 }

@@ -96,9 +96,7 @@ surety_status surety_evaluate_attacked(double *risk, double *norm_max, const sur
     surety_vote vote = surety_model_vote(model, SURETY_POSTERIOR);
     surety_attack_result result;
     SURETY_TRY(surety_attack_set(&settings, &vote, set, NULL, NULL, &result, run, err));
-    double wrong = (double)result.fooled;
-    if (settings.profile == SURETY_PROFILE_PUBLISHED) wrong -= 0.5 * (double)result.tied;
-    *risk = wrong / (double)set->m;
+    *risk = (double)result.fooled / (double)set->m;
     *norm_max = result.norm_max;
     return SURETY_OK;
 }
@@ -106,12 +104,9 @@ surety_status surety_evaluate_attacked(double *risk, double *norm_max, const sur
 /* The row's own part, behind the risks on the perturbed sets: R_att and the bounds. */
 static surety_status fill(surety_row *row, const surety_model *model, const surety_set *test,
                           const surety_row_settings *s, const surety_run *run, surety_error *err) {
-    int published = s->attack.profile == SURETY_PROFILE_PUBLISHED;
     row->attack = s->attack.kind;
     row->worst_case = s->worst_case;
-    row->profile = s->attack.profile;
     row->input = surety_bound_input_defaults();
-    row->input.profile = s->attack.profile;
     row->input.delta = s->delta;
     row->input.priors_compared = s->priors_compared;
     row->input.looks = s->looks;
@@ -122,8 +117,8 @@ static surety_status fill(surety_row *row, const surety_model *model, const sure
     }
     SURETY_TRY(
         surety_evaluate_attacked(&row->adversarial_risk, &row->norm_max, model, test, &s->attack, run, err));
-    row->averaged_risk = published ? row->test.averaged_half_ties : row->test.averaged;
-    row->averaged_max = published ? row->test.averaged_max_half_ties : row->test.averaged_max;
+    row->averaged_risk = row->test.averaged;
+    row->averaged_max = row->test.averaged_max;
     SURETY_TRY(surety_risks_input(&row->learn, surety_model_posterior(model), surety_model_prior(model),
                                   &row->input, err));
     return surety_risks_bounds(&row->input, row->bounds, err);
@@ -219,19 +214,19 @@ static json_t *worst_json(const surety_risks *learn) {
 static json_t *row_json(const surety_row *row) {
     int worst = row->worst_case;
     surety_threat threat = {worst, row->attack};
-    return SURETY_JSON_OBJECT(
-        {"attack", surety_json_string(surety_threat_name(threat))},
-        {"not_proved", worst ? surety_json_real(row->test.averaged_max) : json_null()},
-        {"adversarial_risk", surety_json_real(row->adversarial_risk)},
-        {"averaged_risk", surety_json_real(row->averaged_risk)},
-        {"averaged_max_risk", surety_json_real(row->averaged_max)},
-        {"norm_max", surety_json_real(row->norm_max)}, {"m", surety_json_count(row->input.m)},
-        {"n", surety_json_count(row->learn.n)}, {"kl", surety_json_real(row->input.kl)},
-        {"delta", surety_json_real(row->input.delta)},
-        {"priors_compared", surety_json_count(row->input.priors_compared)},
-        {"looks", surety_json_count(row->input.looks)},
-        {"risks", worst ? worst_json(&row->learn) : surety_risks_object(&row->learn, row->profile)},
-        {"bounds", surety_bounds_object(row->bounds)});
+    return SURETY_JSON_OBJECT({"attack", surety_json_string(surety_threat_name(threat))},
+                              {"not_proved", worst ? surety_json_real(row->test.averaged_max) : json_null()},
+                              {"adversarial_risk", surety_json_real(row->adversarial_risk)},
+                              {"averaged_risk", surety_json_real(row->averaged_risk)},
+                              {"averaged_max_risk", surety_json_real(row->averaged_max)},
+                              {"norm_max", surety_json_real(row->norm_max)},
+                              {"m", surety_json_count(row->input.m)}, {"n", surety_json_count(row->learn.n)},
+                              {"kl", surety_json_real(row->input.kl)},
+                              {"delta", surety_json_real(row->input.delta)},
+                              {"priors_compared", surety_json_count(row->input.priors_compared)},
+                              {"looks", surety_json_count(row->input.looks)},
+                              {"risks", worst ? worst_json(&row->learn) : surety_risks_object(&row->learn)},
+                              {"bounds", surety_bounds_object(row->bounds)});
 }
 
 char *surety_rows_json(const surety_row *rows, size_t count) {

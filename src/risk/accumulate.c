@@ -1,7 +1,7 @@
 /* Accumulators of risks (surety/risk.h; docs/theory.md 4.1, 4.2, 4.5).
  *
  * With t_jh = y v_jh (exact in double) for the example at hand, an example adds to the integer sums
- *   of the vote    its errors and ties; max_j e_j with e_j = E_Q l_j, sum_j e_j^2; the two TV terms
+ *   of the vote    its errors and ties; max_j e_j with e_j = E_Q l_j, sum_j e_j^2; the TV term
  *   of voter h     sum_j l_jh, max_j l_jh, l at the j with the largest e_j, and the same where P is right.
  *
  * Rounding. A single loss is 2^31 - floor(2^31 t) units of 2^-32: exactly the loss rounded up, since scaling
@@ -10,7 +10,7 @@
  * Expectations under Q are sums of terms that are >= 0, so their rounding errors are relative: k of them are
  * covered by the factor surety_simplex_raise(.., k), which also makes up for Q not summing to exactly 1,
  * before the result is rounded up to a unit. They are taken over the rounded losses, so that inequalities
- * between the surrogates (Rbar <= Abar <= Gmax <= Abar + TV) survive the rounding. Since a TV term is
+ * between the surrogates (Rbar <= Abar <= Gmax <= Abar + TV) survive the rounding. Since the TV term is
  * computed as the weight of the voters that pi_i misses, and not as 1 minus the rest, no mismatch gives
  * exactly 0, for instance always for n = 1.
  *
@@ -41,7 +41,6 @@ struct surety_risk {
     /* Scratch for one example. */
     double *t, *counted; /* c.t, and the arrays that c is filled with */
     surety_count c;
-    int64_t *hits;   /* (n) voters whose first worst perturbation is j */
     size_t worst;    /* the first j with the largest e_j */
     double e_hi;     /* that largest e_j */
     double squares;  /* sum_j e_j^2 */
@@ -88,14 +87,13 @@ static surety_status allocate(surety_risk *a, surety_error *err) {
     SURETY_TRY(surety_alloc(&a->w, H, sizeof *a->w, err));
     SURETY_TRY(surety_alloc(&a->sums, a->sum_count, sizeof *a->sums, err));
     SURETY_TRY(surety_alloc(&a->t, padded * H, sizeof *a->t, err));
-    SURETY_TRY(surety_alloc(&a->counted, 4 * padded + 4 * H, sizeof *a->counted, err));
-    SURETY_TRY(surety_alloc(&a->hits, n, sizeof *a->hits, err));
+    SURETY_TRY(surety_alloc(&a->counted, 4 * padded + 3 * H, sizeof *a->counted, err));
     for (size_t k = 0; k < padded * H; k++) a->t[k] = 1;
     a->c = (surety_count){.H = H, .n = padded, .q = a->q, .p = a->p, .w = a->w, .t = a->t};
     double *next = a->counted, **rows[] = {&a->c.vote, &a->c.prior, &a->c.expect, &a->c.missed};
-    double **voters[] = {&a->c.loss, &a->c.right_loss, &a->c.low, &a->c.first};
+    double **voters[] = {&a->c.loss, &a->c.right_loss, &a->c.low};
     for (size_t i = 0; i < 4; i++, next += padded) *rows[i] = next;
-    for (size_t i = 0; i < 4; i++, next += H) *voters[i] = next;
+    for (size_t i = 0; i < 3; i++, next += H) *voters[i] = next;
     return SURETY_OK;
 }
 
@@ -122,7 +120,7 @@ surety_status surety_risk_new(surety_risk **out, const surety_risk_settings *set
 
 void surety_risk_free(surety_risk *a) {
     if (!a) return;
-    void *const parts[] = {a->q, a->p, a->w, a->sums, a->t, a->counted, a->hits};
+    void *const parts[] = {a->q, a->p, a->w, a->sums, a->t, a->counted};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) surety_free(parts[i]);
     surety_free(a);
 }
@@ -156,21 +154,10 @@ static void take_votes(surety_risk *a) {
 }
 
 /* TV with the best pi_i: all mass on the j that is a worst perturbation for most weight; what it misses. */
-static double tv_best(const surety_risk *a) {
+static double total_variation(const surety_risk *a) {
     double least = INFINITY;
     for (size_t j = 0; j < a->n; j++) least = a->c.missed[j] < least ? a->c.missed[j] : least;
     return least;
-}
-
-/* TV with pi_i = mean_h rho_i^h: E_{h~Q} (1 - share of the voters with the same first worst perturbation). */
-static double tv_published(surety_risk *a) {
-    size_t H = a->H;
-    const double *first = a->c.first;
-    memset(a->hits, 0, a->n * sizeof *a->hits);
-    for (size_t h = 0; h < H; h++) a->hits[(size_t)first[h]]++;
-    double missed = 0;
-    for (size_t h = 0; h < H; h++) missed += a->w[h] * (double)((int64_t)H - a->hits[(size_t)first[h]]);
-    return missed / (double)H;
 }
 
 static void add_head(surety_risk *a) {
@@ -184,8 +171,7 @@ static void add_head(surety_risk *a) {
     sums[SURETY_RISK_PRIOR_MAX_WRONG] += a->prior_wrong > 0;
     sums[SURETY_RISK_ABAR] += units_up(a->e_hi * a->raise, 1);
     sums[SURETY_RISK_TANDEM] += units_up(a->squares * a->raise * a->raise, (double)a->n);
-    sums[SURETY_RISK_TV] += units_up(tv_best(a) * a->raise, 1);
-    sums[SURETY_RISK_TV_PUBLISHED] += units_up(tv_published(a) * a->raise, 1);
+    sums[SURETY_RISK_TV] += units_up(total_variation(a) * a->raise, 1);
 }
 
 static void add_voters(surety_risk *a) {

@@ -16,7 +16,6 @@ typedef enum surety_risk_sum {
     SURETY_RISK_PRIOR_MAX_WRONG,
     SURETY_RISK_ABAR,
     SURETY_RISK_TV,
-    SURETY_RISK_TV_PUBLISHED,
     SURETY_RISK_TANDEM,
     SURETY_RISK_HEAD /* how many */
 } surety_risk_sum;

@@ -30,7 +30,7 @@ surety_status surety_risks_input(const surety_risks *r, const double *q, const d
     surety_risks_evidence(r, SURETY_RISK_AVERAGED, &input->averaged);
     surety_risks_evidence(r, SURETY_RISK_AVERAGED_MAX, &input->averaged_max);
     input->abar = r->abar;
-    input->tv = input->profile == SURETY_PROFILE_PUBLISHED ? r->tv_published : r->tv;
+    input->tv = r->tv;
     input->tandem = r->tandem;
     return SURETY_OK;
 }

@@ -30,22 +30,17 @@ static inline double sum(const v8 *lanes) {
     return total;
 }
 
-/* The least t of voter h, and the first place of it: the least place of the lanes that have it. */
-static inline void lowest(const surety_count *c, size_t h, const v8 *low, const v8 *first) {
-    double least = (*low)[0], at = (*first)[0];
-    for (int i = 1; i < L; i++)
-        if ((*low)[i] < least || ((*low)[i] == least && (*first)[i] < at))
-            least = (*low)[i], at = (*first)[i];
-    c->low[h] = least;
-    c->first[h] = at;
+static inline double lowest(const v8 *lanes) {
+    double least = (*lanes)[0];
+    for (int i = 1; i < L; i++) least = (*lanes)[i] < least ? (*lanes)[i] : least;
+    return least;
 }
 
 static void votes_and_losses(const surety_count *c) {
-    const v8 lane = {0, 1, 2, 3, 4, 5, 6, 7};
     for (size_t h = 0; h < c->H; h++) {
         double q = c->q[h], p = c->p[h], w = c->w[h];
-        v8 loss = {0}, low = ALL(INFINITY), first = {0}, place = lane;
-        for (size_t j = 0; j < c->n; j += L, place += L) {
+        v8 loss = {0}, low = ALL(INFINITY);
+        for (size_t j = 0; j < c->n; j += L) {
             v8 t = GET(c->t + h * c->n + j), units;
             UNITS(units, t);
             AT(c->vote + j) += q * t;
@@ -54,10 +49,9 @@ static void votes_and_losses(const surety_count *c) {
             loss += units;
             m8 lower = t < low;
             low = PICK(lower, t, low);
-            first = PICK(lower, place, first);
         }
         c->loss[h] = sum(&loss);
-        lowest(c, h, &low, &first);
+        c->low[h] = lowest(&low);
     }
 }
 

@@ -18,7 +18,7 @@ typedef struct surety_count {
     double *vote, *prior, *expect; /* (n) sum_h q t, sum_h p t, sum_h w loss */
     double *missed;                /* (n) weight w of the voters whose least t is not here */
     double *loss, *right_loss;     /* (H) sum_j of losses, and where the prior's vote is > 0 */
-    double *low, *first;           /* (H) min_j t and the first j that attains it */
+    double *low;                   /* (H) min_j t */
 } surety_count;
 
 typedef struct surety_count_kernels {

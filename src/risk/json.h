@@ -7,7 +7,7 @@
 #include "surety/risk.h"
 
 /* {averaged, averaged_max, rbar, abar, gmax, tv, tandem} */
-json_t *surety_risks_object(const surety_risks *risks, surety_profile profile);
+json_t *surety_risks_object(const surety_risks *risks);
 
 /* {NAME: {surrogate, vote, vote_clipped, risk, event}} of those that are available. */
 json_t *surety_bounds_object(const surety_bound_value values[SURETY_BOUNDS]);

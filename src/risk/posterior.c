@@ -139,12 +139,11 @@ static void set_up(search *s, const surety_risks *risks, const surety_bound_inpu
     s->input.delta = input->delta;
     s->input.priors_compared = input->priors_compared;
     s->input.looks = input->looks;
-    s->input.profile = input->profile;
     s->input.posterior = s->q;
     surety_evidence *evidence = averaged ? &s->input.averaged : &s->input.averaged_max;
     surety_risks_evidence(risks, averaged ? SURETY_RISK_AVERAGED : SURETY_RISK_AVERAGED_MAX, evidence);
     s->gibbs = &evidence->gibbs;
-    int counted = is_union(s->objective) && evidence->loss_sum && input->profile == SURETY_PROFILE_THEORY;
+    int counted = is_union(s->objective) && evidence->loss_sum;
     for (size_t h = 0; h < s->H; h++)
         losses[h] = counted ? surety_ratio_up(evidence->loss_sum[h], risks->m) : evidence->loss[h];
     s->r = losses;

@@ -27,7 +27,6 @@ static void name_sums(surety_risks *out, const uint64_t *sums) {
     out->prior_max_wrong = sums[SURETY_RISK_PRIOR_MAX_WRONG];
     out->abar_sum = sums[SURETY_RISK_ABAR];
     out->tv_sum = sums[SURETY_RISK_TV];
-    out->tv_published_sum = sums[SURETY_RISK_TV_PUBLISHED];
     out->tandem_sum = sums[SURETY_RISK_TANDEM];
     const uint64_t *arrays = sums + SURETY_RISK_HEAD;
     size_t H = out->voters;
@@ -58,14 +57,11 @@ static surety_status fill_risks(surety_risks *r, const double *q, surety_error *
     double m = (double)r->m, votes = m * (double)r->n;
     r->averaged = (double)(r->wrong + r->tied) / votes;
     r->averaged_max = (double)(r->max_wrong + r->max_tied) / m;
-    r->averaged_half_ties = (double)(2 * r->wrong + r->tied) / (2 * votes);
-    r->averaged_max_half_ties = (double)(2 * r->max_wrong + r->max_tied) / (2 * m);
     SURETY_TRY(surety_posterior_mean(q, r->mean_loss, r->voters, &r->rbar, err));
     SURETY_TRY(surety_posterior_mean(q, r->mean_max_loss, r->voters, &r->gmax, err));
     r->abar = mean_up(r->abar_sum, r->m);
     if (r->abar > r->gmax) r->abar = r->gmax; /* Abar <= Gmax, and both are upper limits */
     r->tv = mean_up(r->tv_sum, r->m);
-    r->tv_published = mean_up(r->tv_published_sum, r->m);
     r->tandem = mean_up(r->tandem_sum, r->m * r->n);
     return SURETY_OK;
 }
@@ -103,16 +99,14 @@ void surety_risks_gradient(const surety_risks *r, surety_surrogate which, const 
     for (size_t h = 0; h < r->voters; h++) gradient[h] = q[h] * (means[h] - mean);
 }
 
-json_t *surety_risks_object(const surety_risks *r, surety_profile profile) {
-    int published = profile == SURETY_PROFILE_PUBLISHED;
-    return SURETY_JSON_OBJECT(
-        {"averaged", surety_json_real(published ? r->averaged_half_ties : r->averaged)},
-        {"averaged_max", surety_json_real(published ? r->averaged_max_half_ties : r->averaged_max)},
-        {"rbar", surety_json_real(r->rbar)}, {"abar", surety_json_real(r->abar)},
-        {"gmax", surety_json_real(r->gmax)}, {"tv", surety_json_real(published ? r->tv_published : r->tv)},
-        {"tandem", surety_json_real(r->tandem)});
+json_t *surety_risks_object(const surety_risks *r) {
+    return SURETY_JSON_OBJECT({"averaged", surety_json_real(r->averaged)},
+                              {"averaged_max", surety_json_real(r->averaged_max)},
+                              {"rbar", surety_json_real(r->rbar)}, {"abar", surety_json_real(r->abar)},
+                              {"gmax", surety_json_real(r->gmax)}, {"tv", surety_json_real(r->tv)},
+                              {"tandem", surety_json_real(r->tandem)});
 }
 
-char *surety_risks_json(const surety_risks *r, surety_profile profile) {
-    return surety_json_text(surety_risks_object(r, profile));
+char *surety_risks_json(const surety_risks *r) {
+    return surety_json_text(surety_risks_object(r));
 }

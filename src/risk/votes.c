@@ -35,11 +35,8 @@ typedef struct pass {
 } pass;
 
 surety_votes_settings surety_votes_defaults(void) {
-    return (surety_votes_settings){.objective = SURETY_BOUND_AVERAGE_MAX_SEEGER,
-                                   .delta = 0.05,
-                                   .priors_compared = 1,
-                                   .looks = 1,
-                                   .profile = SURETY_PROFILE_THEORY};
+    return (surety_votes_settings){
+        .objective = SURETY_BOUND_AVERAGE_MAX_SEEGER, .delta = 0.05, .priors_compared = 1, .looks = 1};
 }
 
 /* ---- reading and checking ---- */
@@ -281,7 +278,6 @@ static surety_status bound_source(const source *s, const surety_votes_settings *
     surety_bound_input *in = &out->input;
     *in = surety_bound_input_defaults();
     in->delta = set->delta, in->priors_compared = set->priors_compared, in->looks = set->looks;
-    in->profile = set->profile;
     SURETY_TRY(surety_alloc(&out->prior, s->H, sizeof *out->prior, err));
     SURETY_TRY(surety_alloc(&out->posterior, s->H, sizeof *out->posterior, err));
     SURETY_TRY(take_prior(set, out->prior, s->H, err));
@@ -348,11 +344,10 @@ char *surety_votes_json(const surety_votes_result *r) {
         {"m", surety_json_count(r->risks.m)}, {"n", surety_json_count(r->risks.n)},
         {"voter_count", surety_json_count(r->risks.voters)},
         {"voters", surety_json_string(r->risks.signed_votes ? "signed" : "real")},
-        {"profile", surety_json_string(in->profile == SURETY_PROFILE_PUBLISHED ? "published" : "theory")},
         {"delta", surety_json_real(in->delta)}, {"priors_compared", surety_json_count(in->priors_compared)},
         {"looks", surety_json_count(in->looks)},
         {"held_out", surety_json_count(held_out == SURETY_ABSENT ? 0 : held_out)},
-        {"kl", surety_json_real(in->kl)}, {"risks", surety_risks_object(&r->risks, in->profile)},
+        {"kl", surety_json_real(in->kl)}, {"risks", surety_risks_object(&r->risks)},
         {"bounds", surety_bounds_object(r->bounds)}, {"unavailable", surety_bounds_missing(r->bounds)},
         {"posterior", weights_array(r->posterior, r->risks.voters)}, {"learning", learning_object(r)}));
 }

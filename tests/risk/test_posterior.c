@@ -50,7 +50,6 @@ static void draw_problem(draw *s, problem *t) {
     surety_risk_free(risk);
     t->input = surety_bound_input_defaults();
     t->input.priors_compared = uniform(s) < .5 ? 1 : 20;
-    t->input.profile = uniform(s) < .8 ? SURETY_PROFILE_THEORY : SURETY_PROFILE_PUBLISHED;
 }
 
 static double bound_at(const problem *t, surety_bound_id id, const double *q) {
