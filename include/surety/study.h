@@ -132,12 +132,15 @@ typedef struct surety_printed {
     double value;
 } surety_printed;
 
-/* Ours over the seeds beside one printed number. */
+/* Ours beside one printed number. Seed 0 is print's own start; the others say how far rounding alone can move
+ * a value. */
 typedef struct surety_compared {
-    size_t seeds; /* how many there are; 0: none, and the numbers below are NaN */
-    double mean, min, max;
-    int in_band; /* print lies in [min, max], both widened by half a unit of its last digit */
-    int agrees;  /* .. widened by what a defended row may differ: 0.01 for a risk, 0.02 for a bound */
+    size_t seeds;    /* how many there are; 0: none, and the numbers below are NaN */
+    double first;    /* of the lowest seed: seed 0, unless its cell is missing */
+    double min, max; /* the band of all seeds */
+    int near;        /* print is at most 0.0015 from first: half a unit of its last digit, and one more */
+    int agrees;      /* .. at most the tolerance: 0.01 for a risk, 0.02 for a bound */
+    int in_band;     /* print lies in [min, max], and there are two seeds or more */
 } surety_compared;
 
 /* All printed numbers in the order of the paper's tables, and ours. */
@@ -153,16 +156,15 @@ SURETY_API surety_status surety_results_load(surety_results *results, const char
 SURETY_API void surety_results_free(surety_results *results); /* all zero is fine */
 SURETY_API surety_compared surety_results_compare(const surety_results *results, size_t index);
 
-/* How many printed numbers have a value of ours, and how many of those agree. defended: the vote was hardened
- * against what attacks it (defense pgdu, ifgsmu, pgd, ifgsm, or no attack at all); the other rows swing with
- * the seed. */
+/* How many printed numbers have a value of ours, and how they compare. */
 typedef struct surety_agreement {
-    size_t compared, agree, in_band;
-    size_t defended, defended_agree;
-    double defended_worst; /* largest distance of print from our band among the defended */
+    size_t compared, near, agree, in_band;
+    size_t either;   /* agree, or in the band */
+    double farthest; /* largest |first - print| */
 } surety_agreement;
 
-SURETY_API int surety_printed_defended(const surety_printed *printed);
+/* Adds one comparison to the counts; nothing if it has no seeds. */
+SURETY_API void surety_agreement_add(surety_agreement *a, const surety_compared *c, double printed);
 SURETY_API surety_agreement surety_results_agreement(const surety_results *results);
 
 #ifdef __cplusplus

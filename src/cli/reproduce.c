@@ -142,6 +142,17 @@ static void progress(void *arg, const surety_progress *p) {
     }
 }
 
+static void print_summary(const options *o, const surety_study_summary *summary, const surety_agreement *a) {
+    printf("%zu cells, %zu computed now in %.1f s\n", summary->cells, summary->computed, summary->seconds);
+    if (a->compared)
+        printf(
+            "%zu of %zu printed values are within 0.0015 of ours, %zu within the tolerance (0.01 for a risk, "
+            "0.02 for a bound)\n",
+            a->near, a->compared, a->agree);
+    if (a->in_band) printf("%zu are within the tolerance or inside the band of our seeds\n", a->either);
+    printf("results: %s/results.csv\npage: %s/report.html\n", o->out, o->out);
+}
+
 static surety_status reproduce(cli *c, const options *o) {
     surety_study_summary summary;
     surety_results results = {0};
@@ -160,16 +171,12 @@ static surety_status reproduce(cli *c, const options *o) {
     surety_agreement a = surety_results_agreement(&results);
     if (c->json)
         printf(
-            "{\"cells\": %zu, \"computed\": %zu, \"seconds\": %.3f, \"compared\": %zu, \"agree\": %zu, "
-            "\"in_band\": %zu}\n",
-            summary.cells, summary.computed, summary.seconds, a.compared, a.agree, a.in_band);
+            "{\"cells\": %zu, \"computed\": %zu, \"seconds\": %.3f, \"compared\": %zu, \"near\": %zu, "
+            "\"agree\": %zu, \"in_band\": %zu, \"agree_or_in_band\": %zu}\n",
+            summary.cells, summary.computed, summary.seconds, a.compared, a.near, a.agree, a.in_band,
+            a.either);
     else
-        printf(
-            "%zu cells, %zu computed now in %.1f s\n%zu of %zu values agree with print; of the defended %zu "
-            "of "
-            "%zu\nresults: %s/results.csv\npage: %s/report.html\n",
-            summary.cells, summary.computed, summary.seconds, a.agree, a.compared, a.defended_agree,
-            a.defended, o->out, o->out);
+        print_summary(o, &summary, &a);
     surety_results_free(&results);
     return SURETY_OK;
 }

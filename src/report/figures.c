@@ -100,25 +100,18 @@ static void legend_entry(surety_drawing *d, double *x, double *y, surety_mark ma
 
 /* ---- the share of the TV term ---- */
 
-/* Mean over seeds of the TV part of average_max_tv, as a part of the vote's value: twice the mean TV. */
-static double tv_part(const surety_shown *shown, surety_cell cell, const char *attack) {
-    double sum = 0;
-    size_t count = 0;
-    for (cell.seed = 0; cell.seed < shown->results.seeds; cell.seed++) {
-        size_t at;
-        const json_t *row;
-        json_array_foreach(json_object_get(surety_shown_cell(shown, &cell), "rows"), at, row) {
-            const char *algorithm = json_string_value(json_object_get(row, "algorithm"));
-            const char *of = json_string_value(json_object_get(row, "attack"));
-            const json_t *tv = json_object_get(row, "tv");
-            if (!algorithm || !of || strcmp(algorithm, "average-max") || strcmp(of, attack) ||
-                !json_is_number(tv))
-                continue;
-            sum += 2 * json_number_value(tv);
-            count++;
-        }
+/* The TV part of average_max_tv (seed 0), as a part of the vote's value: twice the mean TV. */
+static double tv_part(const surety_shown *shown, const surety_cell *cell, const char *attack) {
+    size_t at;
+    const json_t *row;
+    json_array_foreach(json_object_get(surety_shown_cell(shown, cell), "rows"), at, row) {
+        const char *algorithm = json_string_value(json_object_get(row, "algorithm"));
+        const char *of = json_string_value(json_object_get(row, "attack"));
+        const json_t *tv = json_object_get(row, "tv");
+        if (algorithm && of && !strcmp(algorithm, "average-max") && !strcmp(of, attack) && json_is_number(tv))
+            return 2 * json_number_value(tv);
     }
-    return count ? sum / (double)count : (double)NAN;
+    return (double)NAN;
 }
 
 typedef struct bar {
@@ -137,8 +130,8 @@ static size_t list_bars(const surety_shown *shown, size_t task, surety_norm norm
             surety_cell cell = {task, norm, set, defenses[d], 0};
             bar b;
             surety_compared c = surety_shown_value(shown, &key, &b.printed);
-            b.total = c.mean;
-            b.tv = tv_part(shown, cell, surety_attack_kind_name(attacks[a]));
+            b.total = c.first;
+            b.tv = tv_part(shown, &cell, surety_attack_kind_name(attacks[a]));
             snprintf(b.label, sizeof b.label, "%s / %s", surety_attack_kind_name(defenses[d]),
                      surety_attack_kind_name(attacks[a]));
             if (c.seeds && !isnan(b.tv)) bars[count++] = b;
@@ -217,8 +210,8 @@ static size_t list_points(const surety_shown *shown, surety_norm norm, surety_ob
             surety_compared x = surety_shown_value(shown, &key, &p.printed_x);
             key.quantity = SURETY_ADVERSARIAL_RISK;
             surety_compared y = surety_shown_value(shown, &key, &p.printed_y);
-            p.x = x.mean;
-            p.y = y.mean;
+            p.x = x.first;
+            p.y = y.first;
             if (x.seeds && y.seeds) points[count++] = p;
         }
     return count;
@@ -264,7 +257,7 @@ static void make_scatter(surety_figure *f, const surety_shown *shown, surety_nor
     snprintf(f->caption, sizeof f->caption,
              "The nearer a risk is to the diagonal, the more the averaged notion says about the classical "
              "one; the "
-             "nearer a bound, the tighter. Filled: ours (mean over seeds). Hollow: print.");
+             "nearer a bound, the tighter. Filled: ours (seed 0). Hollow: print.");
     for (size_t i = 0; i < 4; i++) {
         point points[12];
         size_t count = list_points(shown, norm, panels[i].algorithm, panels[i].quantity, points);

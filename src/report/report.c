@@ -21,7 +21,7 @@ surety_compared surety_shown_value(const surety_shown *shown, const surety_print
             return surety_results_compare(&shown->results, i);
         }
     *printed = (double)NAN;
-    return (surety_compared){.mean = (double)NAN, .min = (double)NAN, .max = (double)NAN};
+    return (surety_compared){.first = (double)NAN, .min = (double)NAN, .max = (double)NAN};
 }
 
 int surety_shown_has(const surety_shown *shown, size_t task, surety_norm norm) {

@@ -69,7 +69,7 @@ static void print_pair(surety_growing *page, const surety_shown *shown, surety_p
         } else {
             surety_print(page, "<td class=\"%s%s\">%s", pair, c[i].agrees ? "" : " off",
                          c[i].agrees ? "" : "&ne; ");
-            print_number(page, c[i].mean, c[1 - i].mean);
+            print_number(page, c[i].first, c[1 - i].first);
             if (c[i].seeds > 1) surety_print(page, "<small>%.3f&ndash;%.3f</small>", c[i].min, c[i].max);
         }
         surety_print(page, "<small>print ");
@@ -116,9 +116,9 @@ size_t surety_page_tables(surety_growing *page, const surety_shown *shown) {
     surety_tasks(&tasks);
     surety_print(
         page,
-        "<h2>Tables</h2>\n<p>Ours first (over several seeds the mean, then lowest and highest), print below "
-        "it. Bold: the better of signed and real voters. <span class=\"off\">&ne; marked</span>: does not "
-        "agree. Bounds are on the vote, twice the surrogate, not clipped at 1.</p>\n");
+        "<h2>Tables</h2>\n<p>Ours first (seed 0, then the lowest and highest of several seeds), print below "
+        "it. Bold: the better of signed and real voters. <span class=\"off\">&ne; marked</span>: seed 0 does "
+        "not agree. Bounds are on the vote, twice the surrogate, not clipped at 1.</p>\n");
     for (size_t task = 0; task < tasks; task++)
         for (unsigned norm = SURETY_L2; norm <= SURETY_LINF; norm++) {
             char title[64];

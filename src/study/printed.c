@@ -80,52 +80,43 @@ size_t surety_results_find(const surety_results *results, const surety_printed *
 
 /* ---- comparing ---- */
 
-int surety_printed_defended(const surety_printed *p) {
-    return p->attack == SURETY_ATTACK_NONE ||
-           (p->defense != SURETY_ATTACK_NONE && p->defense != SURETY_ATTACK_UNIF);
-}
-
 static int is_bound(surety_quantity quantity) {
     return quantity >= SURETY_BOUND_OF_SEEGER;
 }
 
-/* How far print lies outside our band. */
-static double distance(const surety_compared *c, double printed) {
-    return fmax(0, fmax(c->min - printed, printed - c->max));
-}
-
 surety_compared surety_results_compare(const surety_results *results, size_t index) {
-    const double half_unit = 0.0005 + 1e-9; /* print has three digits */
+    const double rounding = 1e-9; /* of differences of numbers with three digits */
     const surety_printed *p = &results->printed[index];
-    surety_compared c = {.mean = (double)NAN, .min = (double)NAN, .max = (double)NAN};
-    double sum = 0;
+    surety_compared c = {.first = (double)NAN, .min = (double)NAN, .max = (double)NAN};
     for (size_t seed = 0; seed < results->seeds; seed++) {
         double value = results->values[index * results->seeds + seed];
         if (isnan(value)) continue;
-        c.min = c.seeds ? fmin(c.min, value) : value;
-        c.max = c.seeds ? fmax(c.max, value) : value;
-        sum += value;
-        c.seeds++;
+        if (!c.seeds++) c.first = c.min = c.max = value;
+        c.min = fmin(c.min, value);
+        c.max = fmax(c.max, value);
     }
-    if (!c.seeds) return c;
-    c.mean = sum / (double)c.seeds;
-    c.in_band = distance(&c, p->value) <= half_unit;
-    c.agrees = distance(&c, p->value) <= half_unit + (is_bound(p->quantity) ? 0.02 : 0.01);
+    double away = fabs(c.first - p->value);
+    c.near = away <= 0.0015 + rounding;
+    c.agrees = away <= (is_bound(p->quantity) ? 0.02 : 0.01) + rounding;
+    c.in_band = c.seeds > 1 && c.min <= p->value && p->value <= c.max;
     return c;
+}
+
+void surety_agreement_add(surety_agreement *a, const surety_compared *c, double printed) {
+    if (!c->seeds) return;
+    a->compared++;
+    a->near += (size_t)c->near;
+    a->agree += (size_t)c->agrees;
+    a->in_band += (size_t)c->in_band;
+    a->either += (size_t)(c->agrees || c->in_band);
+    a->farthest = fmax(a->farthest, fabs(c->first - printed));
 }
 
 surety_agreement surety_results_agreement(const surety_results *results) {
     surety_agreement a = {0};
     for (size_t i = 0; i < results->count; i++) {
         surety_compared c = surety_results_compare(results, i);
-        if (!c.seeds) continue;
-        a.compared++;
-        a.agree += (size_t)c.agrees;
-        a.in_band += (size_t)c.in_band;
-        if (!surety_printed_defended(&results->printed[i])) continue;
-        a.defended++;
-        a.defended_agree += (size_t)c.agrees;
-        a.defended_worst = fmax(a.defended_worst, distance(&c, results->printed[i].value));
+        surety_agreement_add(&a, &c, results->printed[i].value);
     }
     return a;
 }

@@ -161,10 +161,10 @@ static json_t *compared_json(const surety_results *r) {
                                {"attack", surety_json_string(surety_attack_kind_name(p->attack))},
                                {"voters", surety_json_string(surety_voter_set_name(p->set))},
                                {"quantity", surety_json_string(surety_quantity_name(p->quantity))},
-                               {"seeds", surety_json_count(c.seeds)}, {"mean", surety_json_real(c.mean)},
+                               {"seeds", surety_json_count(c.seeds)}, {"value", surety_json_real(c.first)},
                                {"min", surety_json_real(c.min)}, {"max", surety_json_real(c.max)},
-                               {"published", surety_json_real(p->value)},
-                               {"in_band", json_boolean(c.in_band)}, {"agrees", json_boolean(c.agrees)}));
+                               {"published", surety_json_real(p->value)}, {"near", json_boolean(c.near)},
+                               {"agrees", json_boolean(c.agrees)}, {"in_band", json_boolean(c.in_band)}));
     }
     return array;
 }
@@ -172,10 +172,9 @@ static json_t *compared_json(const surety_results *r) {
 static json_t *agreement_json(const surety_results *r) {
     surety_agreement a = surety_results_agreement(r);
     return SURETY_JSON_OBJECT(
-        {"compared", surety_json_count(a.compared)}, {"agree", surety_json_count(a.agree)},
-        {"in_band", surety_json_count(a.in_band)}, {"defended", surety_json_count(a.defended)},
-        {"defended_agree", surety_json_count(a.defended_agree)},
-        {"defended_worst", surety_json_real(a.defended_worst)});
+        {"compared", surety_json_count(a.compared)}, {"near", surety_json_count(a.near)},
+        {"agree", surety_json_count(a.agree)}, {"in_band", surety_json_count(a.in_band)},
+        {"agree_or_in_band", surety_json_count(a.either)}, {"farthest", surety_json_real(a.farthest)});
 }
 
 static surety_status write_json(const collection *c, const surety_study_settings *s, const char *folder,

@@ -148,7 +148,8 @@ static surety_status run_missing(grid *g, surety_error *err) {
     SURETY_TRY(surety_alloc(&g->data, g->tasks, sizeof *g->data, err));
     list_pending(g);
     SURETY_TRY(surety_parallel(&run, NULL, g->tasks, read_data, g, err));
-    if (g->pending_count >= (size_t)threads) {
+    int alone = g->s->recipe == SURETY_RECIPE_PRINT; /* its cells are made on one thread each */
+    if (alone || g->pending_count >= (size_t)threads) {
         g->inner = 1;
         status = surety_parallel(&run, NULL, g->pending_count, run_pending, g, err);
     } else {

@@ -60,51 +60,49 @@ static void test_names_differ(void **state) {
     surety_free(cells);
 }
 
-/* print .500 against bands that end at, just inside and just outside of what counts. */
+/* print .500 against a first seed, and bands, that end at, just inside and just outside of what counts. */
 static void test_compare(void **state) {
     static const struct {
         surety_quantity quantity;
-        double low, high, printed;
-        int in_band, agrees;
+        double first, other;
+        int near, agrees, in_band;
     } cases[] = {
-        {SURETY_ADVERSARIAL_RISK, 0.4, 0.6, 0.5, 1, 1},     {SURETY_ADVERSARIAL_RISK, 0.5004, 0.6, 0.5, 1, 1},
-        {SURETY_ADVERSARIAL_RISK, 0.5006, 0.6, 0.5, 0, 1},  {SURETY_ADVERSARIAL_RISK, 0.5104, 0.6, 0.5, 0, 1},
-        {SURETY_ADVERSARIAL_RISK, 0.5106, 0.6, 0.5, 0, 0},  {SURETY_AVERAGED_RISK, 0.4, 0.4896, 0.5, 0, 1},
-        {SURETY_AVERAGED_MAX_RISK, 0.4, 0.4894, 0.5, 0, 0}, {SURETY_BOUND_OF_SEEGER, 0.4, 0.4796, 0.5, 0, 1},
-        {SURETY_BOUND_OF_TV, 0.4, 0.4794, 0.5, 0, 0},       {SURETY_BOUND_OF_MAX, 0.5204, 0.6, 0.5, 0, 1},
+        {SURETY_ADVERSARIAL_RISK, 0.5, 0.6, 1, 1, 1},     {SURETY_ADVERSARIAL_RISK, 0.5015, 0.6, 1, 1, 0},
+        {SURETY_ADVERSARIAL_RISK, 0.5016, 0.4, 0, 1, 1},  {SURETY_ADVERSARIAL_RISK, 0.51, 0.6, 0, 1, 0},
+        {SURETY_ADVERSARIAL_RISK, 0.5101, 0.5, 0, 0, 1},  {SURETY_AVERAGED_RISK, 0.49, 0.4, 0, 1, 0},
+        {SURETY_AVERAGED_MAX_RISK, 0.4899, 0.4, 0, 0, 0}, {SURETY_BOUND_OF_SEEGER, 0.48, 0.4, 0, 1, 0},
+        {SURETY_BOUND_OF_TV, 0.4799, 0.49999, 0, 0, 0},   {SURETY_BOUND_OF_MAX, 0.52, 0.4, 0, 1, 1},
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        surety_printed printed = {.quantity = cases[i].quantity, .value = cases[i].printed};
-        double values[] = {cases[i].high, (double)NAN, cases[i].low};
+        surety_printed printed = {.quantity = cases[i].quantity, .value = 0.5};
+        double values[] = {cases[i].first, (double)NAN, cases[i].other};
         surety_results r = {.count = 1, .printed = &printed, .seeds = 3, .values = values};
         surety_compared c = surety_results_compare(&r, 0);
         assert_int_equal(c.seeds, 2);
-        assert_true(c.min == cases[i].low && c.max == cases[i].high);
-        assert_true(fabs(c.mean - (cases[i].low + cases[i].high) / 2) < 1e-15);
-        check(c.in_band == cases[i].in_band && c.agrees == cases[i].agrees, "case %zu: in band %d, agrees %d",
-              i, c.in_band, c.agrees);
+        assert_true(c.first == cases[i].first && c.min == fmin(c.first, cases[i].other) &&
+                    c.max == fmax(c.first, cases[i].other));
+        check(c.near == cases[i].near && c.agrees == cases[i].agrees && c.in_band == cases[i].in_band,
+              "case %zu: near %d, agrees %d, in band %d", i, c.near, c.agrees, c.in_band);
         surety_agreement a = surety_results_agreement(&r);
-        assert_true(a.compared == 1 && a.agree == (size_t)c.agrees && a.in_band == (size_t)c.in_band);
+        assert_true(a.compared == 1 && a.near == (size_t)c.near && a.agree == (size_t)c.agrees &&
+                    a.in_band == (size_t)c.in_band && a.either == (size_t)(c.agrees || c.in_band) &&
+                    a.farthest == fabs(c.first - 0.5));
     }
-    double nothing = (double)NAN;
-    surety_printed printed = {.value = 0.5};
-    surety_results r = {.count = 1, .printed = &printed, .seeds = 1, .values = &nothing};
-    surety_compared c = surety_results_compare(&r, 0);
-    assert_true(!c.seeds && isnan(c.mean) && !c.in_band && !c.agrees);
-    assert_int_equal(surety_results_agreement(&r).compared, 0);
 }
 
-static void test_defended(void **state) {
-    surety_printed p = {.defense = SURETY_ATTACK_NONE, .attack = SURETY_ATTACK_NONE};
+/* One seed is no band, and no seed is nothing. */
+static void test_compare_few(void **state) {
+    double value = 0.5;
+    surety_printed printed = {.value = 0.5};
+    surety_results r = {.count = 1, .printed = &printed, .seeds = 1, .values = &value};
     (void)state;
-    assert_true(surety_printed_defended(&p));
-    p.attack = SURETY_ATTACK_PGDU;
-    assert_false(surety_printed_defended(&p));
-    p.defense = SURETY_ATTACK_UNIF;
-    assert_false(surety_printed_defended(&p));
-    p.defense = SURETY_ATTACK_IFGSM;
-    assert_true(surety_printed_defended(&p));
+    surety_compared c = surety_results_compare(&r, 0);
+    assert_true(c.seeds == 1 && c.near && c.agrees && !c.in_band);
+    value = (double)NAN;
+    c = surety_results_compare(&r, 0);
+    assert_true(!c.seeds && isnan(c.first) && !c.near && !c.in_band && !c.agrees);
+    assert_int_equal(surety_results_agreement(&r).compared, 0);
 }
 
 /* A cell with an attack costs more than one without, twice the epochs nearly twice. */
@@ -308,7 +306,7 @@ int main(void) {
         cmocka_unit_test(test_grid_covers_print),
         cmocka_unit_test(test_names_differ),
         cmocka_unit_test(test_compare),
-        cmocka_unit_test(test_defended),
+        cmocka_unit_test(test_compare_few),
         cmocka_unit_test(test_cost),
         cmocka_unit_test(test_cells),
     };

@@ -1,0 +1,256 @@
+/* Print's attacks: batches of 64 in lockstep, because the length of an l2 step depends on how many examples
+ * of the batch are still attacked.
+ *
+ *   g        gradient of the mean loss over the B examples that are still attacked: (-y / 2B) grad vote
+ *   l2       x + (b/k) g / max(||g||_2, 1e-6): the floor shortens the steps of saturated votes
+ *   linf     x + (b/k) sign(g)
+ *   both     then clipped to [x0 - b, x0 + b] and to [0,1]; never projected onto the l2 ball
+ *
+ * An example whose vote is wrong (a tie is) leaves before the step. The batch comes back reordered: those who
+ * stayed in their order, then those who left in the order of leaving. Nobody asks for a vote after the last
+ * step. */
+#include <math.h>
+#include <string.h>
+
+#include "study/print.h"
+#include "voters/kind.h"
+
+enum { H = SURETY_PRINT_TREES, BATCH = SURETY_PRINT_BATCH, SPLITS = 3, LEAVES = 4, RESET_SEED = H - 1 };
+
+/* ---- the workshop ---- */
+
+/* seed > 0: W times 1 + 1e-7 N(0,1), from an addressed stream that touches neither N nor C. */
+static void jitter(float *row, size_t d, uint64_t seed, size_t index, float *normal) {
+    surety_address a = {.row = (uint32_t)index, .purpose = SURETY_FOR_WEIGHTS};
+    if (!seed) return;
+    surety_vector_normal(seed, &a, normal, d);
+    for (size_t j = 0; j < d; j++) row[j] = (float)((double)row[j] * (1 + 1e-7 * (double)normal[j]));
+}
+
+/* W is drawn into `rows` (3 d) first: a tensor's rows are padded. normal (d) is scratch. */
+static void start_voters(surety_print *p, uint64_t seed, float *rows, float *normal) {
+    surety_tensor weight = surety_voters_tensor(p->voters, 0), leaf = surety_voters_tensor(p->voters, 2);
+    for (uint32_t t = 0; t < H; t++) {
+        surety_print_start(&p->C_reset, t, p->d, rows, leaf.values + t * LEAVES);
+        for (size_t i = 0; i < SPLITS; i++) {
+            jitter(rows + i * p->d, p->d, seed, t * SPLITS + i, normal);
+            memcpy(weight.values + (t * SPLITS + i) * weight.stride, rows + i * p->d, p->d * sizeof *rows);
+        }
+    }
+    surety_voters_changed(p->voters);
+}
+
+static surety_status allocate(surety_print *p, surety_error *err) {
+    size_t block = BATCH * p->stride, lanes = H * SURETY_LANES;
+    const surety_voter_kind *kind = p->voters->kind;
+    SURETY_TRY(surety_alloc(&p->points, block, sizeof(float), err));
+    SURETY_TRY(surety_alloc(&p->lo, block, sizeof(float), err));
+    SURETY_TRY(surety_alloc(&p->hi, block, sizeof(float), err));
+    SURETY_TRY(surety_alloc(&p->gradients, block, sizeof(float), err));
+    SURETY_TRY(surety_alloc(&p->h, lanes, sizeof(float), err));
+    SURETY_TRY(surety_alloc(&p->a, lanes, sizeof(float), err));
+    SURETY_TRY(surety_alloc(&p->scratch, kind->scratch(p->voters), sizeof(float), err));
+    SURETY_TRY(surety_alloc(&p->terms, BATCH * kind->terms(p->voters), sizeof(float), err));
+    SURETY_TRY(surety_alloc(&p->move, p->d, sizeof(double), err));
+    SURETY_TRY(surety_alloc(&p->noise, p->d * p->samples, sizeof(float), err));
+    return surety_alloc(&p->samples_x, p->stride * p->samples, sizeof(float), err);
+}
+
+surety_status surety_print_new(surety_print *p, const surety_study_settings *s, const surety_cell *cell,
+                               size_t d, const surety_run *run, surety_error *err) {
+    double zero[H] = {0};
+    *p = (surety_print){.epochs = s->epochs,
+                        .steps = s->steps,
+                        .samples = s->samples,
+                        .norm = cell->norm,
+                        .set = cell->set,
+                        .defense = (surety_attack_kind)cell->defense,
+                        .radius = surety_norm_radius(cell->norm),
+                        .run = run,
+                        .d = d,
+                        .stride = surety_padded(d),
+                        .before_first_pass = 1};
+    if (SPLITS * d % 16)
+        return surety_fail(err, SURETY_E_USAGE,
+                           "print's start needs three times the features to be a multiple of 16");
+    SURETY_TRY(surety_forest_empty(&p->voters, H, SURETY_PRINT_DEPTH, d, err));
+    SURETY_TRY(allocate(p, err));
+    start_voters(p, cell->seed, p->points, p->gradients);
+    surety_twister_seed(&p->N, 0);
+    surety_twister_seed(&p->C, 0);
+    surety_print_weigh(p, zero);
+    return SURETY_OK;
+}
+
+void surety_print_free(surety_print *p) {
+    float *parts[] = {p->points, p->lo,      p->hi,    p->gradients, p->h,
+                      p->a,      p->scratch, p->terms, p->noise,     p->samples_x};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) surety_free(parts[i]);
+    surety_free(p->move);
+    surety_voters_free(p->voters);
+    *p = (surety_print){0};
+}
+
+void surety_print_rewind(surety_print *p) {
+    surety_twister_seed(&p->N, RESET_SEED);
+    p->C = p->C_reset;
+    p->before_first_pass = 0;
+}
+
+void surety_print_weigh(surety_print *p, const double *theta) {
+    double most = theta[0], sum = 0;
+    for (size_t t = 0; t < H; t++) most = fmax(most, theta[t]);
+    for (size_t t = 0; t < H; t++) {
+        p->theta[t] = theta[t];
+        sum += p->Q[t] = exp(theta[t] - most);
+    }
+    for (size_t t = 0; t < H; t++) p->Q[t] /= sum;
+}
+
+void surety_print_ask(surety_print *p, const float *const *x, size_t rows) {
+    p->voters->kind->forward(p->voters, x, rows, p->h, p->scratch);
+}
+
+/* ---- where an attack begins ---- */
+
+/* x0 - b + 2 b U, or x0 + (U - x0) min(1, b / ||U - x0||_2), in double, in the box. */
+static void pgd_start(surety_print *p, double b, const float *x0, float *x) {
+    if (p->norm == SURETY_LINF) {
+        for (size_t j = 0; j < p->d; j++)
+            x[j] =
+                surety_print_clip((float)((double)x0[j] + (-b + 2 * b * surety_twister_double(&p->N))), 0, 1);
+        return;
+    }
+    double squares = 0, *move = p->move;
+    for (size_t j = 0; j < p->d; j++) {
+        move[j] = surety_twister_double(&p->N) - (double)x0[j];
+        squares += move[j] * move[j];
+    }
+    double factor = fmin(b / sqrt(squares), 1);
+    for (size_t j = 0; j < p->d; j++)
+        x[j] = surety_print_clip((float)((double)x0[j] + factor * move[j]), 0, 1);
+}
+
+/* unif for linf: floats of C. For l2 it is the start of pgd. */
+static void unif_start(surety_print *p, double b, const float *x0, float *x) {
+    if (p->norm == SURETY_L2) {
+        pgd_start(p, b, x0, x);
+        return;
+    }
+    for (size_t j = 0; j < p->d; j++) {
+        float e = (float)b * (2 * (surety_twister_float(&p->C) - .5f));
+        x[j] = surety_print_clip(x0[j] + e, 0, 1);
+    }
+}
+
+static void limits(const float *x0, float b, size_t d, float *lo, float *hi) {
+    for (size_t j = 0; j < d; j++) {
+        lo[j] = surety_print_clip(x0[j] - b, 0, 1);
+        hi[j] = surety_print_clip(x0[j] + b, 0, 1);
+    }
+}
+
+static void begin(surety_print *p, surety_attack_kind kind, double b, const surety_set *set, size_t first) {
+    surety_attack_kind plain = surety_attack_kind_plain(kind);
+    for (size_t r = 0; r < p->rows; r++) {
+        const float *x0 = set->x + (first + r) * set->stride;
+        float *x = p->points + r * p->stride;
+        p->x0[r] = x0;
+        p->order[r] = r;
+        if (plain == SURETY_ATTACK_PGD)
+            pgd_start(p, b, x0, x);
+        else if (plain == SURETY_ATTACK_UNIF)
+            unif_start(p, b, x0, x);
+        else
+            memcpy(x, x0, p->d * sizeof *x);
+        limits(x0, (float)b, p->d, p->lo + r * p->stride, p->hi + r * p->stride);
+    }
+    p->y = set->y + first;
+    if (p->before_first_pass) surety_print_rewind(p);
+}
+
+/* ---- steps ---- */
+
+/* x + step g / max(||g||, 1e-6), clipped. */
+static void l2_step(float *x, const float *g, float square, float step, const float *lo, const float *hi,
+                    size_t d) {
+    float length = step / fmaxf(sqrtf(square), 1e-6f);
+    for (size_t j = 0; j < d; j++) x[j] = surety_print_clip(x[j] + length * g[j], lo[j], hi[j]);
+}
+
+/* Moves those rows of a block (members of the batch) that the vote still has right; wrong[r] says which are
+ * not. B counts all that are still attacked in this pass. */
+static void step_block(surety_print *p, const size_t *members, size_t rows, size_t B, float step,
+                       int *wrong) {
+    const float *x[SURETY_LANES], *lo[SURETY_LANES], *hi[SURETY_LANES];
+    float *out[SURETY_LANES], squares[SURETY_LANES];
+    double votes[SURETY_LANES];
+    int keep[SURETY_LANES];
+    size_t kept = 0;
+    for (size_t r = 0; r < rows; r++) x[r] = p->points + members[r] * p->stride;
+    surety_print_ask(p, x, rows);
+    surety_vote_lanes(p->h, p->Q, H, p->set, votes, NULL);
+    int linf = p->norm == SURETY_LINF;
+    for (size_t r = 0; r < rows; r++) {
+        wrong[r] = !(p->y[members[r]] * votes[r] > 0);
+        keep[r] = !wrong[r];
+        for (size_t t = 0; t < H; t++)
+            p->a[t * SURETY_LANES + r] = (float)(-.5 * p->y[members[r]] / (double)B * p->Q[t]);
+        if (wrong[r]) continue;
+        x[kept] = x[r];
+        lo[kept] = p->lo + members[r] * p->stride;
+        hi[kept] = p->hi + members[r] * p->stride;
+        out[kept] = (linf ? p->points : p->gradients) + members[r] * p->stride;
+        kept++;
+    }
+    if (!kept) return;
+    surety_gradient_use use = {.out = out, .squares = linf ? NULL : squares};
+    if (linf) use.x = x, use.lo = lo, use.hi = hi, use.step = step;
+    p->voters->kind->gradient_input(p->voters, p->a, rows, keep, &use, p->scratch);
+    for (size_t i = 0, r = 0; r < rows && !linf; r++)
+        if (keep[r]) {
+            l2_step(p->points + members[r] * p->stride, out[i], squares[i], step, lo[i], hi[i], p->d);
+            i++;
+        }
+}
+
+static void steps(surety_print *p, double b) {
+    float step = (float)(b / (double)p->steps);
+    size_t live[BATCH], left[BATCH], B = p->rows, left_count = 0;
+    memcpy(live, p->order, sizeof live);
+    for (size_t k = 0; k < p->steps && B; k++) {
+        int wrong[BATCH];
+        for (size_t at = 0; at < B; at += SURETY_LANES)
+            step_block(p, live + at, B - at < SURETY_LANES ? B - at : SURETY_LANES, B, step, wrong + at);
+        size_t stay = 0;
+        for (size_t i = 0; i < B; i++) {
+            if (wrong[i])
+                left[left_count++] = live[i];
+            else
+                live[stay++] = live[i];
+        }
+        B = stay;
+    }
+    memcpy(p->order, live, B * sizeof *live);
+    memcpy(p->order + B, left, left_count * sizeof *left);
+}
+
+/* .01 (2 u - 1) of C for every feature, in the order after the attack. */
+static void add_noise(surety_print *p) {
+    for (size_t i = 0; i < p->rows; i++) {
+        float *x = surety_print_point(p, i);
+        for (size_t j = 0; j < p->d; j++) {
+            float e = .01f * (2 * (surety_twister_float(&p->C) - .5f));
+            x[j] = surety_print_clip(x[j] + e, 0, 1);
+        }
+    }
+}
+
+void surety_print_attack(surety_print *p, surety_attack_kind kind, double radius, const surety_set *set,
+                         size_t first, size_t rows) {
+    surety_attack_kind plain = surety_attack_kind_plain(kind);
+    p->rows = rows;
+    begin(p, kind, radius, set, first);
+    if (plain == SURETY_ATTACK_PGD || plain == SURETY_ATTACK_IFGSM) steps(p, radius);
+    if (kind != plain) add_noise(p);
+}

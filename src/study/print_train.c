@@ -1,0 +1,254 @@
+/* Print's training. Step 1 moves all parameters, step 2 theta alone; both take S' or S in file order, and
+ * after each epoch a pass over S chooses. That pass multiplies the outputs of the reordered batches by the
+ * labels in file order, so that for attacks with steps the choice is nearly random (docs/reproduction.md). */
+#include <math.h>
+#include <string.h>
+
+#include "base/parallel.h"
+#include "study/print.h"
+#include "train/adam.h"
+#include "voters/kind.h"
+
+enum { H = SURETY_PRINT_TREES, BATCH = SURETY_PRINT_BATCH, TENSORS = 3 };
+static const double rate = .01, delta = .05;
+
+/* ---- what both steps share ---- */
+
+typedef struct adam_theta {
+    double m[H], v[H];
+    size_t t;
+} adam_theta;
+
+/* From the derivatives in the weights Q to those in theta, and one step of Adam. */
+static void move_theta(surety_print *p, adam_theta *adam, const double *dQ) {
+    double g[H], theta[H], mean = 0;
+    for (size_t t = 0; t < H; t++) mean += p->Q[t] * dQ[t];
+    for (size_t t = 0; t < H; t++) g[t] = p->Q[t] * (dQ[t] - mean);
+    memcpy(theta, p->theta, sizeof theta);
+    surety_adam_move_double(surety_adam_at(rate, ++adam->t), g, adam->m, adam->v, theta, H);
+    surety_print_weigh(p, theta);
+}
+
+static double sign(double v) {
+    return (v > 0) - (v < 0);
+}
+
+/* A pass over S: mean of (1 - y vote) / 2, y in file order. as_set: votes of the voter set, else real ones.
+ */
+static surety_status mixed_up_loss(surety_print *p, const surety_set *learn, int as_set, double *loss,
+                                   surety_error *err) {
+    double sum = 0;
+    surety_twister_drop(&p->C, 2);
+    for (size_t first = 0; first < learn->m; first += BATCH) {
+        size_t rows = learn->m - first < BATCH ? learn->m - first : BATCH;
+        SURETY_TRY(surety_stopped(p->run, err));
+        surety_print_attack(p, p->defense, p->radius, learn, first, rows);
+        for (size_t at = 0; at < rows; at += SURETY_LANES) {
+            size_t block = rows - at < SURETY_LANES ? rows - at : SURETY_LANES;
+            const float *x[SURETY_LANES];
+            double votes[SURETY_LANES];
+            for (size_t r = 0; r < block; r++) x[r] = surety_print_point(p, at + r);
+            surety_print_ask(p, x, block);
+            surety_vote_lanes(p->h, p->Q, H, as_set ? p->set : SURETY_REAL, votes, NULL);
+            for (size_t r = 0; r < block; r++) sum += .5 * (1 - learn->y[first + at + r] * votes[r]);
+        }
+    }
+    *loss = sum / (double)learn->m;
+    return SURETY_OK;
+}
+
+/* ---- step 1 ---- */
+
+typedef struct adam_voters {
+    float *g[TENSORS], *m[TENSORS], *v[TENSORS], *best[TENSORS];
+    adam_theta theta;
+    double best_theta[H];
+} adam_voters;
+
+static size_t tensor_size(const surety_tensor *t) {
+    return t->rows * t->stride;
+}
+
+static surety_status adam_new(adam_voters *a, const surety_print *p, surety_error *err) {
+    for (size_t i = 0; i < TENSORS; i++) {
+        surety_tensor t = surety_voters_tensor(p->voters, i);
+        float **parts[] = {&a->g[i], &a->m[i], &a->v[i], &a->best[i]};
+        for (size_t k = 0; k < 4; k++)
+            SURETY_TRY(surety_alloc(parts[k], tensor_size(&t), sizeof(float), err));
+    }
+    return SURETY_OK;
+}
+
+static void adam_free(adam_voters *a) {
+    for (size_t i = 0; i < TENSORS; i++) {
+        surety_free(a->g[i]);
+        surety_free(a->m[i]);
+        surety_free(a->v[i]);
+        surety_free(a->best[i]);
+    }
+}
+
+/* One step of Adam on the mean of (1 - y vote) / 2 over the attacked batch, real outputs. */
+static void learn_batch(surety_print *p, adam_voters *a) {
+    const float *x[BATCH];
+    double dQ[H] = {0};
+    size_t width = p->voters->kind->terms(p->voters);
+    for (size_t i = 0; i < p->rows; i++) x[i] = surety_print_point(p, i);
+    for (size_t at = 0; at < p->rows; at += SURETY_LANES) {
+        size_t block = p->rows - at < SURETY_LANES ? p->rows - at : SURETY_LANES;
+        surety_print_ask(p, x + at, block);
+        for (size_t r = 0; r < block; r++) {
+            double slope = -.5 * surety_print_label(p, at + r) / (double)p->rows;
+            for (size_t t = 0; t < H; t++) {
+                p->a[t * SURETY_LANES + r] = (float)(slope * p->Q[t]);
+                dQ[t] += slope * (double)p->h[t * SURETY_LANES + r];
+            }
+        }
+        p->voters->kind->gradient_terms(p->voters, p->a, block, p->terms + at * width, p->scratch);
+    }
+    p->voters->kind->gradient_sum(p->voters, p->terms, x, p->rows, 0, H, a->g);
+    move_theta(p, &a->theta, dQ);
+    surety_adam_step step = surety_adam_at(rate, a->theta.t);
+    for (size_t i = 0; i < TENSORS; i++) {
+        surety_tensor t = surety_voters_tensor(p->voters, i);
+        surety_adam_move(step, a->g[i], a->m[i], a->v[i], t.values, tensor_size(&t));
+    }
+    surety_voters_changed(p->voters);
+}
+
+static void keep_best(const surety_print *p, adam_voters *a) {
+    for (size_t i = 0; i < TENSORS; i++) {
+        surety_tensor t = surety_voters_tensor(p->voters, i);
+        memcpy(a->best[i], t.values, tensor_size(&t) * sizeof(float));
+    }
+    memcpy(a->best_theta, p->theta, sizeof a->best_theta);
+}
+
+static void take_best(surety_print *p, const adam_voters *a) {
+    for (size_t i = 0; i < TENSORS; i++) {
+        surety_tensor t = surety_voters_tensor(p->voters, i);
+        memcpy(t.values, a->best[i], tensor_size(&t) * sizeof(float));
+    }
+    surety_voters_changed(p->voters);
+    surety_print_weigh(p, a->best_theta);
+}
+
+static surety_status step1(surety_print *p, adam_voters *a, const surety_set *prior, const surety_set *learn,
+                           double *criterion, size_t *best, surety_error *err) {
+    for (size_t epoch = 0; epoch < p->epochs; epoch++) {
+        surety_twister_drop(&p->C, 2);
+        for (size_t first = 0; first < prior->m; first += BATCH) {
+            SURETY_TRY(surety_stopped(p->run, err));
+            surety_print_attack(p, p->defense, p->radius, prior, first,
+                                prior->m - first < BATCH ? prior->m - first : BATCH);
+            learn_batch(p, a);
+        }
+        SURETY_TRY(mixed_up_loss(p, learn, 0, &criterion[epoch], err));
+        if (!epoch || (float)criterion[epoch] < (float)criterion[*best - 1]) {
+            *best = epoch + 1;
+            keep_best(p, a);
+        }
+        surety_report(p->run, "step 1", epoch + 1, p->epochs, "");
+    }
+    take_best(p, a);
+    return SURETY_OK;
+}
+
+surety_status surety_print_step1(surety_print *p, const surety_set *prior, const surety_set *learn,
+                                 double *criterion, size_t *best, surety_error *err) {
+    adam_voters a = {0};
+    surety_status status = adam_new(&a, p, err);
+    if (status == SURETY_OK) status = step1(p, &a, prior, learn, criterion, best, err);
+    adam_free(&a);
+    return status;
+}
+
+/* ---- step 2 ---- */
+
+double surety_print_kl_inv(double q, double c, double *dq, double *dc) {
+    q = fmax(q, 1e-9);
+    double up = fmin(fmax(surety_kl_inv(q, c, NULL, NULL), 1e-9), 1 - 1e-4);
+    double a = (1 - q) / (1 - up), b = q / up;
+    if (dq) *dq = log(a / b) / (a - b);
+    if (dc) *dc = 1 / (a - b);
+    return up;
+}
+
+double surety_print_seeger_c(double kl, size_t m, size_t epochs) {
+    return (kl + log((double)epochs * ((double)m + 1) / delta)) / (double)m;
+}
+
+double surety_print_root(double kl, size_t m, size_t epochs, double *dkl) {
+    double root = sqrt((kl + log(2 * (double)epochs * sqrt((double)m) / delta)) / (double)m);
+    if (dkl) *dkl = 1 / (2 * (double)m * root);
+    return root;
+}
+
+/* Twice the bound, and its derivatives in the risk and in KL. */
+static double objective(surety_objective which, double risk, double kl, size_t m, size_t epochs,
+                        double *drisk, double *dkl) {
+    if (which == SURETY_OBJECTIVE_AVERAGE_MAX) {
+        double root = surety_print_root(kl, m, epochs, dkl);
+        *drisk = 2, *dkl *= 2;
+        return 2 * (risk + root);
+    }
+    double bound = surety_print_kl_inv(risk, surety_print_seeger_c(kl, m, epochs), drisk, dkl);
+    *drisk *= 2, *dkl *= 2 / (double)m;
+    return 2 * bound;
+}
+
+static double divergence(const double *Q, const double *P) {
+    double sum = 0;
+    for (size_t t = 0; t < H; t++) sum += Q[t] * log(Q[t] / P[t]);
+    return sum;
+}
+
+static void learn_weights(surety_print *p, adam_theta *adam, surety_objective which, const double *P,
+                          size_t m) {
+    double loss[H] = {0}, dQ[H], risk = 0, drisk, dkl;
+    for (size_t at = 0; at < p->rows; at += SURETY_LANES) {
+        size_t block = p->rows - at < SURETY_LANES ? p->rows - at : SURETY_LANES;
+        const float *x[SURETY_LANES];
+        for (size_t r = 0; r < block; r++) x[r] = surety_print_point(p, at + r);
+        surety_print_ask(p, x, block);
+        for (size_t t = 0; t < H; t++)
+            for (size_t r = 0; r < block; r++) {
+                double v = (double)p->h[t * SURETY_LANES + r];
+                if (p->set == SURETY_SIGNED) v = sign(v);
+                loss[t] += .5 * (1 - surety_print_label(p, at + r) * v) / (double)p->rows;
+            }
+    }
+    for (size_t t = 0; t < H; t++) risk += p->Q[t] * loss[t];
+    objective(which, risk, divergence(p->Q, P), m, p->epochs, &drisk, &dkl);
+    for (size_t t = 0; t < H; t++) dQ[t] = drisk * loss[t] + dkl * log(p->Q[t] / P[t]);
+    move_theta(p, adam, dQ);
+}
+
+surety_status surety_print_step2(surety_print *p, const surety_set *learn, const double *theta,
+                                 surety_print_model *model, double *criterion, surety_error *err) {
+    adam_theta adam = {.t = 0};
+    double P[H], risk, drisk, dkl;
+    surety_print_rewind(p);
+    surety_print_weigh(p, theta);
+    memcpy(P, p->Q, sizeof P);
+    for (size_t epoch = 0; epoch < p->epochs; epoch++) {
+        surety_twister_drop(&p->C, 2);
+        for (size_t first = 0; first < learn->m; first += BATCH) {
+            SURETY_TRY(surety_stopped(p->run, err));
+            surety_print_attack(p, p->defense, p->radius, learn, first,
+                                learn->m - first < BATCH ? learn->m - first : BATCH);
+            learn_weights(p, &adam, model->objective, P, learn->m);
+        }
+        SURETY_TRY(mixed_up_loss(p, learn, 1, &risk, err));
+        double kl = divergence(p->Q, P);
+        criterion[epoch] = objective(model->objective, risk, kl, learn->m, p->epochs, &drisk, &dkl);
+        if (!epoch || (float)criterion[epoch] < (float)criterion[model->best_epoch - 1]) {
+            model->best_epoch = epoch + 1;
+            model->kl = kl;
+            memcpy(model->theta, p->theta, sizeof model->theta);
+            memcpy(model->Q, p->Q, sizeof model->Q);
+        }
+        surety_report(p->run, "step 2", epoch + 1, p->epochs, "");
+    }
+    return SURETY_OK;
+}
