@@ -59,7 +59,7 @@ static void take_peak(double *peak, int threads) {
     *peak = now > *peak ? now : *peak;
 }
 
-/* How many rows the attack asks for (in profile theory streams ask for as many). */
+/* How many rows the attack asks for (streams ask for as many). */
 static surety_status count_rows(const surety_attack_settings *attack, const surety_vote *vote,
                                 const surety_set *set, double *rows, surety_error *err) {
     surety_attacker *a;

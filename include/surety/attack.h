@@ -1,10 +1,10 @@
 /* surety/attack.h - perturbations that try to make a weighted vote fail (docs/theory.md 3).
  *
  * Every attack is a start, a number of steps along a direction of the gradient of the linear loss
- * 1/2 (1 - y sum_t w_t h_t(x)), a projection, and possibly noise behind it. In profile theory every returned
- * point lies in the box exactly and in the ball: its true distance, as real arithmetic measures it, is at
- * most the radius. A perturbation depends on its own example, the vote and random numbers addressed to the
- * example's row: never on the other examples, on threads or on batches.
+ * 1/2 (1 - y sum_t w_t h_t(x)), a projection, and possibly noise behind it. Every returned point lies in
+ * the box exactly and in the ball: its true distance, as real arithmetic measures it, is at most the radius.
+ * A perturbation depends on its own example, the vote and random numbers addressed to the example's row:
+ * never on the other examples, on threads or on batches.
  */
 #ifndef SURETY_ATTACK_H
 #define SURETY_ATTACK_H
@@ -42,13 +42,12 @@ typedef struct surety_attack_settings {
     double noise;     /* half width of the u-attacks' noise, at least 0 */
     size_t samples;   /* n, perturbations per example of the u-attacks; the others give 1 */
     size_t restarts;  /* attacks with a random start: so many starts, the best result is kept; at least 1 */
-    surety_profile profile;
-    uint64_t seed;  /* below 2^63 */
-    uint32_t epoch; /* part of the address of the random numbers: which epoch of a training asks */
-    int early_stop; /* 1: an example stops where its vote is wrong. 0 only for benchmarks */
+    uint64_t seed;    /* below 2^63 */
+    uint32_t epoch;   /* part of the address of the random numbers: which epoch of a training asks */
+    int early_stop;   /* 1: an example stops where its vote is wrong. 0 only for benchmarks */
 } surety_attack_settings;
 
-/* pgd in the default ball, 20 steps, noise 0.01, 100 samples, 1 restart, profile theory, seed 0. */
+/* pgd in the default ball, 20 steps, noise 0.01, 100 samples, 1 restart, seed 0. */
 SURETY_API void surety_attack_defaults(surety_attack_settings *settings);
 SURETY_API surety_status surety_attack_validate(const surety_attack_settings *settings, surety_error *err);
 

@@ -156,7 +156,6 @@ typedef struct surety_bound_input {
     uint64_t looks;          /* at least 1: runs that could have been made on the same S, whatever was seen of
                                 it, this one included (4.6: a list fixed before S, not the runs that came
                                 about); multiplies T_p, and the held-out bounds pay it too */
-    surety_profile profile;  /* published: root (..)/m in average_max*, no binomial limits */
     double kl;               /* KL(Q||P), an upper limit */
     int frozen;              /* 1: Q is exactly one of the candidate priors (then kl is 0 or NaN) */
     const double *posterior; /* (H) Q */
@@ -166,7 +165,7 @@ typedef struct surety_bound_input {
     double tandem; /* E_{h,h'~Q} mean_ij l_ij(h) l_ij(h') */
 } surety_bound_input;
 
-/* Numbers NaN, counts SURETY_ABSENT, arrays NULL; delta 0.05, T_p and looks 1, profile theory, m and H 0. */
+/* Numbers NaN, counts SURETY_ABSENT, arrays NULL; delta 0.05, T_p and looks 1, m and H 0. */
 SURETY_API surety_bound_input surety_bound_input_defaults(void);
 
 /* One bound, computed. */

@@ -35,8 +35,8 @@ extern "C" {
 /* ---- what is asked ---- */
 
 typedef struct surety_certify_settings {
-    surety_attack_settings attack; /* its seed, profile and epoch are not read: the model's are used, so that
-                                      no random number can be chosen by looking at S */
+    surety_attack_settings attack; /* its seed and epoch are not read: the model's are used, so that no
+                                      random number can be chosen by looking at S */
     int worst_case;    /* 1: no attack but every point of the attack's ball (docs/theory.md 8.2); of attack
                           only the ball is read */
     const char *bound; /* a name of surety/bound.h, or "best", or NULL: surety_certify_default_bound */

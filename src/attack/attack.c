@@ -34,7 +34,6 @@ void surety_attack_defaults(surety_attack_settings *s) {
                                   .noise = 0.01,
                                   .samples = 100,
                                   .restarts = 1,
-                                  .profile = SURETY_PROFILE_THEORY,
                                   .early_stop = 1};
     surety_ball_defaults(&s->ball);
 }
@@ -52,8 +51,6 @@ surety_status surety_attack_validate(const surety_attack_settings *s, surety_err
     if ((unsigned)s->kind >= SURETY_ATTACK_KINDS)
         return surety_fail(err, SURETY_E_USAGE, "unknown attack %d", (int)s->kind);
     SURETY_TRY(surety_ball_validate(&s->ball, err));
-    if (s->profile == SURETY_PROFILE_PUBLISHED && s->ball.norm == SURETY_L2 && !s->ball.has_box)
-        return surety_fail(err, SURETY_E_USAGE, "profile published starts from the box, so it needs one");
     if (steps && (s->steps < 1 || s->steps > 1000000))
         return surety_fail(err, SURETY_E_USAGE, "%s takes 1 to 1000000 steps, not %zu", kinds[s->kind],
                            s->steps);

@@ -29,7 +29,6 @@ struct surety_attacker {
     float lo, hi;  /* the box, or infinities */
     float b, step; /* radius, rounded down, and step size */
     size_t steps;
-    int roomy;     /* published l2: the box is not wider than b, so that it alone limits a step */
     float *memory; /* everything below */
     float *buffer[3][SURETY_LANES], *lo_row[SURETY_LANES], *hi_row[SURETY_LANES];
     float *current[SURETY_LANES], *best[SURETY_LANES]; /* each one of the buffers of its row */
@@ -87,20 +86,6 @@ static float float_down(double x) {
     return (double)f > x ? nextafterf(f, -HUGE_VALF) : f;
 }
 
-static int published_l2(const surety_attacker *a) {
-    return a->s.ball.norm == SURETY_L2 && a->s.profile == SURETY_PROFILE_PUBLISHED;
-}
-
-/* Are the limits of the corners those of the box? They are rounded towards the corner, and no other point of
- * the box has tighter ones. */
-static int is_roomy(const surety_attacker *a) {
-    const float corners[] = {a->lo, a->hi};
-    float lo[2], hi[2];
-    if (!published_l2(a)) return 0;
-    a->k->limits(corners, a->b, a->lo, a->hi, 2, lo, hi);
-    return lo[1] == a->lo && hi[0] == a->hi;
-}
-
 surety_status surety_attacker_new(surety_attacker **out, const surety_attack_settings *settings,
                                   const surety_voters *voters, surety_error *err) {
     *out = NULL;
@@ -114,7 +99,6 @@ surety_status surety_attacker_new(surety_attacker **out, const surety_attack_set
     a->b = float_down(settings->ball.radius);
     a->step = settings->kind == SURETY_ATTACK_FGSM ? a->b : (float)surety_attack_step(settings);
     a->steps = steps_of(settings);
-    a->roomy = is_roomy(a);
     a->relative = ((double)d / (settings->ball.norm == SURETY_L1 ? 16 : 32) + 12) * 0x1p-24;
     size_t floats = 5 * SURETY_LANES * stride + surety_padded(d + 1) + 2 * surety_padded(lanes) +
                     voters->kind->scratch(voters);
@@ -168,16 +152,12 @@ static surety_address address(const surety_attacker *a, size_t r, surety_purpose
                             .purpose = (uint8_t)(purpose + (int)a->examples.which)};
 }
 
-static int uses_limits(const surety_attacker *a) {
-    return a->s.ball.norm == SURETY_LINF || (published_l2(a) && !a->roomy);
-}
-
-/* The radius left for l2 and l1 after rounding (see the head; subnormal floats are rounded by 2^-150), and
- * the limits of each feature where they are used. */
+/* The radius left for l2 and l1 after rounding (see the head; subnormal floats are rounded by 2^-150), for
+ * linf the limits of each feature. */
 static void set_ball(surety_attacker *a, size_t r) {
     const float *x0 = a->examples.x[r];
-    if (a->s.kind == SURETY_ATTACK_NONE || a->roomy) return; /* nothing moves, or only the box limits it */
-    if (uses_limits(a)) {
+    if (a->s.kind == SURETY_ATTACK_NONE) return; /* nothing moves */
+    if (a->s.ball.norm == SURETY_LINF) {
         a->k->limits(x0, a->b, a->lo, a->hi, a->d, a->lo_row[r], a->hi_row[r]);
         return;
     }
@@ -200,9 +180,6 @@ static void start_point(surety_attacker *a, size_t r, uint32_t restart, float *o
     } else if (a->s.ball.norm == SURETY_L1) {
         surety_vector_uniform(a->s.seed, &where, a->random, a->d + 1);
         a->k->l1_start(x0, a->random, a->radius[r], a->lo, a->hi, a->d, out);
-    } else if (a->s.profile == SURETY_PROFILE_PUBLISHED) {
-        surety_vector_uniform(a->s.seed, &where, a->random, a->d);
-        a->k->published_start(x0, a->random, a->b, a->lo, a->hi, a->d, out);
     } else {
         surety_address radius = address(a, r, SURETY_FOR_RADIUS, restart, 0);
         surety_vector_direction(a->s.seed, &where, a->random, a->d);
@@ -220,9 +197,8 @@ static float *free_buffer(const surety_attacker *a, size_t r) {
     return a->buffer[2][r];
 }
 
-/* The step of an l2 attack in profile theory; g is in out. Where it cannot leave the ball (triangle
- * inequality) no length is taken: it would be below the radius. Returns the length if the row is still to be
- * brought back, else -1. */
+/* The step of an l2 attack; g is in out. Where it cannot leave the ball (triangle inequality) no length is
+ * taken: it would be below the radius. Returns the length if the row is still to be brought back, else -1. */
 static double move_l2(surety_attacker *a, size_t r, const float *x, float inverse, float *out) {
     if ((a->reach[r] + a->pace[r]) * (1 + a->relative) <= (double)a->radius[r]) {
         a->k->l2_inside(x, out, a->step, inverse, a->lo, a->hi, a->d, out);
@@ -241,17 +217,11 @@ static double move(surety_attacker *a, size_t r, float inverse, float *out) {
     const float *x = a->current[r], *g = out;
     a->current[r] = out;
     a->taken[r]++;
-    if (a->s.ball.norm == SURETY_LINF) return -1;
+    if (a->s.ball.norm == SURETY_L2) return move_l2(a, r, x, inverse, out);
     if (a->s.ball.norm == SURETY_L1) {
         surety_l1_step(x, g, a->step, a->lo, a->hi, a->d, out);
         surety_l1_project(out, a->examples.x[r], (double)a->radius[r], a->d);
-        return -1;
     }
-    if (a->s.profile == SURETY_PROFILE_THEORY) return move_l2(a, r, x, inverse, out);
-    if (a->roomy)
-        a->k->l2_inside(x, g, a->step, inverse, a->lo, a->hi, a->d, out);
-    else
-        a->k->box_step(x, g, a->step, inverse, a->lo_row[r], a->hi_row[r], a->d, out);
     return -1;
 }
 
@@ -313,18 +283,16 @@ static void ask_gradient(surety_attacker *a, const int *keep, size_t count, cons
 }
 
 /* Looks at a row's current point and keeps it if it is the best so far: a wrong vote before a right one, then
- * the larger loss. Profile published looks only at where a pass ends. Returns whether the pass goes on. */
+ * the larger loss. Returns whether the pass goes on. */
 static int judge(surety_attacker *a, size_t r, double chosen, double real) {
     double y = a->examples.y[r], loss = 0.5 * (1 - y * real);
     int wrong = !(y * chosen > 0); /* a tie is wrong, and so is what is not a number */
-    int ends = (wrong && a->s.early_stop) || a->taken[r] == a->steps;
-    int counts = a->s.profile == SURETY_PROFILE_THEORY || ends;
-    if (counts && (wrong > a->fooled[r] || (wrong == a->fooled[r] && loss > a->best_loss[r]))) {
+    if (wrong > a->fooled[r] || (wrong == a->fooled[r] && loss > a->best_loss[r])) {
         a->best[r] = a->current[r];
         a->best_loss[r] = loss;
         a->fooled[r] = wrong;
     }
-    return !ends;
+    return !(wrong && a->s.early_stop) && a->taken[r] < a->steps;
 }
 
 /* A pass from the start of this restart. */
@@ -347,13 +315,10 @@ static size_t restarts_of(const surety_attacker *a) {
     return random_start(a->s.kind) ? a->s.restarts : 1;
 }
 
-/* Ends the attack on a stream's example in row r if it would end there whatever the vote, and says so: at the
- * end of its only pass, if no point on the way counts. A stream tells nobody whether a point fools. */
-static int end_unasked(surety_attacker *a, size_t r) {
-    int alone = a->steps == 0 || a->s.profile == SURETY_PROFILE_PUBLISHED;
-    if (!alone || a->taken[r] < a->steps || restarts_of(a) > 1) return 0;
-    a->best[r] = a->current[r];
-    return 1;
+/* Whether a vote decides anything. Without steps the only start is the result, and a stream tells nobody
+ * whether it fools. */
+static int needs_votes(const surety_attacker *a) {
+    return a->steps > 0 || restarts_of(a) > 1;
 }
 
 /* The next example of a stream into place r, if there is one that needs votes. */
@@ -364,7 +329,8 @@ static int take_next(surety_attacker *a, const surety_stream *stream, size_t r) 
         surety_examples_put(&a->examples, r, stream->set, stream->order ? stream->order[k] : k);
         a->at[r] = k;
         begin_example(a, r);
-        if (!end_unasked(a, r)) return 1;
+        if (needs_votes(a)) return 1;
+        a->best[r] = a->current[r];
         stream->ended(stream->arg, k, r, 0);
     }
 }
@@ -403,9 +369,8 @@ static void climb(surety_attacker *a, const surety_vote *vote, const surety_stre
         changed = 0;
         a->count = 0;
         for (size_t i = 0; i < count; i++) {
-            int same = keep[i] && !(stream && end_unasked(a, live[i]));
-            changed |= !same;
-            if (same || goes_on(a, live[i], stream)) live[a->count++] = live[i];
+            changed |= !keep[i];
+            if (keep[i] || goes_on(a, live[i], stream)) live[a->count++] = live[i];
         }
     }
 }
@@ -467,7 +432,6 @@ void surety_attacker_sample(const surety_attacker *a, size_t r, size_t j, float 
     }
     surety_address where = address(a, r, SURETY_FOR_NOISE, 0, (uint32_t)j);
     surety_vector_noise(a->s.seed, &where, a->best[r], (float)a->s.noise, a->lo, a->hi, out, a->d);
-    if (a->s.profile == SURETY_PROFILE_PUBLISHED) return;
     if (a->s.ball.norm == SURETY_L2) a->k->l2_project(out, x0, a->radius[r], a->lo, a->hi, a->d);
     if (a->s.ball.norm == SURETY_LINF) a->k->clip_rows(out, a->lo_row[r], a->hi_row[r], a->d);
     if (a->s.ball.norm == SURETY_L1) surety_l1_project(out, x0, (double)a->radius[r], a->d);

@@ -77,7 +77,7 @@ void surety_attacker_feed(surety_attacker *a, const surety_vote *vote, const sur
                           size_t end, surety_ended_fn ended, void *arg);
 
 /* out (d floats; pads are left alone) = perturbation j of row r of the last run: the attacked point itself,
- * or for the u-attacks the point with noise j, inside the ball in profile theory. */
+ * or for the u-attacks the point with noise j, inside the ball. */
 void surety_attacker_sample(const surety_attacker *a, size_t r, size_t j, float *out);
 
 /* The voters, packed for this attacker's thread, as they are now. */

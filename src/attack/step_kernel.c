@@ -69,11 +69,6 @@ static inline v16 moved(v16 x, v16 g, float step, float inverse) {
     return v16_fma(v16_set1(step), v16_mul(v16_set1(inverse), g), x);
 }
 
-static void box_step(const float *x, const float *g, float step, float inverse, const float *lo_row,
-                     const float *hi_row, size_t d, float *out) {
-    EACH_VECTOR(STORE(out, clip(moved(LOAD(x), LOAD(g), step, inverse), LOAD(lo_row), LOAD(hi_row))););
-}
-
 /* Can the float `squares` be compared with radius^2? Else they are summed again in double. */
 static inline int safe(float squares, float radius) {
     return radius > 1e-10f && radius < 1e15f && squares < 1e30f;
@@ -237,13 +232,7 @@ static void l1_start(const float *x0, const float *uniform, float radius, float 
     });
 }
 
-static void published_start(const float *x0, const float *uniform, float b, float lo, float hi, size_t d,
-                            float *out) {
-    EACH_VECTOR(STORE(out, v16_fma(v16_set1(hi - lo), LOAD(uniform), v16_set1(lo))););
-    l2_project(out, x0, b, lo, hi, d);
-}
-
 const surety_step_kernels SURETY_KERNEL(step);
-const surety_step_kernels SURETY_KERNEL(step) = {
-    limits, box_step,      l2_inside,  l2_leave, l2_return, l2_project,     clip_rows,
-    length, inverse_norms, linf_start, l2_start, l1_start,  published_start};
+const surety_step_kernels SURETY_KERNEL(step) = {limits,     l2_inside, l2_leave, l2_return,
+                                                 l2_project, clip_rows, length,   inverse_norms,
+                                                 linf_start, l2_start,  l1_start};

@@ -13,11 +13,8 @@ typedef struct surety_step_kernels {
      * ball. */
     void (*limits)(const float *x0, float b, float lo, float hi, size_t d, float *lo_row, float *hi_row);
 
-    /* out = clip(x + step inverse g, lo_row, hi_row): the printed tables' step for l2. inverse = 1 / ||g||_2.
-     */
-    void (*box_step)(const float *x, const float *g, float step, float inverse, const float *lo_row,
-                     const float *hi_row, size_t d, float *out);
-    /* The step of an l2 attack that cannot leave the ball: out = clip(x + step inverse g, lo, hi). */
+    /* The step of an l2 attack that cannot leave the ball: out = clip(x + step inverse g, lo, hi), inverse =
+     * 1 / ||g||_2. */
     void (*l2_inside)(const float *x, const float *g, float step, float inverse, float lo, float hi, size_t d,
                       float *out);
     /* One that can, in two halves, so that one row's first half fills the wait for another one's length.
@@ -48,9 +45,6 @@ typedef struct surety_step_kernels {
     /* x0 + a uniform point of the l1 ball: uniform holds d + 1 uniforms; the last one sets the distance. */
     void (*l1_start)(const float *x0, const float *uniform, float radius, float lo, float hi, size_t d,
                      float *out);
-    /* The printed tables' start: x0 + (u - x0) scaled down to length b, u uniform in the box [lo, hi]. */
-    void (*published_start)(const float *x0, const float *uniform, float b, float lo, float hi, size_t d,
-                            float *out);
 } surety_step_kernels;
 
 const surety_step_kernels *surety_step_kernels_at(surety_level level);

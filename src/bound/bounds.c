@@ -37,7 +37,6 @@ static const char missing_prior[] = "the risk of the prior's vote";
 static const char missing_kept[] = "the losses of each voter where the prior's vote is right";
 static const char missing_frozen[] = "a posterior that is exactly a candidate prior";
 static const char missing_held_out[] = "a held-out half of S";
-static const char missing_theory[] = "profile theory (the proof needs ties counted as errors)";
 
 /* ---- what the rules share ---- */
 
@@ -71,15 +70,14 @@ static double complexity(const surety_bound_input *in, double copies, double ln_
 /* (Chernoff) for one mean over S: the binomial limit where its sum is known to be one of 0/1 losses, else
  * kl_inv. */
 static double limit(const surety_bound_input *in, double mean, uint64_t sum, double C) {
-    if (sum != SURETY_ABSENT && in->profile == SURETY_PROFILE_THEORY)
-        return surety_binomial_limit_log(sum, in->m, C);
+    if (sum != SURETY_ABSENT) return surety_binomial_limit_log(sum, in->m, C);
     return surety_kl_inv(raised_risk(mean), surety_div_up(C, (double)in->m), NULL, NULL);
 }
 
 /* sum_h Q_h limit_h, rounded up: 1 if it could be computed. A voter of weight 0 need not be looked at. */
 static int mean_of_limits(const surety_bound_input *in, const double *mean, const uint64_t *sum, double C,
                           double *out) {
-    if (!mean && !(sum && in->profile == SURETY_PROFILE_THEORY)) return 0;
+    if (!mean && !sum) return 0;
     surety_mixture mix = {0, 0};
     for (size_t h = 0; h < in->H; h++) {
         if (in->posterior[h] == 0) continue;
@@ -103,16 +101,16 @@ static const char *invert(const surety_bound_input *in, double risk, double copi
     return NULL;
 }
 
-/* risk + sqrt(complexity / halves): halves = 2 is Pinsker's inequality, kl(a||b) >= 2 (a-b)^2. */
-static const char *add_root(const surety_bound_input *in, double risk, double ln_factor, double halves,
+/* risk + sqrt(complexity / 2), by Pinsker's inequality kl(a||b) >= 2 (a-b)^2. */
+static const char *add_root(const surety_bound_input *in, double risk, double ln_factor,
                             surety_bound_value *v) {
     if (isnan(risk)) return missing_gibbs;
     if (isnan(in->kl)) return missing_kl;
-    double root = surety_sqrt_up(complexity(in, 1, ln_factor) / halves);
+    double root = surety_sqrt_up(complexity(in, 1, ln_factor) / 2);
     v->surrogate = surety_add_up(risk, root);
     v->vote = 2 * v->surrogate;
     v->d_risk = 2;
-    v->d_kl = 1 / (halves * root * (double)in->m);
+    v->d_kl = 1 / (2 * root * (double)in->m);
     return NULL;
 }
 
@@ -133,19 +131,18 @@ static const char *rule_chromatic_seeger(const surety_bound_input *in, const sur
 static const char *rule_chromatic_mcallester(const surety_bound_input *in, const surety_evidence *e,
                                              surety_bound_value *v) {
     if (isnan(e->gibbs)) return missing_gibbs;
-    return add_root(in, raised_risk(e->gibbs), surety_log_up((double)(in->m + 1)), 2, v);
+    return add_root(in, raised_risk(e->gibbs), surety_log_up((double)(in->m + 1)), v);
 }
 
 /* average_max. Theorem "average-max" of the paper, first line:
  *     Abar_D <= Gmax_S + sqrt((KL + ln(2 T_p sqrt(m)/delta)) / (2m)).
  * Conditions as above; L_i(h) = max_j l_ij(h).
  * Proof: (PAC-Bayes) on E_Q L, Pinsker, and Abar_D <= E_Q L_D: the maximum of a mean is at most the mean of
- * the maxima. Profile published: the tables were printed with (..)/m under the root, a larger number. */
+ * the maxima. */
 static const char *rule_average_max(const surety_bound_input *in, const surety_evidence *e,
                                     surety_bound_value *v) {
-    double halves = in->profile == SURETY_PROFILE_PUBLISHED ? 1 : 2;
     if (isnan(e->gibbs)) return missing_gibbs;
-    return add_root(in, raised_risk(e->gibbs), ln_two_root_m(in), halves, v);
+    return add_root(in, raised_risk(e->gibbs), ln_two_root_m(in), v);
 }
 
 /* average_max_tv. The same theorem, second line:
@@ -156,11 +153,10 @@ static const char *rule_average_max(const surety_bound_input *in, const surety_e
 static const char *rule_average_max_tv(const surety_bound_input *in, const surety_evidence *e,
                                        surety_bound_value *v) {
     (void)e;
-    double halves = in->profile == SURETY_PROFILE_PUBLISHED ? 1 : 2;
     if (isnan(in->abar)) return "the averaged-max surrogate Abar";
     if (isnan(in->tv)) return "the total variation";
     double risk = surety_add_up(raised_risk(in->abar), raised_risk(in->tv));
-    return add_root(in, risk, ln_two_root_m(in), halves, v);
+    return add_root(in, risk, ln_two_root_m(in), v);
 }
 
 /* seeger, average_max_seeger, worst_case. PAC-Bayes-kl (Seeger 2002, Maurer 2004; Germain et al. 2015,
@@ -205,8 +201,7 @@ static const char *rule_tandem(const surety_bound_input *in, const surety_eviden
 static const char *rule_frozen(const surety_bound_input *in, const surety_evidence *e,
                                surety_bound_value *v) {
     if (!in->frozen) return missing_frozen;
-    if (isnan(e->prior_risk) && (e->prior_wrong == SURETY_ABSENT || in->profile != SURETY_PROFILE_THEORY))
-        return missing_prior;
+    if (isnan(e->prior_risk) && e->prior_wrong == SURETY_ABSENT) return missing_prior;
     v->vote = limit(in, e->prior_risk, e->prior_wrong, cost(in, 0, in->priors_compared));
     return NULL;
 }
@@ -216,11 +211,10 @@ static const char *rule_frozen(const surety_bound_input *in, const surety_eviden
  * the first term by the frozen limit at delta/2, the second by the union of voters at delta/2.
  * Proof: where H_Q is wrong, H_P is wrong too, or it is right and 1 <= 2 E_Q l. With max_j: H_P wrong on some
  * j, or right on all and 1 <= 2 E_Q max_j l. In the worst case: not proved right, or proved right and
- * 1 <= 2 E_Q L. Condition: a tie of H_P is a whole error. With half errors (profile published) the first term
- * would pay 1/2 where H_Q may lose 1, so there the bound does not exist. */
+ * 1 <= 2 E_Q L. Condition: a tie of H_P is a whole error, else the first term would pay 1/2 where H_Q may
+ * lose 1. */
 static const char *rule_anchored(const surety_bound_input *in, const surety_evidence *e,
                                  surety_bound_value *v) {
-    if (in->profile != SURETY_PROFILE_THEORY) return missing_theory;
     if (!in->posterior) return missing_posterior;
     if (isnan(e->prior_risk) && e->prior_wrong == SURETY_ABSENT) return missing_prior;
     double ln_2 = surety_log_up(2), second;
@@ -237,7 +231,6 @@ static const char *rule_anchored(const surety_bound_input *in, const surety_evid
  * the vote itself. */
 static const char *rule_holdout(const surety_bound_input *in, const surety_evidence *e,
                                 surety_bound_value *v) {
-    if (in->profile != SURETY_PROFILE_THEORY) return missing_theory;
     if (e->held_out_m == SURETY_ABSENT || e->held_out_wrong == SURETY_ABSENT) return missing_held_out;
     v->vote = surety_binomial_limit_log(e->held_out_wrong, e->held_out_m, cost(in, 0, 1));
     return NULL;
@@ -362,7 +355,6 @@ surety_bound_input surety_bound_input_defaults(void) {
     return (surety_bound_input){.delta = 0.05,
                                 .priors_compared = 1,
                                 .looks = 1,
-                                .profile = SURETY_PROFILE_THEORY,
                                 .kl = unknown,
                                 .averaged = none,
                                 .averaged_max = none,
@@ -423,8 +415,6 @@ static surety_status check_input(const surety_bound_input *in, const surety_evid
     if (in->H < 1) return refuse(err, "H", 0, "at least one voter");
     if (in->priors_compared < 1) return refuse(err, "priors_compared", 0, "at least 1");
     if (in->looks < 1) return refuse(err, "looks", 0, "at least 1");
-    if (in->profile != SURETY_PROFILE_THEORY && in->profile != SURETY_PROFILE_PUBLISHED)
-        return refuse(err, "profile", in->profile, "theory or published");
     if (!isnan(in->kl) && !(in->kl >= 0 && in->kl <= DBL_MAX))
         return refuse(err, "kl", in->kl, "a finite number that is not negative");
     if (in->frozen && in->kl > 0) return refuse(err, "kl", in->kl, "0, because Q is said to be the prior");

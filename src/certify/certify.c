@@ -105,7 +105,6 @@ static surety_status check_rows(const surety_data *data, surety_error *err) {
 static surety_status settle_attack(certifying *w, surety_error *err) {
     w->attack = w->s->attack;
     w->attack.seed = w->facts->seed; /* fixed by the training, which S cannot have chosen */
-    w->attack.profile = SURETY_PROFILE_THEORY;
     w->attack.epoch = 0;
     w->attack.early_stop = 1;
     return surety_attack_validate(&w->attack, err);

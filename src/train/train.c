@@ -336,7 +336,6 @@ static training training_of(const surety_train_settings *settings, const surety_
                             const surety_checkpointing *checkpointing) {
     training t = {.s = *settings, .info = surety_data_describe(data), .checkpointing = checkpointing};
     t.s.defense.seed = settings->seed;
-    t.s.defense.profile = SURETY_PROFILE_THEORY;
     t.s.defense.samples = 1;
     t.s.defense.epoch = 0;
     return t;

@@ -1,5 +1,5 @@
 /* attack: strength against closed forms, a naive attack in double beside the fast one, early stop, restarts,
- * both profiles, the same bits for any neighbours, threads and levels with FMA; bad input. */
+ * the same bits for any neighbours, threads and levels with FMA; bad input. */
 #include <math.h>
 #include <unistd.h>
 
@@ -162,18 +162,16 @@ static void boxes_that_bind(void **state) {
 static surety_attack_settings any_settings(draw *r) {
     surety_attack_settings s = settings_of((surety_attack_kind)draw_size(r, 0, SURETY_ATTACK_KINDS - 1),
                                            (surety_norm)draw_size(r, 0, 2), pow(10, draw_real(r, -2, 1)));
-    s.profile = draw_size(r, 0, 2) ? SURETY_PROFILE_THEORY : SURETY_PROFILE_PUBLISHED;
     s.steps = draw_size(r, 1, 8);
     if (draw_size(r, 0, 1)) s.step_size = s.ball.radius * draw_real(r, 0.05, 1.5);
-    if (s.ball.norm != SURETY_L2 || s.profile == SURETY_PROFILE_THEORY)
-        s.ball.has_box = (int)draw_size(r, 0, 1);
+    s.ball.has_box = (int)draw_size(r, 0, 1);
     s.restarts = draw_size(r, 1, 3);
     s.seed = draw_bits(r) >> 1;
     return s;
 }
 
-/* What is reported of a point is what the public calls say of it. In profile theory its loss is not below the
- * loss at x (at the random start for pgd), unless it is wrong, which is what the attack wanted. */
+/* What is reported of a point is what the public calls say of it. Its loss is not below the loss at x (at the
+ * random start for pgd), unless it is wrong, which is what the attack wanted. */
 static void the_result_is_what_it_says(void **state) {
     (void)state;
     draw r = {23};
@@ -193,7 +191,7 @@ static void the_result_is_what_it_says(void **state) {
         for (size_t i = 0; i < e.rows; i++) {
             assert_true(result->loss[i] == loss_at(&v.vote, result->x[i], e.y[i]));
             assert_int_equal(result->fooled[i], wrong_at(&v.vote, result->x[i], e.y[i]));
-            if (s.profile == SURETY_PROFILE_THEORY && !(result->fooled[i] && v.vote.set == SURETY_SIGNED))
+            if (!(result->fooled[i] && v.vote.set == SURETY_SIGNED))
                 assert_true(result->loss[i] >= from->loss[i]);
             if (from->fooled[i]) assert_true(result->fooled[i]);
         }
@@ -203,13 +201,12 @@ static void the_result_is_what_it_says(void **state) {
     }
 }
 
-/* Profile theory, a fixed step size: more steps never lower the loss, more restarts neither; exactly. */
+/* A fixed step size: more steps never lower the loss, more restarts neither; exactly. */
 static void more_work_never_hurts(void **state) {
     (void)state;
     draw r = {24};
     for (long round = 0; round < check_count(60, 1500); round++) {
         surety_attack_settings s = any_settings(&r);
-        s.profile = SURETY_PROFILE_THEORY;
         s.kind = draw_size(&r, 0, 1) ? SURETY_ATTACK_PGD : SURETY_ATTACK_IFGSM;
         s.step_size = s.ball.radius * draw_real(&r, 0.02, 1);
         size_t d = draw_size(&r, 1, 40);
@@ -238,7 +235,7 @@ static void more_work_never_hurts(void **state) {
     }
 }
 
-/* ---- the naive attack: one example, double, straight from the text (docs/theory.md 3 and 7) ---- */
+/* ---- the naive attack: one example, double, straight from the text (docs/theory.md 3) ---- */
 
 typedef struct naive {
     const surety_attack_settings *s;
@@ -266,7 +263,7 @@ static double naive_vote(const naive *n, const double *x, double *gradient) {
 static void naive_project(const naive *n, double *x) {
     const surety_ball *ball = &n->s->ball;
     double b = ball->radius, squares = 0;
-    int cube = ball->norm == SURETY_LINF || n->s->profile == SURETY_PROFILE_PUBLISHED;
+    int cube = ball->norm == SURETY_LINF;
     for (size_t j = 0; j < n->d; j++) squares += pow(x[j] - (double)n->x0[j], 2);
     double f = !cube && squares > b * b ? b / sqrt(squares) : 1;
     for (size_t j = 0; j < n->d; j++) {
@@ -277,7 +274,7 @@ static void naive_project(const naive *n, double *x) {
     }
 }
 
-/* l2 and linf, from x, real votes. out: the best iterate, or the last one in profile published. */
+/* l2 and linf, from x, real votes. out: the best iterate. */
 static void naive_attack(const naive *n, double *out) {
     double x[64], g[64],
         best = -1, step = n->s->step_size > 0 ? n->s->step_size : n->s->ball.radius / (double)n->s->steps;
@@ -285,8 +282,7 @@ static void naive_attack(const naive *n, double *out) {
     for (size_t k = 0;; k++) {
         double vote = naive_vote(n, x, g), loss = 0.5 * (1 - n->y * vote), squares = 0;
         int wrong = n->y * vote <= 0;
-        if (n->s->profile == SURETY_PROFILE_PUBLISHED || wrong || loss > best)
-            memcpy(out, x, n->d * sizeof *x);
+        if (wrong || loss > best) memcpy(out, x, n->d * sizeof *x);
         best = fmax(best, loss);
         if (wrong || k == n->s->steps) return;
         for (size_t j = 0; j < n->d; j++) squares += g[j] * g[j];
@@ -299,11 +295,10 @@ static void naive_attack(const naive *n, double *out) {
 static void the_naive_attack_agrees(void **state) {
     (void)state;
     draw r = {25};
-    long outside = 0, far = 0;
+    long far = 0;
     for (long round = 0; round < check_count(500, 10000); round++) {
         surety_attack_settings s =
             settings_of(SURETY_ATTACK_IFGSM, (surety_norm)(round % 2), draw_real(&r, 0.05, 1.5));
-        s.profile = round % 4 < 2 ? SURETY_PROFILE_THEORY : SURETY_PROFILE_PUBLISHED;
         s.steps = draw_size(&r, 1, 25);
         if (draw_size(&r, 0, 1)) s.step_size = s.ball.radius * draw_real(&r, 0.05, 0.7);
         size_t d = draw_size(&r, 1, 60);
@@ -320,10 +315,8 @@ static void the_naive_attack_agrees(void **state) {
             double loss = 0.5 * (1 - n.y * naive_vote(&n, want, g));
             for (size_t j = 0; j < d; j++) apart = fmax(apart, fabs(want[j] - (double)result->x[i][j]));
             far += apart > 1e-4; /* a sign or a comparison that rounding decided; the loss must agree still */
-            check(fabs(loss - result->loss[i]) < 1e-3, "%s %s: loss %.9g, naive %.9g",
-                  surety_norm_name(s.ball.norm), surety_profile_name(s.profile), result->loss[i], loss);
-            outside += true_distance(SURETY_L2, result->x[i], e.x[i], d) > (long double)s.ball.radius &&
-                       s.ball.norm == SURETY_L2;
+            check(fabs(loss - result->loss[i]) < 1e-3, "%s: loss %.9g, naive %.9g",
+                  surety_norm_name(s.ball.norm), result->loss[i], loss);
         }
         surety_attacker_free(a);
         random_set_free(&set);
@@ -331,7 +324,6 @@ static void the_naive_attack_agrees(void **state) {
     }
     long all = check_count(500, 10000) * SURETY_BLOCK;
     check(far * 100 < all, "%ld of %ld points differ", far, all);
-    assert_true(outside > 0); /* published l2 leaves the ball */
 }
 
 /* ---- early stop, zero gradients, zero radius ---- */
@@ -384,26 +376,24 @@ static void zero_gradients_move_nothing(void **state) {
     surety_vote vote = {v, (const double[]){0.5, 0.5}, SURETY_REAL};
     for (int half = 0; half < 2; half++)
         for (int norm = 0; norm < 3; norm++)
-            for (int profile = 0; profile < 2; profile++)
-                for (int huge = 0; huge < 2; huge++) {
-                    surety_attack_settings s =
-                        settings_of(SURETY_ATTACK_IFGSM, (surety_norm)norm, huge ? 1e29 : 0.5);
-                    s.profile = (surety_profile)profile;
-                    s.early_stop = 0;
-                    if (huge) s.step_size = 1e29;
-                    random_set set = random_set_new(&r, SURETY_BLOCK, D, &s.ball, 1);
-                    surety_tensor w = surety_voters_tensor(v, 0);
-                    for (size_t j = 0; j < D; j += 2) w.values[j] = half ? (float)draw_normal(&r) : 0;
-                    surety_voters_changed(v);
-                    surety_examples e = surety_examples_of(&set.set, 0);
-                    surety_attacker *a = attacker_of(&s, v);
-                    const surety_attacked *result = surety_attacker_run(a, &vote, &e);
-                    for (size_t i = 0; i < SURETY_BLOCK; i++)
-                        for (size_t j = half ? 1 : 0; j < D; j += half ? 2 : 1)
-                            assert_memory_equal(&result->x[i][j], &e.x[i][j], sizeof(float));
-                    surety_attacker_free(a);
-                    random_set_free(&set);
-                }
+            for (int huge = 0; huge < 2; huge++) {
+                surety_attack_settings s =
+                    settings_of(SURETY_ATTACK_IFGSM, (surety_norm)norm, huge ? 1e29 : 0.5);
+                s.early_stop = 0;
+                if (huge) s.step_size = 1e29;
+                random_set set = random_set_new(&r, SURETY_BLOCK, D, &s.ball, 1);
+                surety_tensor w = surety_voters_tensor(v, 0);
+                for (size_t j = 0; j < D; j += 2) w.values[j] = half ? (float)draw_normal(&r) : 0;
+                surety_voters_changed(v);
+                surety_examples e = surety_examples_of(&set.set, 0);
+                surety_attacker *a = attacker_of(&s, v);
+                const surety_attacked *result = surety_attacker_run(a, &vote, &e);
+                for (size_t i = 0; i < SURETY_BLOCK; i++)
+                    for (size_t j = half ? 1 : 0; j < D; j += half ? 2 : 1)
+                        assert_memory_equal(&result->x[i][j], &e.x[i][j], sizeof(float));
+                surety_attacker_free(a);
+                random_set_free(&set);
+            }
     surety_voters_free(v);
 }
 
@@ -413,17 +403,15 @@ static void tiny_gradients_give_directions(void **state) {
     for (int level = SURETY_GENERIC; level <= (int)surety_cpu_highest(); level++)
         for (int exponent = -37; exponent <= 37; exponent++) {
             const surety_step_kernels *k = surety_step_kernels_at((surety_level)level);
-            float g[3] = {(float)pow(10, exponent)}, zero[3] = {0}, out[3][3];
-            const float lo[3] = {-1000, -1000, -1000}, hi[3] = {1000, 1000, 1000};
+            float g[3] = {(float)pow(10, exponent)}, zero[3] = {0}, out[2][3];
             g[1] = 2 * g[0], g[2] = -2 * g[0];
             float squares[16] = {g[0] * g[0] + g[1] * g[1] + g[2] * g[2]}, inverse[16];
             const float *rows[2] = {g, zero};
             k->inverse_norms(rows, squares, 2, 3, inverse);
             double length = k->l2_leave(zero, g, zero, 100, inverse[0], 200, 3, out[0]);
             k->l2_return(out[0], zero, length, 200, -1000, 1000, 3);
-            k->box_step(zero, g, 100, inverse[0], lo, hi, 3, out[1]);
-            k->l2_inside(zero, g, 100, inverse[0], -1000, 1000, 3, out[2]);
-            for (int i = 0; i < 3; i++)
+            k->l2_inside(zero, g, 100, inverse[0], -1000, 1000, 3, out[1]);
+            for (int i = 0; i < 2; i++)
                 for (int j = 0; j < 3; j++) {
                     double want = 100. / 3 * (j == 0 ? 1 : j == 1 ? 2 : -2);
                     check(fabs((double)out[i][j] - want) < 1e-4, "1e%d: %g, not %g", exponent,
@@ -507,23 +495,14 @@ static void keep_sample(void *arg, size_t k, size_t r, size_t steps) {
     s->ended++;
 }
 
-/* Does the vote at the end of a full pass decide nothing? There is one pass, and no point on its way counts.
- */
-static int last_vote_idle(const surety_attack_settings *s) {
-    int starts =
-        s->kind == SURETY_ATTACK_UNIF || s->kind == SURETY_ATTACK_PGD || s->kind == SURETY_ATTACK_PGDU;
-    int moves = s->kind != SURETY_ATTACK_NONE && s->kind != SURETY_ATTACK_UNIF;
-    return (!starts || s->restarts == 1) && (!moves || s->profile == SURETY_PROFILE_PUBLISHED);
-}
-
-static size_t full_pass(const surety_attack_settings *s) {
-    if (s->kind == SURETY_ATTACK_NONE || s->kind == SURETY_ATTACK_UNIF) return 0;
-    return s->kind == SURETY_ATTACK_FGSM ? 1 : s->steps;
+/* Does no vote decide anything? There is one start and no step. */
+static int votes_idle(const surety_attack_settings *s) {
+    return s->kind == SURETY_ATTACK_NONE || (s->kind == SURETY_ATTACK_UNIF && s->restarts == 1);
 }
 
 /* Each example of a stream ends where it does in a block of its own, whoever was beside it, in whatever order
  * they come, and where a stream goes on with what the last one left; and the voters may change between two
- * streams of an attacker. A stream asks as often, but for last votes that decide nothing. */
+ * streams of an attacker. A stream asks as often, but for votes that decide nothing. */
 static void streams_are_runs(void **state) {
     (void)state;
     draw r = {33};
@@ -559,7 +538,7 @@ static void streams_are_runs(void **state) {
                 surety_examples e = surety_examples_of(&set.set, i);
                 e.rows = 1;
                 const surety_attacked *found = surety_attacker_run(alone, &v.vote, &e);
-                asked -= found->asked - (last_vote_idle(&s) && found->moves == full_pass(&s));
+                if (!votes_idle(&s)) asked -= found->asked;
                 surety_attacker_sample(alone, 0, 0, out);
                 assert_memory_equal(one.x[i], out, d * sizeof *out);
             }
@@ -577,13 +556,11 @@ static void streams_are_runs(void **state) {
 
 /* ---- samples of the u-attacks ---- */
 
-/* Sample j is the attacked point + noise, clipped to the box, then (theory) projected: recomputed in double
- * from the addressed draws. It does not depend on n. Published linf may leave the ball by the noise, and
- * does. */
+/* Sample j is the attacked point + noise, clipped to the box, then projected: recomputed in double from the
+ * addressed draws. It does not depend on n. */
 static void samples_are_noise_around_the_result(void **state) {
     (void)state;
     draw r = {29};
-    int outside = 0;
     for (long round = 0; round < check_count(150, 3000); round++) {
         surety_attack_settings s = any_settings(&r), more;
         s.kind = draw_size(&r, 0, 1) ? SURETY_ATTACK_PGDU : SURETY_ATTACK_IFGSMU;
@@ -612,14 +589,10 @@ static void samples_are_noise_around_the_result(void **state) {
                     x[k] -= (double)e.x[i][k];
                     squares += x[k] * x[k];
                 }
-                outside += s.profile == SURETY_PROFILE_PUBLISHED && s.ball.norm == SURETY_LINF &&
-                           true_distance(SURETY_LINF, out, e.x[i], d) > (long double)b0;
-                if (s.ball.norm == SURETY_L1 && s.profile == SURETY_PROFILE_THEORY)
-                    continue; /* see test of l1 */
+                if (s.ball.norm == SURETY_L1) continue; /* see test of l1 */
                 double f = squares > b0 * b0 ? b0 / sqrt(squares) : 1;
                 for (size_t k = 0; k < d; k++) {
-                    if (s.profile == SURETY_PROFILE_THEORY)
-                        x[k] = s.ball.norm == SURETY_L2 ? f * x[k] : fmin(b0, fmax(-b0, x[k]));
+                    x[k] = s.ball.norm == SURETY_L2 ? f * x[k] : fmin(b0, fmax(-b0, x[k]));
                     check(fabs((double)out[k] - (double)e.x[i][k] - x[k]) < 5e-6 * (1 + b0),
                           "%s: %.9g, not %.9g", surety_norm_name(s.ball.norm), (double)out[k],
                           (double)e.x[i][k] + x[k]);
@@ -629,7 +602,6 @@ static void samples_are_noise_around_the_result(void **state) {
         random_set_free(&set);
         random_vote_free(&v);
     }
-    assert_true(outside > 0);
 }
 
 /* ---- the l1 ball ---- */
@@ -776,8 +748,8 @@ static void wrong_settings_get_a_sentence(void **state) {
     surety_attack_settings good = settings_of(SURETY_ATTACK_PGDU, SURETY_L2, 1);
     surety_error err = SURETY_ERROR_NONE;
     check_ok(surety_attack_validate(&good, &err));
-    surety_attack_settings bad[20];
-    for (size_t i = 0; i < 20; i++) bad[i] = good;
+    surety_attack_settings bad[19];
+    for (size_t i = 0; i < 19; i++) bad[i] = good;
     bad[0].ball.radius = -1;
     bad[1].ball.radius = NAN;
     bad[2].ball.radius = HUGE_VAL;
@@ -797,8 +769,7 @@ static void wrong_settings_get_a_sentence(void **state) {
     bad[16].kind = SURETY_ATTACK_KINDS;
     bad[17].ball.norm = (surety_norm)3;
     bad[18].steps = 1000001;
-    bad[19].profile = SURETY_PROFILE_PUBLISHED, bad[19].ball.has_box = 0;
-    for (size_t i = 0; i < 20; i++) {
+    for (size_t i = 0; i < 19; i++) {
         err = (surety_error)SURETY_ERROR_NONE;
         check(surety_attack_validate(&bad[i], &err) == SURETY_E_USAGE && err.what[0], "case %zu passes", i);
     }

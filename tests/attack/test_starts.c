@@ -1,4 +1,4 @@
-/* attack: random starts are uniform in the ball of each norm (profile theory, no box). In a ball of radius b
+/* attack: random starts are uniform in the ball of each norm (no box). In a ball of radius b
  * the share of volume within r is (r/b)^d, so (||e||/b)^d is uniform in (0,1) for every norm; the direction
  * is tested by the marginal of a coordinate, its moments and correlations. Largest deviations are allowed
  * where a right program would pass in all but one of some 10^4 runs (the seeds are fixed). */
@@ -184,42 +184,6 @@ static void addresses_separate_starts(void **state) {
     surety_voters_free(v);
 }
 
-/* The printed tables' start for l2: x + (u - x) min(1, b / ||u - x||), u uniform in the box. */
-static void the_published_start(void **state) {
-    (void)state;
-    draw r = {2};
-    for (int round = 0; round < 300; round++) {
-        surety_error err = SURETY_ERROR_NONE;
-        surety_attack_settings s;
-        surety_attack_defaults(&s);
-        s.kind = SURETY_ATTACK_UNIF;
-        s.profile = SURETY_PROFILE_PUBLISHED;
-        s.ball.radius = draw_real(&r, 0.1, 6);
-        if (round % 2) s.ball.lo = -3, s.ball.hi = 5;
-        s.seed = (uint64_t)round;
-        size_t d = draw_size(&r, 1, 60);
-        random_vote v = random_vote_new(&r, d, 1);
-        random_set set = random_set_new(&r, 1, d, &s.ball, 1);
-        surety_attacker *a = NULL;
-        check_ok(surety_attacker_new(&a, &s, v.voters, &err));
-        surety_examples e = surety_examples_of(&set.set, 0);
-        const float *x = surety_attacker_run(a, &v.vote, &e)->x[0];
-        surety_address where = {.row = e.row[0], .purpose = SURETY_FOR_START + SURETY_SET_LEARN};
-        double u[60], squares = 0;
-        for (size_t j = 0; j < d; j++) {
-            u[j] = s.ball.lo + (s.ball.hi - s.ball.lo) * (double)surety_random_uniform(s.seed, &where, j);
-            u[j] -= (double)e.x[0][j];
-            squares += u[j] * u[j];
-        }
-        double f = fmin(1, s.ball.radius / sqrt(squares));
-        for (size_t j = 0; j < d; j++)
-            assert_true(fabs((double)x[j] - ((double)e.x[0][j] + f * u[j])) < 3e-6);
-        surety_attacker_free(a);
-        random_set_free(&set);
-        random_vote_free(&v);
-    }
-}
-
 /* The noise of the u-attacks: uniform in [-w, w]^d around the attacked point, independent between samples.
  * Far inside a large ball, so that neither projection nor box changes it. */
 static void noise_is_uniform(void **state) {
@@ -267,7 +231,6 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(starts_are_uniform),
         cmocka_unit_test(addresses_separate_starts),
-        cmocka_unit_test(the_published_start),
         cmocka_unit_test(noise_is_uniform),
     };
     return cmocka_run_group_tests_name("starts", tests, NULL, NULL);

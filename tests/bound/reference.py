@@ -13,7 +13,7 @@ from mpmath import mp, mpf, log, sqrt, binomial, nstr
 
 mp.dps = 60
 
-INPUTS = ["profile", "m", "H", "delta", "priors_compared", "looks", "kl", "frozen", "posterior", "gibbs", "loss",
+INPUTS = ["m", "H", "delta", "priors_compared", "looks", "kl", "frozen", "posterior", "gibbs", "loss",
            "loss_sum", "prior_risk", "prior_wrong", "kept", "kept_sum", "held_out_m", "held_out_wrong", "abar", "tv", "tandem_loss"]
 BOUNDS = ["chromatic_seeger", "chromatic_mcallester", "average_max", "average_max_tv", "seeger", "average_max_seeger",
           "voters_union", "average_max_voters_union", "tandem", "vote_frozen_averaged", "vote_frozen_max",
@@ -74,7 +74,6 @@ def binomial_limit(k, m, delta):
 class Scenario:
     def __init__(self, numbers):
         self.row = numbers
-        self.theory = numbers["profile"] == "theory"
         for key in ("m", "H", "priors_compared", "looks", "frozen", "prior_wrong", "held_out_m", "held_out_wrong"):
             setattr(self, key, numbers[key])
         for key in ("delta", "kl", "gibbs", "prior_risk", "abar", "tv", "tandem_loss"):
@@ -86,7 +85,7 @@ class Scenario:
         self.Q = [x / total for x in self.posterior]
 
     def limit(self, mean, count, delta):
-        if count is not None and self.theory:
+        if count is not None:
             return binomial_limit(count, self.m, delta)
         return kl_inv(mean, log(1 / delta) / self.m)
 
@@ -101,7 +100,7 @@ class Scenario:
         delta = self.delta / (self.priors_compared * self.looks)
         chromatic = (self.kl + log((m + 1) / delta)) / m
         usual = (self.kl + log(2 * sqrt(mpf(m)) / delta)) / m
-        root = sqrt(usual / 2) if self.theory else sqrt(usual)
+        root = sqrt(usual / 2)
         if bound == "chromatic_seeger":
             return 2 * kl_inv(self.gibbs, chromatic)
         if bound == "chromatic_mcallester":
@@ -118,8 +117,6 @@ class Scenario:
             return 4 * kl_inv(self.tandem_loss, (2 * self.kl + log(2 * sqrt(mpf(m)) / delta)) / m)
         if bound in ("vote_frozen_averaged", "vote_frozen_max", "worst_case_frozen"):
             return self.limit(self.prior_risk, self.prior_wrong, delta) if self.frozen else None
-        if not self.theory:
-            return None
         if bound in ("vote_anchored_averaged", "vote_anchored_max", "worst_case_anchored"):
             first = self.limit(self.prior_risk, self.prior_wrong, delta / 2)
             return first + 2 * self.union(self.kept, self.kept_sum, delta / 2)
@@ -143,8 +140,8 @@ def draw(rng, index):
     frozen = index % 3 == 0
     wrong = rng.randint(0, most)
     return Scenario({
-        "profile": "published" if index % 7 == 3 else "theory", "m": m, "H": H, "delta": delta, "priors_compared": T,
-        "looks": looks, "kl": 0.0 if frozen else rng.choice([0.0, 0.1, 1.7, 40.0, 1e-12]), "frozen": int(frozen),
+        "m": m, "H": H, "delta": delta, "priors_compared": T, "looks": looks,
+        "kl": 0.0 if frozen else rng.choice([0.0, 0.1, 1.7, 40.0, 1e-12]), "frozen": int(frozen),
         "posterior": posterior, "gibbs": risk, "loss": losses, "loss_sum": counts if counted else None,
         "prior_risk": wrong / m if counted else risk, "prior_wrong": wrong if counted else None,
         "kept": [c / m for c in kept] if counted else [x * rng.random() for x in losses],

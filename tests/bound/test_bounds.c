@@ -85,8 +85,6 @@ static const uint64_t *wholes(char **cells, const char *name, uint64_t *out) {
 /* The row's numbers, the same evidence for all three kinds of loss. */
 static surety_bound_input read_input(char **cells, arrays *a) {
     surety_bound_input in = surety_bound_input_defaults();
-    in.profile =
-        strcmp(cell(cells, "profile"), "published") ? SURETY_PROFILE_THEORY : SURETY_PROFILE_PUBLISHED;
     in.m = whole(cells, "m"), in.H = (size_t)whole(cells, "H"), in.delta = number(cells, "delta");
     in.priors_compared = whole(cells, "priors_compared"), in.looks = whole(cells, "looks");
     in.kl = number(cells, "kl"), in.frozen = (int)whole(cells, "frozen");
@@ -339,32 +337,6 @@ static void monotone(void **state) {
     }
 }
 
-/* Profile published: (..)/m under the root of average_max*, nothing else of the PAC-Bayes bounds; limits by
- * kl. */
-static void published_profile(void **state) {
-    (void)state;
-    setting s;
-    paper_setting(&s, 25);
-    double seeger = vote_of(SURETY_BOUND_SEEGER, &s.in),
-           mcallester = vote_of(SURETY_BOUND_CHROMATIC_MCALLESTER, &s.in);
-    double root = sqrt((0.1 + log(2 * 20 * sqrt(5000) / 0.05)) / 5000);
-    s.in.profile = SURETY_PROFILE_PUBLISHED;
-    near(vote_of(SURETY_BOUND_AVERAGE_MAX, &s.in), 2 * (0.005 + root), "average_max");
-    near(vote_of(SURETY_BOUND_AVERAGE_MAX_TV, &s.in), 2 * (0.005 + root), "average_max_tv");
-    assert_true(vote_of(SURETY_BOUND_SEEGER, &s.in) == seeger);
-    assert_true(vote_of(SURETY_BOUND_CHROMATIC_MCALLESTER, &s.in) == mcallester);
-    assert_true(vote_of(SURETY_BOUND_AVERAGE_MAX_VOTERS_UNION, &s.in) ==
-                vote_of(SURETY_BOUND_VOTERS_UNION, &s.in));
-    surety_error err = SURETY_ERROR_NONE;
-    surety_bound_value v;
-    const surety_bound_id never[] = {SURETY_BOUND_VOTE_ANCHORED_MAX, SURETY_BOUND_VOTE_HOLDOUT,
-                                     SURETY_BOUND_WORST_CASE_HOLDOUT};
-    for (int i = 0; i < 3; i++) {
-        check_ok(surety_bound_compute(never[i], &s.in, &v, &err));
-        assert_true(!v.available && strstr(v.missing, "theory"));
-    }
-}
-
 /* The derivatives in the risk and in KL against central differences. */
 static void gradients(void **state) {
     (void)state;
@@ -593,7 +565,6 @@ int main(void) {
         cmocka_unit_test(all_wrong),
         cmocka_unit_test(known_order),
         cmocka_unit_test(monotone),
-        cmocka_unit_test(published_profile),
         cmocka_unit_test(gradients),
         cmocka_unit_test(table_is_complete),
         cmocka_unit_test(missing_inputs),
