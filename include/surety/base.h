@@ -78,10 +78,6 @@ typedef struct surety_run {
     const volatile sig_atomic_t *stop; /* non-zero ends the call soon with SURETY_E_STOPPED, or NULL */
 } surety_run;
 
-/* Two profiles (docs/theory.md 7): theory follows the mathematics; published regenerates the printed tables
- * of the paper, deviations included, and is refused wherever a guarantee is stated. */
-typedef enum surety_profile { SURETY_PROFILE_THEORY, SURETY_PROFILE_PUBLISHED } surety_profile;
-
 /* Version of the library, "0.2.0". */
 SURETY_API const char *surety_version(void);
 

@@ -100,8 +100,6 @@ SURETY_API surety_status surety_norm_parse(const char *name, surety_norm *norm, 
 SURETY_API const char *surety_norm_name(surety_norm norm);
 SURETY_API surety_status surety_voter_set_parse(const char *name, surety_voter_set *set, surety_error *err);
 SURETY_API const char *surety_voter_set_name(surety_voter_set set);
-SURETY_API surety_status surety_profile_parse(const char *name, surety_profile *profile, surety_error *err);
-SURETY_API const char *surety_profile_name(surety_profile profile);
 
 /* Checks the gradients of the voters against central differences in double at random points: returns the
  * largest error relative to the largest gradient, for the input and for every parameter. */

@@ -182,7 +182,6 @@ surety_status surety_vote_predict(const surety_vote *vote, const float *x, size_
 
 static const char *const norms[] = {"l2", "linf", "l1"};
 static const char *const sets[] = {"signed", "real"};
-static const char *const profiles[] = {"theory", "published"};
 
 #define PARSE(function, type, what, names)                                                          \
     surety_status function(const char *name, type *out, surety_error *err) {                        \
@@ -193,15 +192,11 @@ static const char *const profiles[] = {"theory", "published"};
     }
 PARSE(surety_norm_parse, surety_norm, "norm", norms)
 PARSE(surety_voter_set_parse, surety_voter_set, "voter set", sets)
-PARSE(surety_profile_parse, surety_profile, "profile", profiles)
 const char *surety_norm_name(surety_norm norm) {
     return norms[norm];
 }
 const char *surety_voter_set_name(surety_voter_set set) {
     return sets[set];
-}
-const char *surety_profile_name(surety_profile profile) {
-    return profiles[profile];
 }
 
 /* ---- the ball ---- */
