@@ -239,13 +239,15 @@ static surety_status take_frame(json_t *object, char digest[65], surety_error *e
     if (!stated || strcmp(stated, format)) {
         surety_fail(err, SURETY_E_INPUT, "it is not a certificate that this version reads");
         surety_fail_place(err, "key format");
-        return surety_fail_expected(err, "\"format\": \"%s\"", format);
+        surety_fail_expected(err, "\"format\": \"%s\"", format);
+        return SURETY_E_INPUT;
     }
     const char *sum = json_string_value(json_object_get(object, "digest"));
     if (!sum || strlen(sum) != 64 || strspn(sum, "0123456789abcdef") != 64) {
         surety_fail(err, SURETY_E_INPUT, "it is not a SHA-256");
         surety_fail_place(err, "key digest");
-        return surety_fail_expected(err, "64 lower-case hexadecimal digits");
+        surety_fail_expected(err, "64 lower-case hexadecimal digits");
+        return SURETY_E_INPUT;
     }
     memcpy(digest, sum, 65);
     json_object_del(object, "format");
@@ -269,12 +271,14 @@ static surety_status check_names(const surety_certificate *c, surety_error *err)
         place = "attack.norm";
     if (place) {
         surety_fail(err, SURETY_E_INPUT, "%s", inner.what);
-        return surety_fail_place(err, "key %s", place);
+        surety_fail_place(err, "key %s", place);
+        return SURETY_E_INPUT;
     }
     if (!strcmp(c->choice, choices[0]) || !strcmp(c->choice, choices[1])) return SURETY_OK;
     surety_fail(err, SURETY_E_INPUT, "unknown choice '%s'", c->choice);
     surety_fail_place(err, "key choice");
-    return surety_fail_expected(err, "one or best");
+    surety_fail_expected(err, "one or best");
+    return SURETY_E_INPUT;
 }
 
 static surety_status read_object(surety_certificate *c, int *digest_fits, json_t *object, surety_error *err) {

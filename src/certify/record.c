@@ -80,7 +80,8 @@ json_t *surety_record_json(const surety_table *table, const void *base) {
 static surety_status refuse(surety_error *err, const char *path, const char *what, const char *expected) {
     surety_fail(err, SURETY_E_INPUT, "%s", what);
     surety_fail_place(err, "key %s", path);
-    return surety_fail_expected(err, "%s", expected);
+    surety_fail_expected(err, "%s", expected);
+    return SURETY_E_INPUT;
 }
 
 static surety_status read_text(const surety_field *f, char *out, const json_t *value, const char *path,
@@ -93,7 +94,8 @@ static surety_status read_text(const surety_field *f, char *out, const json_t *v
     } else if (!*text || strlen(text) >= f->size) {
         surety_fail(err, SURETY_E_INPUT, "a text of %zu bytes", strlen(text));
         surety_fail_place(err, "key %s", path);
-        return surety_fail_expected(err, "1 to %zu bytes", f->size - 1);
+        surety_fail_expected(err, "1 to %zu bytes", f->size - 1);
+        return SURETY_E_INPUT;
     }
     memcpy(out, text, strlen(text) + 1);
     return SURETY_OK;
@@ -113,7 +115,8 @@ static surety_status read_number(const surety_field *f, void *out, const json_t 
     if (!(x >= f->min && x <= f->max)) {
         surety_fail(err, SURETY_E_INPUT, "%.17g is out of range", x);
         surety_fail_place(err, "key %s", path);
-        return surety_fail_expected(err, "at least %g and at most %g", f->min, f->max);
+        surety_fail_expected(err, "at least %g and at most %g", f->min, f->max);
+        return SURETY_E_INPUT;
     }
     if (whole)
         *(uint64_t *)out = (uint64_t)json_integer_value(value);
@@ -127,7 +130,8 @@ static surety_status read_list(const surety_field *f, void *base, const json_t *
     size_t count = json_array_size(value), *stated = (size_t *)(void *)((char *)base + f->count);
     if (!json_is_array(value) || count < 1 || count > f->size) {
         surety_fail(err, SURETY_E_INPUT, "it is not a list of 1 to %zu objects", f->size);
-        return surety_fail_place(err, "key %s", path);
+        surety_fail_place(err, "key %s", path);
+        return SURETY_E_INPUT;
     }
     *stated = count;
     for (size_t i = 0; i < count; i++) {

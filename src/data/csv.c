@@ -30,7 +30,8 @@ typedef struct reader {
 
 static surety_status bad(const reader *r, const char *expected) {
     surety_fail_place(r->err, "line %zu, column %zu", r->line, r->column);
-    return surety_fail_expected(r->err, "%s", expected);
+    surety_fail_expected(r->err, "%s", expected);
+    return SURETY_E_INPUT;
 }
 
 static int is_blank(char c) {
@@ -154,7 +155,8 @@ static surety_status look(reader *r, shape *s, const char *name) {
         if (r->column == s->fields) continue;
         surety_fail(r->err, SURETY_E_INPUT, "fields in this CSV line: %zu", r->column);
         surety_fail_place(r->err, "line %zu", r->line);
-        return surety_fail_expected(r->err, "%zu fields, as in line 1", s->fields);
+        surety_fail_expected(r->err, "%zu fields, as in line 1", s->fields);
+        return SURETY_E_INPUT;
     }
     return SURETY_OK;
 }
@@ -165,7 +167,8 @@ static surety_status decide_header(const shape *s, surety_header header, size_t 
     if (header != SURETY_HEADER_AUTO || s->numbers == 0 || s->numbers == s->fields) return SURETY_OK;
     surety_fail(err, SURETY_E_INPUT, "the first CSV line mixes names and numbers");
     surety_fail_place(err, "line 1");
-    return surety_fail_expected(err, "names only or numbers only; or say whether it is a header");
+    surety_fail_expected(err, "names only or numbers only; or say whether it is a header");
+    return SURETY_E_INPUT;
 }
 
 /* The label's column, from 0: named, or numbered from 1, or from the end if negative. */
@@ -181,8 +184,9 @@ static surety_status decide_label(const shape *s, const char *wanted, int header
         return *column = number < 0 ? s->fields - size : size - 1, SURETY_OK;
     surety_fail(err, SURETY_E_INPUT, "there is no label column '%.64s'", wanted);
     surety_fail_place(err, "line 1");
-    return surety_fail_expected(err, "%sa number from 1 to %zu", header ? "a name of the header, or " : "",
-                                s->fields);
+    surety_fail_expected(err, "%sa number from 1 to %zu", header ? "a name of the header, or " : "",
+                         s->fields);
+    return SURETY_E_INPUT;
 }
 
 /* ---- second pass: names and numbers ---- */
@@ -236,7 +240,8 @@ static surety_status read_table(surety_table *t, const surety_file *file, const 
     if (t->d == 0) {
         surety_fail(err, SURETY_E_INPUT, "a CSV file of one column");
         surety_fail_place(err, "line 1");
-        return surety_fail_expected(err, "features and a label, separated by commas");
+        surety_fail_expected(err, "features and a label, separated by commas");
+        return SURETY_E_INPUT;
     }
     SURETY_TRY(surety_alloc(&t->labels, t->rows, sizeof *t->labels, err));
     SURETY_TRY(surety_alloc(&t->values, t->rows * t->d, sizeof *t->values, err)); /* fields that exist */

@@ -63,7 +63,8 @@ static surety_status judge(const listing *l, const surety_examples *e, size_t r,
     found->verdict = proved ? "robust" : beaten ? "vulnerable" : "open";
     if (!proved || !beaten) return SURETY_OK;
     surety_fail(err, SURETY_E_CHECK, "the vote was proved right and found wrong in the same ball");
-    return surety_fail_place(err, "row %" PRIu32, e->row[r]);
+    surety_fail_place(err, "row %" PRIu32, e->row[r]);
+    return SURETY_E_CHECK;
 }
 
 static surety_status list_block(void *arg, size_t block, int thread, surety_error *err) {

@@ -56,7 +56,8 @@ surety_status surety_model_check_data(const surety_model *m, const surety_data_i
         if (was && !strcmp(was, list[i].text)) continue;
         surety_fail(err, SURETY_E_CHECK, "these are not the data the model was trained on: %s is '%s'",
                     list[i].key, list[i].text);
-        return surety_fail_expected(err, "'%s'", was ? was : "nothing: the model was trained on no data");
+        surety_fail_expected(err, "'%s'", was ? was : "nothing: the model was trained on no data");
+        return SURETY_E_CHECK;
     }
     return SURETY_OK;
 }

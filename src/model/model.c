@@ -27,7 +27,8 @@ static surety_status check_weights(const double *weights, size_t H, const char *
     if (fabs(sum - 1) <= 1e-9) return SURETY_OK;
     surety_fail(err, SURETY_E_INPUT, "its weights sum to %.12g", sum);
     surety_fail_place(err, "tensor '%s'", name);
-    return surety_fail_expected(err, "1 within 1e-9");
+    surety_fail_expected(err, "1 within 1e-9");
+    return SURETY_E_INPUT;
 }
 
 static surety_status check_tensor(const surety_tensor *t, surety_error *err) {

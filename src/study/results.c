@@ -251,7 +251,8 @@ static surety_status take_line(surety_results *r, char *line, size_t number, siz
     }
     surety_fail(err, SURETY_E_INPUT, "this line is not a result: '%.100s'", copy);
     surety_fail_place(err, "line %zu", number);
-    return surety_fail_expected(err, number == 1 ? "%s" : "%s, each of the paper's tables", header);
+    surety_fail_expected(err, number == 1 ? "%s" : "%s, each of the paper's tables", header);
+    return SURETY_E_INPUT;
 }
 
 static surety_status take_lines(surety_results *r, const surety_file *file, size_t *seeds,
@@ -265,7 +266,8 @@ static surety_status take_lines(surety_results *r, const surety_file *file, size
         if (!stop || length >= sizeof line || memchr(at, 0, length)) {
             surety_fail(err, SURETY_E_INPUT,
                         stop ? "the line is no text, or too long" : "the last line is cut off");
-            return surety_fail_place(err, "line %zu", number);
+            surety_fail_place(err, "line %zu", number);
+            return SURETY_E_INPUT;
         }
         memcpy(line, at, length);
         line[length] = 0;

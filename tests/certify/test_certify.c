@@ -251,6 +251,7 @@ static void refused(const surety_model *m, const surety_certify_settings *s, sur
     check(status == code && (strstr(err.what, word) || strstr(err.expected, word)), "%s: %s",
           surety_status_name(status), err.what);
     assert_int_equal(c.claim[0], 0);
+    assert_int_equal(surety_certify(&c, m, data, s, &one_thread, NULL), code);
 }
 
 static void test_refusals(void **state) {
