@@ -422,8 +422,7 @@ static void box(void **state) {
     check_ok(open_own(&s, &err));
 }
 
-/* Equal rows across the sets are counted, also long runs, and kept. */
-/* -0 is 0. */
+/* Equal rows across the sets are counted, also long runs, and kept; -0 is 0. */
 static void equal_rows_are_counted(void **state) {
     (void)state;
     surety_error err = SURETY_ERROR_NONE;
