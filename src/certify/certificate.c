@@ -18,7 +18,7 @@ static const char format[] = "surety-certificate-1";
 #define AT(member) offsetof(surety_certificate, member)
 #define IN(group, member) (offsetof(surety_certificate, group.member) - offsetof(surety_certificate, group))
 #define SIZE(member) sizeof(((surety_certificate *)0)->member)
-#define TABLE(name, rows) static const surety_table name##_table = {name##_rows, sizeof rows / sizeof *rows}
+#define TABLE(name, rows) static const surety_fields name##_table = {name##_rows, sizeof rows / sizeof *rows}
 
 #define TEXT(key, where, bytes) \
     { key, SURETY_FIELD_TEXT, where, bytes, 0, 0, 0, SURETY_UNIT_EXACT, NULL, 0, 0 }
@@ -129,7 +129,7 @@ static const surety_field data_rows[] = {
     COUNT("rows_test", IN(data, rows_test), 0, WHOLE, EXACT),
     COUNT("learn_in_prior", IN(data, learn_in_prior), 0, WHOLE, EXACT),
 };
-const surety_table surety_certificate_data_table = {data_rows, sizeof data_rows / sizeof *data_rows};
+const surety_fields surety_certificate_data_table = {data_rows, sizeof data_rows / sizeof *data_rows};
 
 static const surety_field software_rows[] = {
     TEXT("version", IN(software, version), SIZE(software.version)),
@@ -177,8 +177,8 @@ static const surety_field certificate_rows[] = {
     OBJECT("counts", AT(counts), &counts_table),
     SHA256("counts_sha256", AT(counts_sha256), ANY),
 };
-const surety_table surety_certificate_table = {certificate_rows,
-                                               sizeof certificate_rows / sizeof *certificate_rows};
+const surety_fields surety_certificate_table = {certificate_rows,
+                                                sizeof certificate_rows / sizeof *certificate_rows};
 
 /* ---- from struct to text ---- */
 

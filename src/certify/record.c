@@ -65,7 +65,7 @@ static json_t *field_json(const surety_field *f, const void *base) {
     }
 }
 
-json_t *surety_record_json(const surety_table *table, const void *base) {
+json_t *surety_record_json(const surety_fields *table, const void *base) {
     json_t *object = json_object();
     int failed = !object;
     for (size_t i = 0; i < table->count && !failed; i++)
@@ -195,13 +195,13 @@ static void join(char out[PATH], const char *path, const char *key) {
     snprintf(out, PATH, "%s%s%.60s", path, *path ? "." : "", key);
 }
 
-static const surety_field *find(const surety_table *table, const char *key) {
+static const surety_field *find(const surety_fields *table, const char *key) {
     for (size_t i = 0; i < table->count; i++)
         if (!strcmp(table->fields[i].key, key)) return &table->fields[i];
     return NULL;
 }
 
-surety_status surety_record_read(const surety_table *table, void *base, const json_t *object,
+surety_status surety_record_read(const surety_fields *table, void *base, const json_t *object,
                                  const char *path, surety_error *err) {
     char inner[PATH];
     if (!json_is_object(object)) return refuse(err, path, "it is not an object", "an object");
@@ -222,7 +222,7 @@ surety_status surety_record_read(const surety_table *table, void *base, const js
     return SURETY_OK;
 }
 
-void surety_record_free(const surety_table *table, void *base) {
+void surety_record_free(const surety_fields *table, void *base) {
     for (size_t i = 0; i < table->count; i++) {
         const surety_field *f = &table->fields[i];
         if (f->kind == SURETY_FIELD_OBJECT) surety_record_free(f->table, (char *)base + f->offset);
@@ -327,8 +327,9 @@ static void compare_list(const comparing *c, const surety_field *f, const void *
     }
 }
 
-void surety_record_compare(const surety_table *table, const void *stated, const void *found, const char *path,
-                           const double allowed[SURETY_UNITS], surety_differs_fn differs, void *arg) {
+void surety_record_compare(const surety_fields *table, const void *stated, const void *found,
+                           const char *path, const double allowed[SURETY_UNITS], surety_differs_fn differs,
+                           void *arg) {
     comparing c = {allowed, differs, arg};
     for (size_t i = 0; i < table->count; i++) {
         const surety_field *f = &table->fields[i];
