@@ -2,6 +2,8 @@
 #include "check.h"
 
 #include <math.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/cpu.h"
 #include "base/memory.h"
@@ -174,6 +176,25 @@ static void level_has_a_name(void **state) {
     assert_string_equal(surety_cpu_level(), surety_level_name(surety_cpu()));
 }
 
+/* A child of a process that had used two threads asks for two: it must not wait for threads that are gone. */
+static void a_forked_child_goes_on(void **state) {
+    (void)state;
+    surety_run run = {.threads = 2};
+    int seen[100] = {0}, status = 0;
+    assert_int_equal(surety_parallel(&run, NULL, 100, count_block, seen, NULL), SURETY_OK);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        alarm(20); /* ends a child that hangs */
+        int fine = surety_parallel(&run, NULL, 100, count_block, seen, NULL) == SURETY_OK;
+        for (int i = 0; i < 100; i++) fine &= seen[i] == 2;
+        _exit(fine ? 0 : 1);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    check(WIFEXITED(status) && WEXITSTATUS(status) == 0, "the child ended with status %#x", (unsigned)status);
+    assert_int_equal(surety_threads(&run), 2);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(first_error_wins),
@@ -184,6 +205,7 @@ int main(void) {
         cmocka_unit_test(uniform_moments),
         cmocka_unit_test(orders_are_permutations),
         cmocka_unit_test(parallel_visits_each_block_once),
+        cmocka_unit_test(a_forked_child_goes_on),
         cmocka_unit_test(level_has_a_name),
     };
     return cmocka_run_group_tests_name("base", tests, NULL, NULL);
