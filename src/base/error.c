@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/number.h"
+
 static const struct {
     const char *name;
     int exit_code;
@@ -31,7 +33,7 @@ surety_status surety_fail(surety_error *err, surety_status code, const char *wha
     err->code = code;
     va_list args;
     va_start(args, what);
-    vsnprintf(err->what, sizeof err->what, what, args);
+    surety_vformat(err->what, sizeof err->what, what, args);
     va_end(args);
     return code;
 }
@@ -44,7 +46,7 @@ void surety_fail_place(surety_error *err, const char *place, ...) {
     if (!err || err->place[0]) return;
     va_list args;
     va_start(args, place);
-    vsnprintf(err->place, sizeof err->place, place, args);
+    surety_vformat(err->place, sizeof err->place, place, args);
     va_end(args);
 }
 
@@ -52,7 +54,7 @@ void surety_fail_expected(surety_error *err, const char *expected, ...) {
     if (!err || err->expected[0]) return;
     va_list args;
     va_start(args, expected);
-    vsnprintf(err->expected, sizeof err->expected, expected, args);
+    surety_vformat(err->expected, sizeof err->expected, expected, args);
     va_end(args);
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/number.h"
 #include "surety/bound.h"
 
 enum { PATH = 96, VALUE = 128, MOST_COUNTS = 1 << 20 };
@@ -21,8 +22,8 @@ static size_t count_of(const surety_field *f, const void *base) {
 
 const char *surety_shortest(double x, char text[32]) {
     for (int digits = 1; digits <= 17; digits++) {
-        snprintf(text, 32, "%.*g", digits, x);
-        if (strtod(text, NULL) == x) break;
+        surety_format(text, 32, "%.*g", digits, x);
+        if (surety_number(text, NULL) == x) break;
     }
     return text;
 }

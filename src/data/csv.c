@@ -5,12 +5,12 @@
  * Two passes: the first looks at the structure (as many fields in every line), so that the size of the table
  * is known and true before memory is asked for; the second reads the numbers. */
 #include <float.h>
-#include <locale.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/number.h"
 #include "data/table.h"
 #include "io/sha256.h"
 
@@ -81,7 +81,7 @@ static reader begin(const surety_file *file, surety_error *err) {
 
 /* ---- numbers ---- */
 
-/* Short whole numbers, most of an image's pixels, without strtod. */
+/* Short whole numbers, most of an image's pixels: the quick way. */
 static int whole_number(const field *f, double *value) {
     if (f->length == 0 || f->length > 9) return 0;
     uint32_t n = 0;
@@ -93,8 +93,7 @@ static int whole_number(const field *f, double *value) {
     return 1;
 }
 
-/* 1 if the field is a decimal number, also an infinite one; hexadecimal and such are not. The locale is C
- * here. */
+/* 1 if the field is a decimal number, also an infinite one; hexadecimal and such are not. */
 static int parse_number(const field *f, double *value) {
     char text[LONGEST + 1], *end = NULL;
     if (whole_number(f, value)) return 1;
@@ -104,7 +103,7 @@ static int parse_number(const field *f, double *value) {
     if (strpbrk(text, "xXpP()") || strlen(text) != f->length || text[0] == '\r' || text[0] == '\v' ||
         text[0] == '\f')
         return 0;
-    *value = strtod(text, &end);
+    *value = surety_number(text, &end);
     return *end == 0;
 }
 
@@ -224,8 +223,8 @@ static surety_status read_rows(surety_table *t, reader *r) {
     return SURETY_OK;
 }
 
-static surety_status read_table(surety_table *t, const surety_file *file, const char *label_column,
-                                surety_header header, surety_error *err) {
+surety_status surety_csv_read(surety_table *t, const surety_file *file, const char *label_column,
+                              surety_header header, surety_error *err) {
     shape s = {0};
     size_t skip = 0;
     reader r = begin(file, err);
@@ -248,16 +247,4 @@ static surety_status read_table(surety_table *t, const surety_file *file, const 
     r = begin(file, err);
     if (skip) SURETY_TRY(read_names(t, &r));
     return read_rows(t, &r);
-}
-
-surety_status surety_csv_read(surety_table *table, const surety_file *file, const char *label_column,
-                              surety_header header, surety_error *err) {
-    /* strtod follows the locale of the thread; a decimal comma would read the file differently */
-    locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-    if (c == (locale_t)0) return surety_fail(err, SURETY_E_MEMORY, "no memory for the C locale");
-    locale_t before = uselocale(c);
-    surety_status status = read_table(table, file, label_column, header, err);
-    uselocale(before);
-    freelocale(c);
-    return status;
 }

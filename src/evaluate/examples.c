@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "base/number.h"
 #include "base/parallel.h"
 #include "evaluate/perturbed.h"
 #include "io/write.h"
@@ -98,7 +99,7 @@ static surety_status line(surety_writer *w, surety_error *err, const char *forma
     char text[512];
     va_list args;
     va_start(args, format);
-    int length = vsnprintf(text, sizeof text, format, args);
+    int length = surety_vformat(text, sizeof text, format, args);
     va_end(args);
     return surety_writer_append(w, text, (size_t)length, err);
 }

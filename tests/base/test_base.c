@@ -7,8 +7,10 @@
 
 #include "base/cpu.h"
 #include "base/memory.h"
+#include "base/number.h"
 #include "base/parallel.h"
 #include "base/random.h"
+#include "comma.h"
 
 static void first_error_wins(void **state) {
     (void)state;
@@ -170,6 +172,22 @@ static void parallel_visits_each_block_once(void **state) {
     }
 }
 
+static void numbers_have_a_point(void **state) {
+    (void)state;
+    char text[64], *end = NULL;
+    surety_error err = SURETY_ERROR_NONE;
+    comma_begin();
+    assert_int_equal(surety_format(text, sizeof text, "%s %.17g %.2f", "x", 0.05, -1.5), 28);
+    assert_string_equal(text, "x 0.050000000000000003 -1.50");
+    assert_true(surety_number("0.25,7", &end) == 0.25);
+    assert_string_equal(end, ",7");
+    assert_true(surety_number("", &end) == 0 && !*end);
+    surety_fail(&err, SURETY_E_INPUT, "the label is %g", 0.5);
+    assert_string_equal(err.what, "the label is 0.5");
+    assert_string_equal(localeconv()->decimal_point, ","); /* the program's own is as it was */
+    comma_end();
+}
+
 static void level_has_a_name(void **state) {
     (void)state;
     assert_true(surety_cpu() <= surety_cpu_highest());
@@ -206,6 +224,7 @@ int main(void) {
         cmocka_unit_test(orders_are_permutations),
         cmocka_unit_test(parallel_visits_each_block_once),
         cmocka_unit_test(a_forked_child_goes_on),
+        cmocka_unit_test(numbers_have_a_point),
         cmocka_unit_test(level_has_a_name),
     };
     return cmocka_run_group_tests_name("base", tests, NULL, NULL);
