@@ -72,7 +72,7 @@ typedef void (*surety_progress_fn)(void *arg, const surety_progress *progress);
 /* How a long call runs. All zero is valid: every core, silent, cannot be stopped. Results never depend on it.
  */
 typedef struct surety_run {
-    int threads;                 /* 0: one per core */
+    int threads; /* 0: one per core. A child of fork() has one, if its parent had used several here */
     surety_progress_fn progress; /* called from the thread that made the call, or NULL */
     void *progress_arg;
     const volatile sig_atomic_t *stop; /* non-zero ends the call soon with SURETY_E_STOPPED, or NULL */

@@ -67,7 +67,6 @@ typedef struct surety_timing {
     double update;                        /* gradients of the voters, Adam, packing */
     double choose;                        /* the set that chooses attacked after each epoch */
     double busy;                          /* processor seconds of all threads in attack */
-    double product_share;                 /* of busy: the two products, at the speed they have at the end */
     uint64_t forward_rows, backward_rows; /* in attack */
 } surety_timing;
 

@@ -78,7 +78,8 @@ surety_status surety_attack_check_set(const surety_attack_settings *s, const sur
                                       const surety_set *set, surety_error *err) {
     if (set->d != v->d) {
         surety_fail(err, SURETY_E_INPUT, "the data has %zu features", set->d);
-        return surety_fail_expected(err, "%zu features, as the model has", v->d);
+        surety_fail_expected(err, "%zu features, as the model has", v->d);
+        return SURETY_E_INPUT;
     }
     float lo = (float)(s->ball.has_box ? s->ball.lo : -SURETY_LARGEST);
     float hi = (float)(s->ball.has_box ? s->ball.hi : SURETY_LARGEST);
@@ -91,8 +92,9 @@ surety_status surety_attack_check_set(const surety_attack_settings *s, const sur
         while (x[j] >= lo && x[j] <= hi) j++;
         surety_fail(err, SURETY_E_INPUT, "feature %zu is %g, outside the box", j, (double)x[j]);
         surety_fail_place(err, "row %u", set->row[i]);
-        return surety_fail_expected(err, "values in [%g, %g]%s", (double)lo, (double)hi,
-                                    s->ball.has_box ? ", or no box (--box none)" : "");
+        surety_fail_expected(err, "values in [%g, %g]%s", (double)lo, (double)hi,
+                             s->ball.has_box ? ", or no box (--box none)" : "");
+        return SURETY_E_INPUT;
     }
     return SURETY_OK;
 }

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/number.h"
+
 static const struct {
     const char *name;
     int exit_code;
@@ -31,33 +33,29 @@ surety_status surety_fail(surety_error *err, surety_status code, const char *wha
     err->code = code;
     va_list args;
     va_start(args, what);
-    vsnprintf(err->what, sizeof err->what, what, args);
+    surety_vformat(err->what, sizeof err->what, what, args);
     va_end(args);
     return code;
 }
 
-surety_status surety_fail_file(surety_error *err, const char *file) {
-    if (!err) return SURETY_E_INPUT;
-    if (!err->file[0]) snprintf(err->file, sizeof err->file, "%s", file);
-    return err->code;
+void surety_fail_file(surety_error *err, const char *file) {
+    if (err && !err->file[0]) snprintf(err->file, sizeof err->file, "%s", file);
 }
 
-surety_status surety_fail_place(surety_error *err, const char *place, ...) {
-    if (!err) return SURETY_E_INPUT;
+void surety_fail_place(surety_error *err, const char *place, ...) {
+    if (!err || err->place[0]) return;
     va_list args;
     va_start(args, place);
-    if (!err->place[0]) vsnprintf(err->place, sizeof err->place, place, args);
+    surety_vformat(err->place, sizeof err->place, place, args);
     va_end(args);
-    return err->code;
 }
 
-surety_status surety_fail_expected(surety_error *err, const char *expected, ...) {
-    if (!err) return SURETY_E_INPUT;
+void surety_fail_expected(surety_error *err, const char *expected, ...) {
+    if (!err || err->expected[0]) return;
     va_list args;
     va_start(args, expected);
-    if (!err->expected[0]) vsnprintf(err->expected, sizeof err->expected, expected, args);
+    surety_vformat(err->expected, sizeof err->expected, expected, args);
     va_end(args);
-    return err->code;
 }
 
 /* Levenshtein distance, one row of the table at a time; words longer than the row count as far away. */

@@ -1,8 +1,23 @@
 #include "base/parallel.h"
 
 #include <omp.h>
+#include <pthread.h>
+
+/* The threads of libgomp are not there after a fork, and a child that asks for them waits forever: it gets
+ * one thread if this library had several before the fork. */
+static pthread_once_t watched = PTHREAD_ONCE_INIT;
+static int forked;
+
+static void note_fork(void) {
+    forked = 1;
+}
+
+static void watch_forks(void) {
+    pthread_atfork(NULL, NULL, note_fork);
+}
 
 int surety_threads(const surety_run *run) {
+    if (forked) return 1;
     return run && run->threads > 0 ? run->threads : omp_get_num_procs();
 }
 
@@ -30,6 +45,7 @@ surety_status surety_parallel(const surety_run *run, const char *phase, size_t b
     size_t done = 0;
     int threads = surety_threads(run);
     if ((size_t)threads > blocks) threads = blocks ? (int)blocks : 1;
+    if (threads > 1) pthread_once(&watched, watch_forks);
 #pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
     for (size_t block = 0; block < blocks; block++) {
         size_t failed = __atomic_load_n(&first_block, __ATOMIC_RELAXED);

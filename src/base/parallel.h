@@ -5,7 +5,8 @@
 
 #include "base/error.h"
 
-/* Threads that a run will use: run->threads, or one per core. run may be NULL. */
+/* Threads that a run will use: run->threads, or one per core; one in a child of fork(), if its parent had
+ * used several. run may be NULL. */
 int surety_threads(const surety_run *run);
 
 /* Works on one block. thread is in [0, surety_threads) and tells which workspace is this call's own. */

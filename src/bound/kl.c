@@ -129,7 +129,8 @@ surety_status surety_distribution_validate(const double *weights, size_t H, cons
     double sum = 0;
     if (!weights || H == 0) {
         surety_fail(err, SURETY_E_INPUT, "the %s is empty", name);
-        return surety_fail_expected(err, "one weight per voter");
+        surety_fail_expected(err, "one weight per voter");
+        return SURETY_E_INPUT;
     }
     for (size_t h = 0; h < H; h++) {
         if (!(weights[h] >= 0 && weights[h] <= DBL_MAX)) {

@@ -18,7 +18,7 @@ static const char format[] = "surety-certificate-1";
 #define AT(member) offsetof(surety_certificate, member)
 #define IN(group, member) (offsetof(surety_certificate, group.member) - offsetof(surety_certificate, group))
 #define SIZE(member) sizeof(((surety_certificate *)0)->member)
-#define TABLE(name, rows) static const surety_table name##_table = {name##_rows, sizeof rows / sizeof *rows}
+#define TABLE(name, rows) static const surety_fields name##_table = {name##_rows, sizeof rows / sizeof *rows}
 
 #define TEXT(key, where, bytes) \
     { key, SURETY_FIELD_TEXT, where, bytes, 0, 0, 0, SURETY_UNIT_EXACT, NULL, 0, 0 }
@@ -128,7 +128,7 @@ static const surety_field data_rows[] = {
     COUNT("rows_test", IN(data, rows_test), 0, WHOLE, EXACT),
     COUNT("learn_in_prior", IN(data, learn_in_prior), 0, WHOLE, EXACT),
 };
-const surety_table surety_certificate_data_table = {data_rows, sizeof data_rows / sizeof *data_rows};
+const surety_fields surety_certificate_data_table = {data_rows, sizeof data_rows / sizeof *data_rows};
 
 static const surety_field software_rows[] = {
     TEXT("version", IN(software, version), SIZE(software.version)),
@@ -176,8 +176,8 @@ static const surety_field certificate_rows[] = {
     OBJECT("counts", AT(counts), &counts_table),
     SHA256("counts_sha256", AT(counts_sha256), ANY),
 };
-const surety_table surety_certificate_table = {certificate_rows,
-                                               sizeof certificate_rows / sizeof *certificate_rows};
+const surety_fields surety_certificate_table = {certificate_rows,
+                                                sizeof certificate_rows / sizeof *certificate_rows};
 
 /* ---- from struct to text ---- */
 
@@ -238,13 +238,15 @@ static surety_status take_frame(json_t *object, char digest[65], surety_error *e
     if (!stated || strcmp(stated, format)) {
         surety_fail(err, SURETY_E_INPUT, "it is not a certificate that this version reads");
         surety_fail_place(err, "key format");
-        return surety_fail_expected(err, "\"format\": \"%s\"", format);
+        surety_fail_expected(err, "\"format\": \"%s\"", format);
+        return SURETY_E_INPUT;
     }
     const char *sum = json_string_value(json_object_get(object, "digest"));
     if (!sum || strlen(sum) != 64 || strspn(sum, "0123456789abcdef") != 64) {
         surety_fail(err, SURETY_E_INPUT, "it is not a SHA-256");
         surety_fail_place(err, "key digest");
-        return surety_fail_expected(err, "64 lower-case hexadecimal digits");
+        surety_fail_expected(err, "64 lower-case hexadecimal digits");
+        return SURETY_E_INPUT;
     }
     memcpy(digest, sum, 65);
     json_object_del(object, "format");
@@ -268,12 +270,14 @@ static surety_status check_names(const surety_certificate *c, surety_error *err)
         place = "attack.norm";
     if (place) {
         surety_fail(err, SURETY_E_INPUT, "%s", inner.what);
-        return surety_fail_place(err, "key %s", place);
+        surety_fail_place(err, "key %s", place);
+        return SURETY_E_INPUT;
     }
     if (!strcmp(c->choice, choices[0]) || !strcmp(c->choice, choices[1])) return SURETY_OK;
     surety_fail(err, SURETY_E_INPUT, "unknown choice '%s'", c->choice);
     surety_fail_place(err, "key choice");
-    return surety_fail_expected(err, "one or best");
+    surety_fail_expected(err, "one or best");
+    return SURETY_E_INPUT;
 }
 
 static surety_status read_object(surety_certificate *c, int *digest_fits, json_t *object, surety_error *err) {

@@ -6,8 +6,8 @@
 #include "surety/certify.h"
 
 /* The whole certificate, and the part about the data, as tables of record.h. The digest is not in it. */
-extern const surety_table surety_certificate_table;
-extern const surety_table surety_certificate_data_table;
+extern const surety_fields surety_certificate_table;
+extern const surety_fields surety_certificate_data_table;
 
 /* Fills certificate->data from what was opened. */
 void surety_certificate_set_data(surety_certificate *c, const surety_data_info *info);

@@ -149,10 +149,10 @@ static surety_status announce(certifying *w, surety_error *err) {
     if (!w->s->looks) {
         surety_fail(err, SURETY_E_CHECK,
                     "how often S was looked at is not said: a look that is not paid for");
-        return surety_fail_expected(
-            err,
-            "--looks N: how many certificates looking at S could have led to, 1 if all "
-            "was decided before");
+        surety_fail_expected(err,
+                             "--looks N: how many certificates looking at S could have led to, 1 if all "
+                             "was decided before");
+        return SURETY_E_CHECK;
     }
     SURETY_TRY(surety_ledger_new(&w->ledger, w->s->delta, err));
     for (size_t i = 0; i < w->event_count; i++) {
@@ -200,8 +200,9 @@ static surety_status not_available(const certifying *w, const surety_bound_value
     const char *missing = w->named ? values[w->named->id].missing : NULL;
     surety_fail(err, SURETY_E_CHECK, "%s cannot be computed for this model: %s is missing",
                 w->named ? w->named->name : "the best bound", missing ? missing : "an input");
-    return surety_fail_expected(err, "a bound that fits, such as %s",
-                                surety_certify_default_bound(w->model, w->s->worst_case));
+    surety_fail_expected(err, "a bound that fits, such as %s",
+                         surety_certify_default_bound(w->model, w->s->worst_case));
+    return SURETY_E_CHECK;
 }
 
 static surety_status compute(certifying *w, surety_error *err) {
@@ -264,7 +265,8 @@ static surety_status check_file(const char *path, const char *sha256, surety_err
     if (status != SURETY_OK || !strcmp(sum, sha256)) return status;
     surety_fail(err, SURETY_E_CHECK, "the file is not the model as it is written: its SHA-256 is %s", sum);
     surety_fail_file(err, path);
-    return surety_fail_expected(err, "%s", sha256);
+    surety_fail_expected(err, "%s", sha256);
+    return SURETY_E_CHECK;
 }
 
 static surety_status set_model(certifying *w, surety_error *err) {

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/number.h"
 #include "certify/certificate.h"
 
 static void say(surety_certificate *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -15,7 +16,7 @@ static void say(surety_certificate *c, const char *format, ...) {
     size_t used = strlen(c->claim);
     va_list args;
     va_start(args, format);
-    vsnprintf(c->claim + used, sizeof c->claim - used, format, args);
+    surety_vformat(c->claim + used, sizeof c->claim - used, format, args);
     va_end(args);
 }
 
@@ -27,7 +28,7 @@ static const char *plural(uint64_t count) {
 static const char *percent_up(double x, char text[32]) {
     int decimals = x < 0.001 ? 4 : x < 0.01 ? 3 : 2;
     double scale = pow(10, decimals);
-    snprintf(text, 32, "%.*f", decimals, ceil(nextafter(x * 100 * scale, HUGE_VAL)) / scale);
+    surety_format(text, 32, "%.*f", decimals, ceil(nextafter(x * 100 * scale, HUGE_VAL)) / scale);
     return text;
 }
 
@@ -36,7 +37,7 @@ static const char *confidence(double delta, char text[32]) {
     if (delta < 1e-9)
         snprintf(text, 32, "99.9999999");
     else
-        snprintf(text, 32, "%.12g", floor(1e10 * (100 - 100 * delta) + 0.01) / 1e10);
+        surety_format(text, 32, "%.12g", floor(1e10 * (100 - 100 * delta) + 0.01) / 1e10);
     return text;
 }
 

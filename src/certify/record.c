@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/number.h"
 #include "surety/bound.h"
 
 enum { PATH = 96, VALUE = 128, MOST_COUNTS = 1 << 20 };
@@ -21,8 +22,8 @@ static size_t count_of(const surety_field *f, const void *base) {
 
 const char *surety_shortest(double x, char text[32]) {
     for (int digits = 1; digits <= 17; digits++) {
-        snprintf(text, 32, "%.*g", digits, x);
-        if (strtod(text, NULL) == x) break;
+        surety_format(text, 32, "%.*g", digits, x);
+        if (surety_number(text, NULL) == x) break;
     }
     return text;
 }
@@ -65,7 +66,7 @@ static json_t *field_json(const surety_field *f, const void *base) {
     }
 }
 
-json_t *surety_record_json(const surety_table *table, const void *base) {
+json_t *surety_record_json(const surety_fields *table, const void *base) {
     json_t *object = json_object();
     int failed = !object;
     for (size_t i = 0; i < table->count && !failed; i++)
@@ -80,7 +81,8 @@ json_t *surety_record_json(const surety_table *table, const void *base) {
 static surety_status refuse(surety_error *err, const char *path, const char *what, const char *expected) {
     surety_fail(err, SURETY_E_INPUT, "%s", what);
     surety_fail_place(err, "key %s", path);
-    return surety_fail_expected(err, "%s", expected);
+    surety_fail_expected(err, "%s", expected);
+    return SURETY_E_INPUT;
 }
 
 static surety_status read_text(const surety_field *f, char *out, const json_t *value, const char *path,
@@ -93,7 +95,8 @@ static surety_status read_text(const surety_field *f, char *out, const json_t *v
     } else if (!*text || strlen(text) >= f->size) {
         surety_fail(err, SURETY_E_INPUT, "a text of %zu bytes", strlen(text));
         surety_fail_place(err, "key %s", path);
-        return surety_fail_expected(err, "1 to %zu bytes", f->size - 1);
+        surety_fail_expected(err, "1 to %zu bytes", f->size - 1);
+        return SURETY_E_INPUT;
     }
     memcpy(out, text, strlen(text) + 1);
     return SURETY_OK;
@@ -113,7 +116,8 @@ static surety_status read_number(const surety_field *f, void *out, const json_t 
     if (!(x >= f->min && x <= f->max)) {
         surety_fail(err, SURETY_E_INPUT, "%.17g is out of range", x);
         surety_fail_place(err, "key %s", path);
-        return surety_fail_expected(err, "at least %g and at most %g", f->min, f->max);
+        surety_fail_expected(err, "at least %g and at most %g", f->min, f->max);
+        return SURETY_E_INPUT;
     }
     if (whole)
         *(uint64_t *)out = (uint64_t)json_integer_value(value);
@@ -127,7 +131,8 @@ static surety_status read_list(const surety_field *f, void *base, const json_t *
     size_t count = json_array_size(value), *stated = (size_t *)(void *)((char *)base + f->count);
     if (!json_is_array(value) || count < 1 || count > f->size) {
         surety_fail(err, SURETY_E_INPUT, "it is not a list of 1 to %zu objects", f->size);
-        return surety_fail_place(err, "key %s", path);
+        surety_fail_place(err, "key %s", path);
+        return SURETY_E_INPUT;
     }
     *stated = count;
     for (size_t i = 0; i < count; i++) {
@@ -191,13 +196,13 @@ static void join(char out[PATH], const char *path, const char *key) {
     snprintf(out, PATH, "%s%s%.60s", path, *path ? "." : "", key);
 }
 
-static const surety_field *find(const surety_table *table, const char *key) {
+static const surety_field *find(const surety_fields *table, const char *key) {
     for (size_t i = 0; i < table->count; i++)
         if (!strcmp(table->fields[i].key, key)) return &table->fields[i];
     return NULL;
 }
 
-surety_status surety_record_read(const surety_table *table, void *base, const json_t *object,
+surety_status surety_record_read(const surety_fields *table, void *base, const json_t *object,
                                  const char *path, surety_error *err) {
     char inner[PATH];
     if (!json_is_object(object)) return refuse(err, path, "it is not an object", "an object");
@@ -218,7 +223,7 @@ surety_status surety_record_read(const surety_table *table, void *base, const js
     return SURETY_OK;
 }
 
-void surety_record_free(const surety_table *table, void *base) {
+void surety_record_free(const surety_fields *table, void *base) {
     for (size_t i = 0; i < table->count; i++) {
         const surety_field *f = &table->fields[i];
         if (f->kind == SURETY_FIELD_OBJECT) surety_record_free(f->table, (char *)base + f->offset);
@@ -323,8 +328,9 @@ static void compare_list(const comparing *c, const surety_field *f, const void *
     }
 }
 
-void surety_record_compare(const surety_table *table, const void *stated, const void *found, const char *path,
-                           const double allowed[SURETY_UNITS], surety_differs_fn differs, void *arg) {
+void surety_record_compare(const surety_fields *table, const void *stated, const void *found,
+                           const char *path, const double allowed[SURETY_UNITS], surety_differs_fn differs,
+                           void *arg) {
     comparing c = {allowed, differs, arg};
     for (size_t i = 0; i < table->count; i++) {
         const surety_field *f = &table->fields[i];

@@ -35,10 +35,10 @@ typedef enum surety_field_unit {
 
 typedef struct surety_field surety_field;
 
-typedef struct surety_table {
+typedef struct surety_fields {
     const surety_field *fields;
     size_t count;
-} surety_table;
+} surety_fields;
 
 struct surety_field {
     const char *key;
@@ -48,28 +48,29 @@ struct surety_field {
     double min, max;
     int may_be_null;
     surety_field_unit unit;
-    const surety_table *table; /* OBJECT, LIST */
-    size_t element, count;     /* LIST: bytes of an element; LIST, COUNTS: offset of how many */
+    const surety_fields *table; /* OBJECT, LIST */
+    size_t element, count;      /* LIST: bytes of an element; LIST, COUNTS: offset of how many */
 };
 
 /* The struct as an object, keys in the order of the table. NULL: no memory. */
-json_t *surety_record_json(const surety_table *table, const void *base);
+json_t *surety_record_json(const surety_fields *table, const void *base);
 
 /* Fills a zeroed struct from an object that must have exactly the keys of the table. path ("" at the top) is
  * put before the key that an error names. After a failure the struct can be freed. */
-surety_status surety_record_read(const surety_table *table, void *base, const json_t *object,
+surety_status surety_record_read(const surety_fields *table, void *base, const json_t *object,
                                  const char *path, surety_error *err);
 
 /* Frees the arrays of a struct. */
-void surety_record_free(const surety_table *table, void *base);
+void surety_record_free(const surety_fields *table, void *base);
 
 /* Called for every field that differs, with both values as text. */
 typedef void (*surety_differs_fn)(void *arg, const char *path, const char *stated, const char *found);
 
 /* Compares all fields of two structs. A field agrees if it is the same, bit for bit, or if it has a unit and
  * found exceeds stated by at most allowed[unit] (one-sided; allowed NULL: only bits count). */
-void surety_record_compare(const surety_table *table, const void *stated, const void *found, const char *path,
-                           const double allowed[SURETY_UNITS], surety_differs_fn differs, void *arg);
+void surety_record_compare(const surety_fields *table, const void *stated, const void *found,
+                           const char *path, const double allowed[SURETY_UNITS], surety_differs_fn differs,
+                           void *arg);
 
 /* The decimal number with the fewest digits that reads back as x. */
 const char *surety_shortest(double x, char text[32]);

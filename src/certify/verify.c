@@ -80,7 +80,8 @@ static surety_status find_model(verifying *v, surety_error *err) {
         surety_fail(err, SURETY_E_INPUT, "the certificate does not name a model file");
         surety_fail_file(err, v->path);
         surety_fail_place(err, "key model.file");
-        return surety_fail_expected(err, "--model FILE");
+        surety_fail_expected(err, "--model FILE");
+        return SURETY_E_INPUT;
     }
     const char *name = surety_path_name(v->path);
     char *folder;

@@ -69,7 +69,9 @@ static surety_status run(cli *c) {
              "the perturbed examples, float32 (m, d), or (m, n, d) for ifgsmu and pgdu");
     cli_text(c, "labels", "Y.npy", &o.labels, "their labels, int8 (m): -1 or +1");
     cli_flag(c, "prior", &o.prior, "attack the vote of the prior P; else of the posterior Q");
-    cli_model_options(c, &o.data, &o.attack);
+    cli_ball_options(c, &o.attack);
+    cli_data_options(c, &o.data);
+    cli_model_decides(c);
     surety_status status = cli_parse(c, 1, 1);
     if (status != SURETY_OK || c->helped) return status;
     if (o.labels && !o.out) return cli_wrong(c, "--labels goes with --out X.npy");

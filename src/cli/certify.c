@@ -41,9 +41,10 @@ static void add_options(cli *c, options *o) {
         "how many certificates looking at S could have led to, this one included; 1, which is assumed unless "
         "given, if model and settings were decided before anything was seen of S");
     cli_text(c, "out", "C.json", &o->out, "file of the certificate");
-    cli_real(c, "delta", "D", &o->delta, "1 - confidence; unless given, the training's");
+    cli_real(c, "delta", "D", &o->delta, "1 - confidence");
     cli_ball_options(c, &o->certify.attack);
     cli_data_file_options(c, &o->data);
+    cli_model_decides(c);
 }
 
 /* The model's own settings, unless options say otherwise. */

@@ -145,6 +145,7 @@ static surety_status run_evaluate(cli *c) {
              "also a CSV line for each example of T, for the last attack, with certified radius and verdict");
     cli_real(c, "delta", "D", &o.row.delta, "1 - confidence of each bound");
     cli_u64(c, "looks", "N", &o.row.looks, "runs that looking at S could have led to, this one included");
+    cli_model_decides(c);
     surety_status status = cli_parse(c, 1, 1);
     if (status == SURETY_OK && !c->helped) {
         status = attacks.count ? open_all(c, &o) : cli_wrong(c, "no attack given");
@@ -205,6 +206,7 @@ static surety_status run_curve(cli *c) {
               "attacks, one column each; worst-case: the share not proved right");
     cli_other(c, "eps-grid", "A:B:STEP", &g, read_grid, show_grid, "radii");
     cli_text(c, "out", "FILE", &out, "CSV file");
+    cli_model_decides(c);
     surety_status status = cli_parse(c, 1, 1);
     if (status == SURETY_OK && !c->helped) {
         status = out ? open_all(c, &o) : cli_wrong(c, "where should the curve go? Give --out FILE.csv");

@@ -123,13 +123,22 @@ void cli_ball_options(cli *c, surety_attack_settings *attack) {
     cli_u64(c, "seed", "N", &attack->seed, "seed of all random numbers, below 2^63");
 }
 
-void cli_model_options(cli *c, surety_data_settings *data, surety_attack_settings *attack) {
-    static const char *const own[] = {"learn-size", "test-size", "box", "norm", "eps", "seed"};
-    cli_ball_options(c, attack);
-    cli_data_options(c, data);
-    for (size_t i = 0; i < c->count; i++)
+static const char *show_models(const void *target, char *buffer, size_t size) {
+    (void)target, (void)buffer, (void)size;
+    return "the model's";
+}
+
+void cli_model_decides(cli *c) {
+    static const char *const own[] = {"task", "classes", "learn-size", "test-size", "box",
+                                      "norm", "eps",     "seed",       "delta"};
+    for (size_t i = 0; i < c->count; i++) {
+        cli_option *o = &c->options[i];
         for (size_t k = 0; k < sizeof own / sizeof *own; k++)
-            if (!strcmp(c->options[i].name, own[k])) c->options[i].show = NULL;
+            if (!strcmp(o->name, own[k])) o->show = show_models;
+        if (!strcmp(o->name, "eps"))
+            o->help =
+                "radius of the ball; for another norm than the model's 1 for l2, 0.1 for linf, 10 for l1";
+    }
 }
 
 surety_status cli_settle(cli *c, surety_data_settings *data, surety_attack_settings *attack) {

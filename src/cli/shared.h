@@ -20,8 +20,9 @@ void cli_data_options(cli *c, surety_data_settings *data);
 /* --norm --eps --steps --step-size --noise --samples --restarts --seed. */
 void cli_ball_options(cli *c, surety_attack_settings *attack);
 
-/* Both groups for a command with a model; help shows no defaults for what the model decides. */
-void cli_model_options(cli *c, surety_data_settings *data, surety_attack_settings *attack);
+/* For commands with a model, when all options are added: help says which ones the model decides unless they
+ * are given (cli_settle_model). */
+void cli_model_decides(cli *c);
 
 /* One option whose value is the name of an attack, of a voter set. */
 void cli_attack_option(cli *c, const char *name, surety_attack_kind *kind, const char *help);

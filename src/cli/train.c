@@ -133,10 +133,8 @@ static void print_result(const options *o, const surety_train_result *r) {
     printf("KL(Q||P) %.4f, T_p %llu, %.1f s\n", r->kl, (unsigned long long)r->priors_compared, r->seconds);
     if (o->timing) {
         const surety_timing *t = &r->timing;
-        printf(
-            "time: attack %.1f s (%.0f %% of its work are the two products), update %.1f s, choosing epochs "
-            "%.1f s\n",
-            t->attack, 100 * t->product_share, t->update, t->choose);
+        printf("time: attack %.1f s, update %.1f s, choosing epochs %.1f s\n", t->attack, t->update,
+               t->choose);
     }
     printf("model: %s\n", o->out);
 }

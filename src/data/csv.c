@@ -5,12 +5,12 @@
  * Two passes: the first looks at the structure (as many fields in every line), so that the size of the table
  * is known and true before memory is asked for; the second reads the numbers. */
 #include <float.h>
-#include <locale.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/number.h"
 #include "data/table.h"
 #include "io/sha256.h"
 
@@ -30,7 +30,8 @@ typedef struct reader {
 
 static surety_status bad(const reader *r, const char *expected) {
     surety_fail_place(r->err, "line %zu, column %zu", r->line, r->column);
-    return surety_fail_expected(r->err, "%s", expected);
+    surety_fail_expected(r->err, "%s", expected);
+    return SURETY_E_INPUT;
 }
 
 static int is_blank(char c) {
@@ -80,7 +81,7 @@ static reader begin(const surety_file *file, surety_error *err) {
 
 /* ---- numbers ---- */
 
-/* Short whole numbers, most of an image's pixels, without strtod. */
+/* Short whole numbers, most of an image's pixels: the quick way. */
 static int whole_number(const field *f, double *value) {
     if (f->length == 0 || f->length > 9) return 0;
     uint32_t n = 0;
@@ -92,8 +93,7 @@ static int whole_number(const field *f, double *value) {
     return 1;
 }
 
-/* 1 if the field is a decimal number, also an infinite one; hexadecimal and such are not. The locale is C
- * here. */
+/* 1 if the field is a decimal number, also an infinite one; hexadecimal and such are not. */
 static int parse_number(const field *f, double *value) {
     char text[LONGEST + 1], *end = NULL;
     if (whole_number(f, value)) return 1;
@@ -103,7 +103,7 @@ static int parse_number(const field *f, double *value) {
     if (strpbrk(text, "xXpP()") || strlen(text) != f->length || text[0] == '\r' || text[0] == '\v' ||
         text[0] == '\f')
         return 0;
-    *value = strtod(text, &end);
+    *value = surety_number(text, &end);
     return *end == 0;
 }
 
@@ -154,7 +154,8 @@ static surety_status look(reader *r, shape *s, const char *name) {
         if (r->column == s->fields) continue;
         surety_fail(r->err, SURETY_E_INPUT, "fields in this CSV line: %zu", r->column);
         surety_fail_place(r->err, "line %zu", r->line);
-        return surety_fail_expected(r->err, "%zu fields, as in line 1", s->fields);
+        surety_fail_expected(r->err, "%zu fields, as in line 1", s->fields);
+        return SURETY_E_INPUT;
     }
     return SURETY_OK;
 }
@@ -165,7 +166,8 @@ static surety_status decide_header(const shape *s, surety_header header, size_t 
     if (header != SURETY_HEADER_AUTO || s->numbers == 0 || s->numbers == s->fields) return SURETY_OK;
     surety_fail(err, SURETY_E_INPUT, "the first CSV line mixes names and numbers");
     surety_fail_place(err, "line 1");
-    return surety_fail_expected(err, "names only or numbers only; or say whether it is a header");
+    surety_fail_expected(err, "names only or numbers only; or say whether it is a header");
+    return SURETY_E_INPUT;
 }
 
 /* The label's column, from 0: named, or numbered from 1, or from the end if negative. */
@@ -181,8 +183,9 @@ static surety_status decide_label(const shape *s, const char *wanted, int header
         return *column = number < 0 ? s->fields - size : size - 1, SURETY_OK;
     surety_fail(err, SURETY_E_INPUT, "there is no label column '%.64s'", wanted);
     surety_fail_place(err, "line 1");
-    return surety_fail_expected(err, "%sa number from 1 to %zu", header ? "a name of the header, or " : "",
-                                s->fields);
+    surety_fail_expected(err, "%sa number from 1 to %zu", header ? "a name of the header, or " : "",
+                         s->fields);
+    return SURETY_E_INPUT;
 }
 
 /* ---- second pass: names and numbers ---- */
@@ -220,8 +223,8 @@ static surety_status read_rows(surety_table *t, reader *r) {
     return SURETY_OK;
 }
 
-static surety_status read_table(surety_table *t, const surety_file *file, const char *label_column,
-                                surety_header header, surety_error *err) {
+surety_status surety_csv_read(surety_table *t, const surety_file *file, const char *label_column,
+                              surety_header header, surety_error *err) {
     shape s = {0};
     size_t skip = 0;
     reader r = begin(file, err);
@@ -236,23 +239,12 @@ static surety_status read_table(surety_table *t, const surety_file *file, const 
     if (t->d == 0) {
         surety_fail(err, SURETY_E_INPUT, "a CSV file of one column");
         surety_fail_place(err, "line 1");
-        return surety_fail_expected(err, "features and a label, separated by commas");
+        surety_fail_expected(err, "features and a label, separated by commas");
+        return SURETY_E_INPUT;
     }
     SURETY_TRY(surety_alloc(&t->labels, t->rows, sizeof *t->labels, err));
     SURETY_TRY(surety_alloc(&t->values, t->rows * t->d, sizeof *t->values, err)); /* fields that exist */
     r = begin(file, err);
     if (skip) SURETY_TRY(read_names(t, &r));
     return read_rows(t, &r);
-}
-
-surety_status surety_csv_read(surety_table *table, const surety_file *file, const char *label_column,
-                              surety_header header, surety_error *err) {
-    /* strtod follows the locale of the thread; a decimal comma would read the file differently */
-    locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-    if (c == (locale_t)0) return surety_fail(err, SURETY_E_MEMORY, "no memory for the C locale");
-    locale_t before = uselocale(c);
-    surety_status status = read_table(table, file, label_column, header, err);
-    uselocale(before);
-    freelocale(c);
-    return status;
 }

@@ -145,19 +145,22 @@ static surety_status compare_tables(const opened *o, surety_error *err) {
         surety_fail(err, SURETY_E_INPUT, "%zu features%s, but the training file has %zu%s", o->test.d,
                     o->test.scale > 1 ? " in bytes" : "", o->train.d, o->train.scale > 1 ? " in bytes" : "");
         surety_fail_expected(err, "the same features in both files");
-        return surety_fail_file(err, test->path);
+        surety_fail_file(err, test->path);
+        return SURETY_E_INPUT;
     }
     if (o->train.names[0] && o->test.names[0] && strcmp(o->train.names, o->test.names) != 0) {
         surety_fail(err, SURETY_E_INPUT, "the columns have other names than in the training file");
         surety_fail_expected(err, "the same names in the same order as in %s", train->path);
         surety_fail_place(err, "line 1");
-        return surety_fail_file(err, test->path);
+        surety_fail_file(err, test->path);
+        return SURETY_E_INPUT;
     }
     if (strcmp(train->sha256, test->sha256) != 0) return SURETY_OK;
     surety_fail(err, SURETY_E_INPUT, "the test file has the same content as the training file");
     surety_fail_expected(err, "other rows than those of %s, or a test size instead of a test file",
                          train->path);
-    return surety_fail_file(err, test->path);
+    surety_fail_file(err, test->path);
+    return SURETY_E_INPUT;
 }
 
 /* ---- classes ---- */
@@ -229,7 +232,8 @@ static surety_status choose_classes(surety_data_info *info, const surety_data_se
     if (count > 1) return SURETY_OK; /* more than two: check_classes says so */
     surety_fail(err, SURETY_E_INPUT, "all labels are %lld", (long long)info->classes[0]);
     surety_fail_expected(err, "two classes");
-    return surety_fail_file(err, train->used[train->files - 1].path);
+    surety_fail_file(err, train->used[train->files - 1].path);
+    return SURETY_E_INPUT;
 }
 
 /* Rows of the two classes in file order into *rows (surety_free). */
@@ -265,7 +269,8 @@ static surety_status check_enough(const surety_data_settings *s, size_t count, c
     surety_fail(err, SURETY_E_INPUT, "%zu rows of the two classes are too few", count);
     surety_fail_expected(err, "at least %zu: %zu for S (--learn-size), %zu for T, and one for S'",
                          s->learn_size + s->test_size + 1, s->learn_size, s->test_size);
-    return surety_fail_file(err, path);
+    surety_fail_file(err, path);
+    return SURETY_E_INPUT;
 }
 
 /* A feature that is not finite or not in the box. Features are compared as floats, so is the box. */

@@ -93,8 +93,9 @@ surety_status surety_dataset_check(const surety_dataset *dataset, int which, con
     if (!strcmp(sum, dataset->sha256[which])) return SURETY_OK;
     surety_fail(err, SURETY_E_INPUT, "it is not %s's %s: its SHA-256 is %s", dataset->name,
                 surety_dataset_files[which], sum);
-    return surety_fail_expected(err, "SHA-256 %s (of the uncompressed file); 'surety data fetch %s' gets it",
-                                dataset->sha256[which], dataset->name);
+    surety_fail_expected(err, "SHA-256 %s (of the uncompressed file); 'surety data fetch %s' gets it",
+                         dataset->sha256[which], dataset->name);
+    return SURETY_E_INPUT;
 }
 
 static surety_status file_sum(const char *path, char sum[SURETY_SHA256_TEXT], surety_error *err) {

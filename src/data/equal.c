@@ -1,5 +1,5 @@
-/* All rows are sorted by a hash of their bytes; rows of the same hash are compared byte by byte, so the
- * counts are exact. */
+/* All rows are sorted by a hash of their features; rows of the same hash are compared number by number, so
+ * the counts are exact. -0 and 0 are the same number. */
 #include "data/equal.h"
 
 #include <stdlib.h>
@@ -16,7 +16,8 @@ static uint64_t hash_row(const float *x, size_t stride) {
     uint64_t h = UINT64_C(0x9e3779b97f4a7c15);
     for (size_t j = 0; j + 2 <= stride; j += 2) {
         uint64_t word;
-        memcpy(&word, x + j, sizeof word);
+        float two[2] = {x[j] + 0.0f, x[j + 1] + 0.0f}; /* -0 + 0 is 0 */
+        memcpy(&word, two, sizeof word);
         h = (h ^ word) * UINT64_C(0xff51afd7ed558ccd);
         h ^= h >> 32;
     }
@@ -38,11 +39,17 @@ static size_t collect(entry *entries, const surety_set sets[SURETY_SETS]) {
     return count;
 }
 
+static int same_row(const float *a, const float *b, size_t stride) {
+    size_t j = 0;
+    while (j < stride && a[j] == b[j]) j++;
+    return j == stride;
+}
+
 /* Rows equal to e[0] among e[0..count), all of one hash: counted per set and marked done. */
-static void count_equal(entry *e, size_t count, size_t bytes, size_t shared[SURETY_SETS][SURETY_SETS]) {
+static void count_equal(entry *e, size_t count, size_t stride, size_t shared[SURETY_SETS][SURETY_SETS]) {
     size_t members[SURETY_SETS] = {0};
     for (size_t i = 0; i < count; i++) {
-        if (e[i].done || memcmp(e[0].x, e[i].x, bytes) != 0) continue;
+        if (e[i].done || !same_row(e[0].x, e[i].x, stride)) continue;
         if (i > 0) e[i].done = 1;
         members[e[i].set]++;
     }
@@ -57,12 +64,12 @@ surety_status surety_equal_rows(const surety_set sets[SURETY_SETS], size_t share
     size_t total = sets[0].m + sets[1].m + sets[2].m;
     memset(shared, 0, sizeof(size_t[SURETY_SETS][SURETY_SETS]));
     SURETY_TRY(surety_alloc(&entries, total, sizeof *entries, err));
-    size_t count = collect(entries, sets), bytes = sets[0].stride * sizeof(float);
+    size_t count = collect(entries, sets);
     qsort(entries, count, sizeof *entries, by_hash);
     for (size_t first = 0, end; first < count; first = end) {
         for (end = first + 1; end < count && entries[end].hash == entries[first].hash;) end++;
         for (size_t i = first; i < end; i++)
-            if (!entries[i].done) count_equal(entries + i, end - i, bytes, shared);
+            if (!entries[i].done) count_equal(entries + i, end - i, sets[0].stride, shared);
     }
     surety_free(entries);
     return SURETY_OK;

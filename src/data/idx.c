@@ -13,8 +13,9 @@ typedef struct header {
 static surety_status bad(size_t byte, const char *what, surety_error *err) {
     surety_fail(err, SURETY_E_INPUT, "not an IDX file of this kind: %s", what);
     surety_fail_place(err, "byte %zu", byte);
-    return surety_fail_expected(
+    surety_fail_expected(
         err, "0, 0, 8 (unsigned bytes), the number of dimensions, their lengths, then the values");
+    return SURETY_E_INPUT;
 }
 
 static surety_status read_header(header *h, const surety_file *file, surety_error *err) {
@@ -45,7 +46,8 @@ static surety_status check_size(header *h, const surety_file *file, surety_error
     if (total == file->size - h->offset) return SURETY_OK;
     surety_fail(err, SURETY_E_INPUT, "the IDX header promises %zu values, the file has %zu", total,
                 file->size - h->offset);
-    return surety_fail_place(err, "byte %zu", file->size);
+    surety_fail_place(err, "byte %zu", file->size);
+    return SURETY_E_INPUT;
 }
 
 surety_status surety_idx_features(surety_table *table, surety_file *file, surety_error *err) {
@@ -71,7 +73,8 @@ surety_status surety_idx_labels(surety_table *table, const surety_file *file, su
     if (h.length[0] != table->rows) {
         surety_fail(err, SURETY_E_INPUT, "%zu labels for %zu rows of features", h.length[0], table->rows);
         surety_fail_expected(err, "one label per row");
-        return surety_fail_place(err, "byte 4");
+        surety_fail_place(err, "byte 4");
+        return SURETY_E_INPUT;
     }
     SURETY_TRY(surety_alloc(&table->labels, table->rows, sizeof *table->labels, err));
     for (size_t i = 0; i < table->rows; i++) table->labels[i] = file->data[h.offset + i];

@@ -37,14 +37,17 @@ static surety_status npy_labels(surety_table *table, const surety_npy *array, su
     if (array->ndim != 1 || array->count != table->rows) {
         surety_fail(err, SURETY_E_INPUT, "labels of %d dimension(s), %zu values, for %zu rows of features",
                     array->ndim, array->count, table->rows);
-        return surety_fail_expected(err, "one dimension with one label per row");
+        surety_fail_expected(err, "one dimension with one label per row");
+        return SURETY_E_INPUT;
     }
     SURETY_TRY(surety_alloc(&table->labels, table->rows, sizeof *table->labels, err));
     for (size_t i = 0; i < table->rows; i++) {
         double value;
         surety_npy_doubles(array, i, 1, &value);
-        if (surety_label_from(value, &table->labels[i], err) != SURETY_OK)
-            return surety_fail_place(err, "row %zu", i);
+        surety_status status = surety_label_from(value, &table->labels[i], err);
+        if (status == SURETY_OK) continue;
+        surety_fail_place(err, "row %zu", i);
+        return status;
     }
     return SURETY_OK;
 }
@@ -86,7 +89,8 @@ static surety_status find_labels(char **out, const char *path, surety_error *err
     surety_fail_expected(err,
                          "'labels' for 'images' or 'features' in the name, 'y' for 'X', or '_labels' "
                          "before '.npy'; or name it with --train-labels or --test-labels");
-    return surety_fail_file(err, path);
+    surety_fail_file(err, path);
+    return SURETY_E_INPUT;
 }
 
 /* ---- reading ---- */
@@ -113,7 +117,8 @@ static surety_status read_npy(surety_table *table, surety_file *file, const char
     SURETY_TRY(surety_npy_parse(a, file, path, err));
     if (a->ndim < 2 || a->count == 0) {
         surety_fail(err, SURETY_E_INPUT, "features of %d dimension(s) and %zu values", a->ndim, a->count);
-        return surety_fail_expected(err, "an array (m, d) or (m, ...) with m rows");
+        surety_fail_expected(err, "an array (m, d) or (m, ...) with m rows");
+        return SURETY_E_INPUT;
     }
     table->rows = a->shape[0];
     table->d = a->count / a->shape[0];
@@ -168,7 +173,8 @@ static surety_status read_both(surety_table *table, const surety_source *source,
     SURETY_TRY(read_features(table, source, &with_labels, err));
     if (table->rows > UINT32_MAX) {
         surety_fail(err, SURETY_E_INPUT, "%zu rows are more than can be numbered", table->rows);
-        return surety_fail_file(err, source->path);
+        surety_fail_file(err, source->path);
+        return SURETY_E_INPUT;
     }
     if (!with_labels) return read_labels(table, source, err);
     if (!source->labels) return SURETY_OK;

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "base/number.h"
 #include "base/parallel.h"
 #include "evaluate/perturbed.h"
 #include "io/write.h"
@@ -60,7 +61,8 @@ static surety_status judge(const surety_examples *e, size_t r, int proved, examp
     found->verdict = proved ? "robust" : beaten ? "vulnerable" : "open";
     if (!proved || !beaten) return SURETY_OK;
     surety_fail(err, SURETY_E_CHECK, "the vote was proved right and found wrong in the same ball");
-    return surety_fail_place(err, "row %" PRIu32, e->row[r]);
+    surety_fail_place(err, "row %" PRIu32, e->row[r]);
+    return SURETY_E_CHECK;
 }
 
 static surety_status list_block(void *arg, size_t block, int thread, surety_error *err) {
@@ -94,7 +96,7 @@ static surety_status line(surety_writer *w, surety_error *err, const char *forma
     char text[512];
     va_list args;
     va_start(args, format);
-    int length = vsnprintf(text, sizeof text, format, args);
+    int length = surety_vformat(text, sizeof text, format, args);
     va_end(args);
     return surety_writer_append(w, text, (size_t)length, err);
 }

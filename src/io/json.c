@@ -19,7 +19,8 @@ static surety_status check_depth(const char *text, size_t size, surety_error *er
         if (!quoted && (c == '}' || c == ']')) depth--;
         if (depth > SURETY_JSON_DEPTH) {
             surety_fail(err, SURETY_E_INPUT, "JSON nested deeper than %d levels", SURETY_JSON_DEPTH);
-            return surety_fail_place(err, "line %zu", line);
+            surety_fail_place(err, "line %zu", line);
+            return SURETY_E_INPUT;
         }
     }
     return SURETY_OK;
@@ -36,7 +37,8 @@ static surety_status parse(json_t **out, const char *text, size_t size, surety_e
         return surety_fail(err, SURETY_E_MEMORY, "no memory for JSON of %zu bytes", size);
     surety_fail(err, SURETY_E_INPUT, "not JSON: %s", e.text);
     surety_fail_place(err, "line %d, column %d", e.line, e.column);
-    return surety_fail_expected(err, "one JSON object or array");
+    surety_fail_expected(err, "one JSON object or array");
+    return SURETY_E_INPUT;
 }
 
 surety_status surety_json_parse(json_t **out, const char *text, size_t size, const char *name,

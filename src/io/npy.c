@@ -35,7 +35,8 @@ typedef struct cursor {
 static surety_status bad_header(const cursor *c, const char *what) {
     surety_fail(c->err, SURETY_E_INPUT, "NPY header: %s", what);
     surety_fail_expected(c->err, "{'descr': '<f4', 'fortran_order': False, 'shape': (60000, 784), }");
-    return surety_fail_place(c->err, "byte %td", c->at - c->start);
+    surety_fail_place(c->err, "byte %td", c->at - c->start);
+    return SURETY_E_INPUT;
 }
 
 static void skip_blanks(cursor *c) {
@@ -71,7 +72,8 @@ static surety_status refuse_dtype(const cursor *c, const char *descr) {
                                                                   : "a type that is not read here";
     surety_fail(c->err, SURETY_E_INPUT, "an NPY array of %s ('%.16s')", kind, descr);
     surety_fail_place(c->err, "byte %td", c->at - c->start);
-    return surety_fail_expected(c->err, "float32, float64, integers or bool, little endian");
+    surety_fail_expected(c->err, "float32, float64, integers or bool, little endian");
+    return SURETY_E_INPUT;
 }
 
 static surety_status read_descr(cursor *c, surety_npy *a) {
@@ -80,7 +82,8 @@ static surety_status read_descr(cursor *c, surety_npy *a) {
     if (c->at < c->end && *c->at == '[') {
         surety_fail(c->err, SURETY_E_INPUT, "an NPY array of records");
         surety_fail_place(c->err, "byte %td", c->at - c->start);
-        return surety_fail_expected(c->err, "plain numbers");
+        surety_fail_expected(c->err, "plain numbers");
+        return SURETY_E_INPUT;
     }
     SURETY_TRY(read_text(c, descr, sizeof descr));
     for (a->dtype = 0; a->dtype < SURETY_DTYPES; a->dtype++)
@@ -100,7 +103,8 @@ static surety_status read_order(cursor *c) {
         return bad_header(c, "fortran_order is neither True nor False");
     surety_fail(c->err, SURETY_E_INPUT, "an NPY array in Fortran order");
     surety_fail_place(c->err, "byte %td", c->at - c->start);
-    return surety_fail_expected(c->err, "C order (numpy.ascontiguousarray)");
+    surety_fail_expected(c->err, "C order (numpy.ascontiguousarray)");
+    return SURETY_E_INPUT;
 }
 
 static surety_status read_length(cursor *c, size_t *length) {
@@ -182,7 +186,8 @@ static surety_status check_size(surety_npy *a, const cursor *c, size_t size) {
     if (bytes != size - offset) {
         surety_fail(c->err, SURETY_E_INPUT, "the NPY shape needs %zu bytes of values, the file has %zu",
                     bytes, size - offset);
-        return surety_fail_place(c->err, "byte %zu", offset);
+        surety_fail_place(c->err, "byte %zu", offset);
+        return SURETY_E_INPUT;
     }
     a->data = c->end;
     a->nbytes = bytes;
@@ -194,7 +199,8 @@ static surety_status check_bools(const surety_npy *a, const cursor *c) {
         if (a->data[i] > 1) {
             surety_fail(c->err, SURETY_E_INPUT, "an NPY bool is %d", a->data[i]);
             surety_fail_place(c->err, "byte %td", a->data + i - c->start);
-            return surety_fail_expected(c->err, "0 or 1");
+            surety_fail_expected(c->err, "0 or 1");
+            return SURETY_E_INPUT;
         }
     return SURETY_OK;
 }

@@ -53,7 +53,8 @@ static surety_status grow(inflater *f) {
     uint8_t *larger = NULL;
     if (f->capacity >= f->limit) {
         surety_fail(f->err, SURETY_E_INPUT, "it decompresses to more than %zu bytes", f->limit);
-        return surety_fail_place(f->err, "byte %zu of the compressed file", f->at);
+        surety_fail_place(f->err, "byte %zu of the compressed file", f->at);
+        return SURETY_E_INPUT;
     }
     size_t capacity = f->capacity < f->limit / 2 ? 2 * f->capacity : f->limit;
     SURETY_TRY(surety_alloc(&larger, capacity, 1, f->err));
@@ -139,7 +140,8 @@ static surety_status refuse_special(const char *path, mode_t mode, surety_error 
     surety_fail(err, SURETY_E_INPUT, "cannot read it: it is %s",
                 S_ISDIR(mode) ? "a folder" : "not a regular file");
     surety_fail_expected(err, "a regular file");
-    return surety_fail_file(err, path);
+    surety_fail_file(err, path);
+    return SURETY_E_INPUT;
 }
 
 static surety_status read_all(int fd, uint8_t *to, size_t size, surety_error *err) {

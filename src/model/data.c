@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/number.h"
 #include "base/random.h"
 #include "model/model.h"
 
@@ -27,7 +28,7 @@ static void describe(const surety_data_info *info, remembered *list) {
         at += (size_t)snprintf(list[1].text + at, TEXT - at, "%s%s:%s", i ? "," : "", info->file[i].role,
                                info->file[i].sha256);
     snprintf(list[2].text, TEXT, "%" PRId64 ",%" PRId64, info->classes[0], info->classes[1]);
-    snprintf(list[3].text, TEXT, "%.17g", info->scale);
+    surety_format(list[3].text, TEXT, "%.17g", info->scale);
     if (info->shuffled)
         snprintf(list[4].text, TEXT, "%" PRIu64, info->seed);
     else
@@ -35,7 +36,7 @@ static void describe(const surety_data_info *info, remembered *list) {
     snprintf(list[5].text, TEXT, "%zu", info->learn_size);
     snprintf(list[6].text, TEXT, "%zu", info->test_size);
     if (info->boxed)
-        snprintf(list[7].text, TEXT, "%.17g,%.17g", info->box_lo, info->box_hi);
+        surety_format(list[7].text, TEXT, "%.17g,%.17g", info->box_lo, info->box_hi);
     else
         snprintf(list[7].text, TEXT, "none");
 }
@@ -56,7 +57,8 @@ surety_status surety_model_check_data(const surety_model *m, const surety_data_i
         if (was && !strcmp(was, list[i].text)) continue;
         surety_fail(err, SURETY_E_CHECK, "these are not the data the model was trained on: %s is '%s'",
                     list[i].key, list[i].text);
-        return surety_fail_expected(err, "'%s'", was ? was : "nothing: the model was trained on no data");
+        surety_fail_expected(err, "'%s'", was ? was : "nothing: the model was trained on no data");
+        return SURETY_E_CHECK;
     }
     return SURETY_OK;
 }
@@ -69,19 +71,26 @@ static surety_status bad(const char *key, surety_error *err) {
 
 /* A,B */
 static int read_classes(const char *text, int64_t *classes) {
-    int used = 0;
-    return text && sscanf(text, "%" SCNd64 ",%" SCNd64 "%n", &classes[0], &classes[1], &used) == 2 && used &&
-           !text[used];
+    char *end = NULL;
+    if (!text) return 0;
+    classes[0] = strtoll(text, &end, 10);
+    if (end == text || *end != ',') return 0;
+    const char *second = end + 1;
+    classes[1] = strtoll(second, &end, 10);
+    return end != second && !*end;
 }
 
 /* LO,HI or none */
 static int read_box(const char *text, surety_data_settings *s) {
-    int used = 0;
+    char *end = NULL;
     if (!text) return 0;
     s->boxed = strcmp(text, "none") != 0;
     if (!s->boxed) return 1;
-    return sscanf(text, "%lf,%lf%n", &s->box_lo, &s->box_hi, &used) == 2 && used && !text[used] &&
-           s->box_lo < s->box_hi;
+    s->box_lo = surety_number(text, &end);
+    if (end == text || *end != ',') return 0;
+    const char *second = end + 1;
+    s->box_hi = surety_number(second, &end);
+    return end != second && !*end && s->box_lo < s->box_hi;
 }
 
 /* The seed of a shuffle; 0 for file order, where it is not used. */

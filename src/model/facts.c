@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/number.h"
 #include "base/random.h"
 #include "model/model.h"
 
@@ -42,9 +43,9 @@ surety_status surety_facts_write(const surety_model_facts *f, const surety_voter
     char seed[32], priors[32], delta[32], eps[32], box[64] = "none";
     snprintf(seed, sizeof seed, "%llu", (unsigned long long)f->seed);
     snprintf(priors, sizeof priors, "%llu", (unsigned long long)f->priors_compared);
-    snprintf(delta, sizeof delta, "%.17g", f->delta);
-    snprintf(eps, sizeof eps, "%.17g", f->ball.radius);
-    if (f->ball.has_box) snprintf(box, sizeof box, "%.17g,%.17g", f->ball.lo, f->ball.hi);
+    surety_format(delta, sizeof delta, "%.17g", f->delta);
+    surety_format(eps, sizeof eps, "%.17g", f->ball.radius);
+    if (f->ball.has_box) surety_format(box, sizeof box, "%.17g,%.17g", f->ball.lo, f->ball.hi);
     const char *values[] = {voters->kind->name,
                             surety_voter_set_name(f->set),
                             seed,
@@ -76,7 +77,7 @@ static int read_u64(const char *text, uint64_t *out) {
 }
 
 static int read_real(const char *text, char **end, double *out) {
-    *out = text ? strtod(text, end) : 0;
+    *out = text ? surety_number(text, end) : 0;
     return text && *end != text && isfinite(*out);
 }
 

@@ -146,7 +146,8 @@ static surety_status make_voters(const parsed *p, surety_voters **out, size_t *t
     if (kind && !strcmp(kind, "forest")) return make_forest(p, out, err);
     surety_fail(err, SURETY_E_INPUT, "the model does not say which voters it has");
     surety_fail_place(err, "key kind");
-    return surety_fail_expected(err, "forest or linear");
+    surety_fail_expected(err, "forest or linear");
+    return SURETY_E_INPUT;
 }
 
 static surety_status same_shape(const surety_stored *s, const surety_tensor *t, surety_error *err) {

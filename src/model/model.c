@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/number.h"
 #include "surety/bound.h"
 
 static surety_status bad(surety_error *err, const char *tensor, size_t index, const char *what) {
@@ -27,7 +28,8 @@ static surety_status check_weights(const double *weights, size_t H, const char *
     if (fabs(sum - 1) <= 1e-9) return SURETY_OK;
     surety_fail(err, SURETY_E_INPUT, "its weights sum to %.12g", sum);
     surety_fail_place(err, "tensor '%s'", name);
-    return surety_fail_expected(err, "1 within 1e-9");
+    surety_fail_expected(err, "1 within 1e-9");
+    return SURETY_E_INPUT;
 }
 
 static surety_status check_tensor(const surety_tensor *t, surety_error *err) {
@@ -130,7 +132,7 @@ surety_status surety_model_set_reals(surety_model *m, const char *key, const dou
     size_t at = 0;
     SURETY_TRY(surety_alloc(&text, count + 1, WIDTH, err));
     for (size_t i = 0; i < count; i++)
-        at += (size_t)snprintf(text + at, WIDTH, "%s%.17g", i ? "," : "", values[i]);
+        at += (size_t)surety_format(text + at, WIDTH, "%s%.17g", i ? "," : "", values[i]);
     surety_status status = surety_model_set_text(m, key, text, err);
     surety_free(text);
     return status;
@@ -175,7 +177,7 @@ surety_status surety_model_reals(const surety_model *m, const char *key, double 
     if (!text) return not_there(key, "a list of numbers", err);
     while (*text) {
         char *end;
-        double value = strtod(text, &end);
+        double value = surety_number(text, &end);
         if (end == text || (*end && *end != ',')) return not_there(key, "a list of numbers", err);
         if (*count < room) values[*count] = value;
         ++*count;

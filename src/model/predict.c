@@ -23,7 +23,8 @@ static surety_status read_wave(predicting *p, const char *input, size_t first, s
         if (!isfinite(p->x[i])) {
             surety_fail(err, SURETY_E_INPUT, "feature %zu is not a finite number", i % p->d);
             surety_fail_place(err, "row %zu", first + i / p->d);
-            return surety_fail_file(err, input);
+            surety_fail_file(err, input);
+            return SURETY_E_INPUT;
         }
     return SURETY_OK;
 }
@@ -52,8 +53,9 @@ static surety_status check_input(predicting *p, const char *input, surety_predic
         surety_fail(err, SURETY_E_INPUT, "the array has another shape: %d axes, the last of length %zu",
                     p->in.ndim, p->in.ndim ? p->in.shape[p->in.ndim - 1] : 0);
         surety_fail_file(err, input);
-        return surety_fail_expected(err, "(m, %zu) or (m, n, %zu), m at least 1: the model has %zu features",
-                                    d, d, d);
+        surety_fail_expected(err, "(m, %zu) or (m, n, %zu), m at least 1: the model has %zu features", d, d,
+                             d);
+        return SURETY_E_INPUT;
     }
     p->d = d;
     p->points = p->in.count / d;

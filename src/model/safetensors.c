@@ -124,8 +124,8 @@ surety_status surety_safetensors_parse(const uint8_t *data, size_t size, const c
     if (size < 8 || header < 2 || header > size - 8 || data[8] != '{') {
         surety_fail(err, SURETY_E_INPUT, "this is not a safetensors file, or it is cut off");
         surety_fail_place(err, "byte 0");
-        return surety_fail_expected(err, "8 bytes of length and so many bytes of JSON; the file has %zu",
-                                    size);
+        surety_fail_expected(err, "8 bytes of length and so many bytes of JSON; the file has %zu", size);
+        return SURETY_E_INPUT;
     }
     json_t *root;
     SURETY_TRY(surety_json_parse(&root, (const char *)data + 8, (size_t)header, name, err));

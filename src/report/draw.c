@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/number.h"
+
 void surety_grow(surety_growing *text, const void *bytes, size_t count) {
     if (text->used + count + 1 > text->room) {
         size_t room = 2 * (text->used + count) + 4096;
@@ -25,7 +27,7 @@ void surety_print(surety_growing *text, const char *format, ...) {
     char piece[4096];
     va_list args;
     va_start(args, format);
-    int length = vsnprintf(piece, sizeof piece, format, args);
+    int length = surety_vformat(piece, sizeof piece, format, args);
     va_end(args);
     if (length < 0 || (size_t)length >= sizeof piece)
         text->failed = 1;

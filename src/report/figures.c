@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/number.h"
 #include "io/write.h"
 #include "report/report.h"
 
@@ -55,7 +56,7 @@ static double tick_step(double end) {
 }
 
 static void number(char *words, size_t size, double value) {
-    snprintf(words, size, "%.3g", value);
+    surety_format(words, size, "%.3g", value);
 }
 
 static void draw_y_axis(const axes *a) {

@@ -63,7 +63,8 @@ static surety_status check_version(const json_t *json, surety_error *err) {
     if (!strcmp(version, surety_version())) return SURETY_OK;
     surety_fail(err, SURETY_E_INPUT, "these results are of another version: %.32s, not %s", version,
                 surety_version());
-    return surety_fail_expected(err, "a study of this version, or surety %.32s", version);
+    surety_fail_expected(err, "a study of this version, or surety %.32s", version);
+    return SURETY_E_INPUT;
 }
 
 static surety_status load(surety_shown *shown, const char *folder, surety_error *err) {

@@ -1,8 +1,10 @@
 /* The paper's tables, ours over print, and the gallery. */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/number.h"
 #include "report/report.h"
 
 /* ---- tables ---- */
@@ -49,7 +51,7 @@ static const struct {
 /* .028 as the paper prints it, bold if it is the better of signed and real. */
 static void print_number(surety_growing *page, double value, double other) {
     char digits[32];
-    snprintf(digits, sizeof digits, "%.3f", value);
+    surety_format(digits, sizeof digits, "%.3f", value);
     int better = !isnan(other) && lrint(1000 * value) < lrint(1000 * other);
     surety_print(page, better ? "<b>%s</b>" : "%s", digits[0] == '0' ? digits + 1 : digits);
 }
@@ -141,10 +143,9 @@ static int read_pixels(const json_t *text, uint8_t *pixels, size_t count) {
     const char *hex = json_string_value(text);
     if (!hex || strlen(hex) != 2 * count) return 0;
     for (size_t i = 0; i < count; i++) {
-        unsigned byte;
         char two[3] = {hex[2 * i], hex[2 * i + 1], 0};
-        if (strspn(two, "0123456789abcdef") != 2 || sscanf(two, "%x", &byte) != 1) return 0;
-        pixels[i] = (uint8_t)byte;
+        if (strspn(two, "0123456789abcdef") != 2) return 0;
+        pixels[i] = (uint8_t)strtoul(two, NULL, 16);
     }
     return 1;
 }
@@ -178,11 +179,12 @@ static surety_status print_strip(surety_growing *page, const json_t *example, si
     if (status == SURETY_OK) {
         int label = (int)json_integer_value(json_object_get(example, "label"));
         char words[256];
-        snprintf(words, sizeof words, "%s in test row %lld: vote %+.2f before, %+.2f after; %s distance %.2f",
-                 task->class_names[label > 0], (long long)json_integer_value(json_object_get(example, "row")),
-                 label * json_number_value(json_object_get(example, "clean_vote")),
-                 label * json_number_value(json_object_get(example, "attacked_vote")), surety_norm_name(norm),
-                 json_number_value(json_object_get(example, "distance")));
+        surety_format(
+            words, sizeof words, "%s in test row %lld: vote %+.2f before, %+.2f after; %s distance %.2f",
+            task->class_names[label > 0], (long long)json_integer_value(json_object_get(example, "row")),
+            label * json_number_value(json_object_get(example, "clean_vote")),
+            label * json_number_value(json_object_get(example, "attacked_vote")), surety_norm_name(norm),
+            json_number_value(json_object_get(example, "distance")));
         surety_print(page,
                      "<figure><img alt=\"original, perturbation, fooled: %s\" src=\"data:image/png;base64,",
                      words);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/number.h"
 #include "report/report.h"
 
 /* Means over the seeds, in the order of the table. */
@@ -48,7 +49,7 @@ static line line_of(const surety_shown *shown, const surety_cell *cell) {
 /* .028; a limit is rounded up. */
 static void print_cell(surety_growing *page, double value, int limit) {
     char digits[32];
-    snprintf(digits, sizeof digits, "%.3f", limit ? ceil(1000 * value) / 1000 : value);
+    surety_format(digits, sizeof digits, "%.3f", limit ? ceil(1000 * value) / 1000 : value);
     surety_print(page, "<td>%s</td>", isnan(value) ? "&ndash;" : digits[0] == '0' ? digits + 1 : digits);
 }
 

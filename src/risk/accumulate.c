@@ -209,7 +209,8 @@ static surety_status bad_vote(const surety_risk *a, int y, surety_error *err) {
     while (fabs(a->t[k % a->H * a->c.n + k / a->H]) <= 1) k++;
     surety_fail(err, SURETY_E_INPUT, "a vote is %g", a->t[k % a->H * a->c.n + k / a->H] * (double)y);
     surety_fail_place(err, "perturbation %zu, voter %zu", k / a->H, k % a->H);
-    return surety_fail_expected(err, "votes in [-1, 1]");
+    surety_fail_expected(err, "votes in [-1, 1]");
+    return SURETY_E_INPUT;
 }
 
 size_t surety_votes_first_bad(const double *votes, size_t count) {

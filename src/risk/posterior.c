@@ -124,10 +124,11 @@ static surety_status check_objective(surety_bound_id id, surety_error *err) {
         if (can[k] == id) return SURETY_OK;
     surety_fail(err, SURETY_E_USAGE, "%s cannot be learned",
                 id < SURETY_BOUNDS ? surety_bound_list()[id].name : "this bound");
-    return surety_fail_expected(err,
-                                "a bound on a mean over voters: average_max_seeger, average_max, "
-                                "average_max_voters_union, seeger, chromatic_seeger, chromatic_mcallester or "
-                                "voters_union");
+    surety_fail_expected(err,
+                         "a bound on a mean over voters: average_max_seeger, average_max, "
+                         "average_max_voters_union, seeger, chromatic_seeger, chromatic_mcallester or "
+                         "voters_union");
+    return SURETY_E_USAGE;
 }
 
 /* Sets up the search at Q = P. losses is scratch (H): for a union bound on counts, the counts decide. */

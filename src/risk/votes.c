@@ -49,7 +49,8 @@ static surety_status shape_error(const surety_npy *a, const char *path, const ch
         used += (size_t)snprintf(shape + used, sizeof shape - used, "%s%zu", k ? ", " : "", a->shape[k]);
     surety_fail(err, SURETY_E_INPUT, "the array has the shape (%s)", shape);
     surety_fail_file(err, path);
-    return surety_fail_expected(err, "%s", expected);
+    surety_fail_expected(err, "%s", expected);
+    return SURETY_E_INPUT;
 }
 
 static surety_status open_votes(source *s, const char *path, surety_error *err) {
@@ -66,7 +67,8 @@ static surety_status open_votes(source *s, const char *path, surety_error *err) 
     surety_fail(err, SURETY_E_INPUT, "the votes are of type %s, which has no negative numbers",
                 surety_dtype_name(a->dtype));
     surety_fail_file(err, path);
-    return surety_fail_expected(err, "votes in [-1, 1]: a 0/1 prediction p becomes the vote 2 p - 1");
+    surety_fail_expected(err, "votes in [-1, 1]: a 0/1 prediction p becomes the vote 2 p - 1");
+    return SURETY_E_INPUT;
 }
 
 /* values (m) are all -1/+1 or all 0/1. */
@@ -81,8 +83,9 @@ static surety_status take_labels(const double *values, size_t m, int8_t *labels,
             surety_fail(err, SURETY_E_INPUT, "the label is %g", v);
             surety_fail_file(err, path ? path : "");
             surety_fail_place(err, "index [%zu]", i);
-            return surety_fail_expected(err, known ? (low < 0 ? "-1 or +1 as before" : "0 or 1 as before")
-                                                   : "labels -1 and +1, or 0 and 1");
+            surety_fail_expected(err, known ? (low < 0 ? "-1 or +1 as before" : "0 or 1 as before")
+                                            : "labels -1 and +1, or 0 and 1");
+            return SURETY_E_INPUT;
         }
         if (v != 1) known = 1, low = v;
         labels[i] = v == 1 ? 1 : -1;
@@ -138,7 +141,8 @@ static surety_status open_source(source *s, const surety_votes_settings *set, su
         s->labels[i] = set->label_array[i];
         if (s->labels[i] == 1 || s->labels[i] == -1) continue;
         surety_fail(err, SURETY_E_INPUT, "the label is %d, not -1 or +1", s->labels[i]);
-        return surety_fail_place(err, "index [%zu]", i);
+        surety_fail_place(err, "index [%zu]", i);
+        return SURETY_E_INPUT;
     }
     return SURETY_OK;
 }
@@ -159,7 +163,8 @@ static surety_status settings_fit(const surety_votes_settings *set, surety_error
         return surety_fail(err, SURETY_E_USAGE, "a posterior is either given or learned, not both");
     if (set->delta > 0 && set->delta < 1) return SURETY_OK;
     surety_fail(err, SURETY_E_INPUT, "delta is %g", set->delta);
-    return surety_fail_expected(err, "a number above 0 and below 1");
+    surety_fail_expected(err, "a number above 0 and below 1");
+    return SURETY_E_INPUT;
 }
 
 static surety_status take_prior(const surety_votes_settings *set, double *p, size_t H, surety_error *err) {
@@ -205,7 +210,8 @@ static surety_status bad_vote(const source *s, size_t i, size_t k, double vote, 
         surety_fail_place(err, "index [%zu, %zu]", i, k % s->H);
     else
         surety_fail_place(err, "index [%zu, %zu, %zu]", i, k / s->H, k % s->H);
-    return surety_fail_expected(err, "votes in [-1, 1]");
+    surety_fail_expected(err, "votes in [-1, 1]");
+    return SURETY_E_INPUT;
 }
 
 static surety_status add_block(void *arg, size_t block, int thread, surety_error *err) {

@@ -368,7 +368,8 @@ static surety_status check(const json_t *found, const surety_cell *cell, surety_
     surety_fail(err, SURETY_E_INPUT,
                 same ? "the results of this cell were changed or damaged after they were written"
                      : "these are the results of another cell");
-    return surety_fail_expected(err, "the file as it was written; without it, the cell is computed again");
+    surety_fail_expected(err, "the file as it was written; without it, the cell is computed again");
+    return SURETY_E_INPUT;
 }
 
 surety_status surety_cell_load(json_t **found, const char *folder, const surety_cell *cell,

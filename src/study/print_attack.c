@@ -216,10 +216,10 @@ static void step_block(surety_print *p, const size_t *members, size_t rows, size
 
 static void steps(surety_print *p, double b) {
     float step = (float)(b / (double)p->steps);
-    size_t live[BATCH], left[BATCH], B = p->rows, left_count = 0;
+    size_t live[BATCH], left[BATCH] = {0}, B = p->rows, left_count = 0;
     memcpy(live, p->order, sizeof live);
     for (size_t k = 0; k < p->steps && B; k++) {
-        int wrong[BATCH];
+        int wrong[BATCH] = {0};
         for (size_t at = 0; at < B; at += SURETY_LANES)
             step_block(p, live + at, B - at < SURETY_LANES ? B - at : SURETY_LANES, B, step, wrong + at);
         size_t stay = 0;

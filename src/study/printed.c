@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/number.h"
 #include "study/study.h"
 
 static const char *const printed_lines[] = {
@@ -52,7 +53,7 @@ surety_status surety_results_new(surety_results *results, size_t seeds, surety_e
         char line[128], *rest = NULL, *end = NULL;
         snprintf(line, sizeof line, "%s", printed_lines[i]);
         int fine = surety_printed_parse(line, &results->printed[i], &rest);
-        if (fine) results->printed[i].value = strtod(rest, &end);
+        if (fine) results->printed[i].value = surety_number(rest, &end);
         if (!fine || end == rest || *end)
             return surety_fail(err, SURETY_E_INPUT, "line %zu of the printed tables does not read: %s", i + 2,
                                printed_lines[i]);

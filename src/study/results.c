@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/number.h"
 #include "io/read.h"
 #include "io/write.h"
 #include "study/study.h"
@@ -121,11 +122,11 @@ static surety_status csv_line(text *t, const surety_printed *p, double value, si
                               surety_error *err) {
     char line[256];
     size_t tasks;
-    snprintf(line, sizeof line, "%s,%s,%s,%s,%s,%s,%s,%.6f,%zu,%.3f,%.6f\n",
-             surety_tasks(&tasks)[p->task].name, surety_norm_name(p->norm),
-             surety_objective_name(p->algorithm), surety_attack_kind_name(p->defense),
-             surety_attack_kind_name(p->attack), surety_voter_set_name(p->set),
-             surety_quantity_name(p->quantity), value, seed, p->value, value - p->value);
+    surety_format(line, sizeof line, "%s,%s,%s,%s,%s,%s,%s,%.6f,%zu,%.3f,%.6f\n",
+                  surety_tasks(&tasks)[p->task].name, surety_norm_name(p->norm),
+                  surety_objective_name(p->algorithm), surety_attack_kind_name(p->defense),
+                  surety_attack_kind_name(p->attack), surety_voter_set_name(p->set),
+                  surety_quantity_name(p->quantity), value, seed, p->value, value - p->value);
     return append(t, line, err);
 }
 
@@ -217,7 +218,7 @@ surety_status surety_results_write(const char *folder, const surety_study_settin
 /* value,seed,published,difference behind the key of a line. */
 static int parse_numbers(const char *rest, double *value, size_t *seed) {
     char *end;
-    *value = strtod(rest, &end);
+    *value = surety_number(rest, &end);
     if (end == rest || *end != ',' || !isfinite(*value)) return 0;
     const char *number = end + 1;
     unsigned long long n = strtoull(number, &end, 10);
@@ -225,7 +226,7 @@ static int parse_numbers(const char *rest, double *value, size_t *seed) {
     *seed = (size_t)n;
     for (int i = 0; i < 2; i++) {
         number = end + 1;
-        double other = strtod(number, &end);
+        double other = surety_number(number, &end);
         if (end == number || *end != (i ? 0 : ',') || !isfinite(other)) return 0;
     }
     return 1;
@@ -250,7 +251,8 @@ static surety_status take_line(surety_results *r, char *line, size_t number, siz
     }
     surety_fail(err, SURETY_E_INPUT, "this line is not a result: '%.100s'", copy);
     surety_fail_place(err, "line %zu", number);
-    return surety_fail_expected(err, number == 1 ? "%s" : "%s, each of the paper's tables", header);
+    surety_fail_expected(err, number == 1 ? "%s" : "%s, each of the paper's tables", header);
+    return SURETY_E_INPUT;
 }
 
 static surety_status take_lines(surety_results *r, const surety_file *file, size_t *seeds,
@@ -264,7 +266,8 @@ static surety_status take_lines(surety_results *r, const surety_file *file, size
         if (!stop || length >= sizeof line || memchr(at, 0, length)) {
             surety_fail(err, SURETY_E_INPUT,
                         stop ? "the line is no text, or too long" : "the last line is cut off");
-            return surety_fail_place(err, "line %zu", number);
+            surety_fail_place(err, "line %zu", number);
+            return SURETY_E_INPUT;
         }
         memcpy(line, at, length);
         line[length] = 0;

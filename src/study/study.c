@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/number.h"
 #include "base/parallel.h"
 #include "study/study.h"
 
@@ -59,7 +60,8 @@ static void tell(grid *g) {
         surety_cell_name(&g->cells[i], name);
         g->state[i] = 2;
         g->told_spent += milliseconds(g->cost[i].all);
-        snprintf(text, sizeof text, "%s: %.1f s, cell %zu of %zu", name, g->took[i], ++g->told, g->missing);
+        surety_format(text, sizeof text, "%s: %.1f s, cell %zu of %zu", name, g->took[i], ++g->told,
+                      g->missing);
         surety_report(g->run, "reproduce", g->told_spent, g->total, text);
     }
 }

@@ -101,7 +101,8 @@ static surety_status take(const surety_file *file, const char *settings, surety_
     SURETY_TRY(surety_sha256(file->data, body, sum, err));
     if (memcmp(sum, file->data + body, sizeof sum - 1)) {
         surety_fail(err, SURETY_E_INPUT, "the checkpoint is damaged: its SHA-256 is %s", sum);
-        return surety_fail_expected(err, "%.64s, as its last bytes say", (const char *)file->data + body);
+        surety_fail_expected(err, "%.64s, as its last bytes say", (const char *)file->data + body);
+        return SURETY_E_INPUT;
     }
     memcpy(&length, file->data + sizeof magic, sizeof length);
     if (length > body - at) return surety_fail(err, SURETY_E_INPUT, "the checkpoint's settings are cut off");

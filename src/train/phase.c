@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/number.h"
 #include "base/parallel.h"
 #include "evaluate/perturbed.h"
 #include "train/adam.h"
@@ -374,9 +375,9 @@ static surety_status run_epoch(loop *l, const surety_run *run, surety_timing *ti
     values[s->epoch++] = value;
     if (s->epoch == 1 || !l->phase->choose || value < values[s->best[s->phase] - 1]) keep_best(s);
     char text[128];
-    snprintf(text, sizeof text, "%s %.4f, KL %.3f, %.0f/s, best epoch %llu",
-             l->phase->has_bound ? "objective" : "risk", value, kl,
-             (double)l->phase->train->m / (trained - begin), (unsigned long long)s->best[s->phase]);
+    surety_format(text, sizeof text, "%s %.4f, KL %.3f, %.0f/s, best epoch %llu",
+                  l->phase->has_bound ? "objective" : "risk", value, kl,
+                  (double)l->phase->train->m / (trained - begin), (unsigned long long)s->best[s->phase]);
     surety_report(run, l->phase->name, s->epoch * l->phase->train->m, l->phase->epochs * l->phase->train->m,
                   text);
     return SURETY_OK;

@@ -135,7 +135,6 @@ char *surety_train_result_json(const surety_train_result *r) {
         {"timing",
          SURETY_JSON_OBJECT({"attack", surety_json_real(t->attack)}, {"update", surety_json_real(t->update)},
                             {"choose", surety_json_real(t->choose)}, {"busy", surety_json_real(t->busy)},
-                            {"product_share", surety_json_real(t->product_share)},
                             {"forward_rows", surety_json_count(t->forward_rows)},
                             {"backward_rows", surety_json_count(t->backward_rows)})}));
 }
@@ -253,29 +252,8 @@ static surety_status run_phases(training *t, surety_timing *timing, const surety
     return surety_phase_run(&phase, &t->s, &t->state, keep, t, timing, run, err);
 }
 
-/* Seconds that the two products take for the rows that were counted, at the speed they have now: a few
- * milliseconds of each, after the training, on its own weights. */
-static double product_seconds(const training *t, const surety_timing *timing, float *scratch) {
-    const surety_voters *v = t->state.voters;
-    size_t N = v->tensors[0].rows, stride = surety_padded(v->d), ldz = surety_padded(N);
-    float *rows[SURETY_LANES], *z = scratch + SURETY_LANES * stride;
-    const float *x[SURETY_LANES];
-    for (size_t r = 0; r < SURETY_LANES; r++) rows[r] = scratch + r * stride, x[r] = t->learn.x;
-    double forward = 1e30, backward = 1e30; /* of one row, best of several */
-    for (int i = 0; i < 50; i++) {
-        double begin_ = surety_busy_seconds();
-        surety_product_forward(v->packed, x, SURETY_LANES, NULL, z, ldz);
-        double middle = surety_busy_seconds();
-        surety_product_backward(v->packed, z, ldz, SURETY_LANES, &(surety_gradient_use){.out = rows});
-        forward = fmin(forward, (middle - begin_) / SURETY_LANES);
-        backward = fmin(backward, (surety_busy_seconds() - middle) / SURETY_LANES);
-    }
-    return forward * (double)timing->forward_rows + backward * (double)timing->backward_rows;
-}
-
 static surety_status fill_result(const training *t, surety_train_result *r, surety_error *err) {
     const surety_train_state *s = &t->state;
-    const surety_voters *v = s->voters;
     r->step1_epochs = s->epochs[0], r->step1_best = s->best[0];
     r->step2_epochs = s->epochs[1], r->step2_best = s->best[1];
     r->priors_compared = t->priors_compared;
@@ -283,13 +261,6 @@ static surety_status fill_result(const training *t, surety_train_result *r, sure
     SURETY_TRY(surety_alloc(&r->step2_objective, s->epochs[1], sizeof(double), err));
     memcpy(r->step1_risk, s->values[0], s->epochs[0] * sizeof(double));
     if (s->epochs[1]) memcpy(r->step2_objective, s->values[1], s->epochs[1] * sizeof(double));
-    float *scratch;
-    SURETY_TRY(surety_alloc(&scratch,
-                            SURETY_LANES * (surety_padded(v->d) + surety_padded(v->tensors[0].rows)),
-                            sizeof(float), err));
-    if (r->timing.busy > 0)
-        r->timing.product_share = product_seconds(t, &r->timing, scratch) / r->timing.busy;
-    surety_free(scratch);
     return SURETY_OK;
 }
 

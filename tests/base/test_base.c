@@ -2,11 +2,15 @@
 #include "check.h"
 
 #include <math.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/cpu.h"
 #include "base/memory.h"
+#include "base/number.h"
 #include "base/parallel.h"
 #include "base/random.h"
+#include "comma.h"
 
 static void first_error_wins(void **state) {
     (void)state;
@@ -168,10 +172,45 @@ static void parallel_visits_each_block_once(void **state) {
     }
 }
 
+static void numbers_have_a_point(void **state) {
+    (void)state;
+    char text[64], *end = NULL;
+    surety_error err = SURETY_ERROR_NONE;
+    comma_begin();
+    assert_int_equal(surety_format(text, sizeof text, "%s %.17g %.2f", "x", 0.05, -1.5), 28);
+    assert_string_equal(text, "x 0.050000000000000003 -1.50");
+    assert_true(surety_number("0.25,7", &end) == 0.25);
+    assert_string_equal(end, ",7");
+    assert_true(surety_number("", &end) == 0 && !*end);
+    surety_fail(&err, SURETY_E_INPUT, "the label is %g", 0.5);
+    assert_string_equal(err.what, "the label is 0.5");
+    assert_string_equal(localeconv()->decimal_point, ","); /* the program's own is as it was */
+    comma_end();
+}
+
 static void level_has_a_name(void **state) {
     (void)state;
     assert_true(surety_cpu() <= surety_cpu_highest());
     assert_string_equal(surety_cpu_level(), surety_level_name(surety_cpu()));
+}
+
+/* A child of a process that had used two threads asks for two: it must not wait for threads that are gone. */
+static void a_forked_child_goes_on(void **state) {
+    (void)state;
+    surety_run run = {.threads = 2};
+    int seen[100] = {0}, status = 0;
+    assert_int_equal(surety_parallel(&run, NULL, 100, count_block, seen, NULL), SURETY_OK);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        alarm(20); /* ends a child that hangs */
+        int fine = surety_parallel(&run, NULL, 100, count_block, seen, NULL) == SURETY_OK;
+        for (int i = 0; i < 100; i++) fine &= seen[i] == 2;
+        _exit(fine ? 0 : 1);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    check(WIFEXITED(status) && WEXITSTATUS(status) == 0, "the child ended with status %#x", (unsigned)status);
+    assert_int_equal(surety_threads(&run), 2);
 }
 
 int main(void) {
@@ -184,6 +223,8 @@ int main(void) {
         cmocka_unit_test(uniform_moments),
         cmocka_unit_test(orders_are_permutations),
         cmocka_unit_test(parallel_visits_each_block_once),
+        cmocka_unit_test(a_forked_child_goes_on),
+        cmocka_unit_test(numbers_have_a_point),
         cmocka_unit_test(level_has_a_name),
     };
     return cmocka_run_group_tests_name("base", tests, NULL, NULL);

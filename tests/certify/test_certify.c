@@ -3,10 +3,12 @@
 #include <math.h>
 
 #include "certify/certificate.h"
+#include "comma.h"
 #include "draw.h"
 #include "io/files.h"
 #include "io/npy.h"
 #include "io/sha256.h"
+#include "surety/evaluate.h"
 #include "surety/train.h"
 
 enum { ROWS = 240, LEARN = 100, D = 5 };
@@ -251,6 +253,7 @@ static void refused(const surety_model *m, const surety_certify_settings *s, sur
     check(status == code && (strstr(err.what, word) || strstr(err.expected, word)), "%s: %s",
           surety_status_name(status), err.what);
     assert_int_equal(c.claim[0], 0);
+    assert_int_equal(surety_certify(&c, m, data, s, &one_thread, NULL), code);
 }
 
 static void test_refusals(void **state) {
@@ -582,6 +585,50 @@ static void test_no_memory(void **state) {
     free(path);
 }
 
+/* ---- a program with a decimal comma ---- */
+
+/* The model as it is loaded, its texts set again; a certificate and a line per example. */
+static void write_files(const char *model_name, const char *certificate_name, const char *examples_name) {
+    surety_error err = SURETY_ERROR_NONE;
+    surety_model *m;
+    double risk[2];
+    size_t count;
+    check_ok(surety_model_load(&m, settings.model_file, &err));
+    check_ok(surety_model_reals(m, "step1.risk", risk, 2, &count, &err));
+    check_ok(surety_model_set_reals(m, "step1.risk", risk, count, &err));
+    check_ok(surety_model_set_data(m, surety_data_describe(data), &err));
+    check_ok(surety_model_save(m, files_path(model_name), &err));
+    save(certificate_name, &settings);
+    check_ok(surety_evaluate_examples(files_path(examples_name), m, surety_data_set(data, SURETY_SET_TEST),
+                                      &settings.attack, &one_thread, &err));
+    surety_model_free(m);
+}
+
+static void same_files(const char *a, const char *b) {
+    size_t sizes[2] = {0};
+    char *bytes[2] = {files_get(files_path(a), &sizes[0]), files_get(files_path(b), &sizes[1])};
+    assert_true(bytes[0] && bytes[1]);
+    check(sizes[0] == sizes[1] && !memcmp(bytes[0], bytes[1], sizes[0]), "%s and %s differ", a, b);
+    free(bytes[0]);
+    free(bytes[1]);
+}
+
+static void test_decimal_comma(void **state) {
+    (void)state;
+    surety_error err = SURETY_ERROR_NONE;
+    write_files("point.safetensors", "point.json", "point.csv");
+    comma_begin();
+    surety_verification *v = malloc(sizeof *v);
+    write_files("comma.safetensors", "comma.json", "comma.csv");
+    surety_status status = verify(v, files_path("comma.json"), &err);
+    comma_end();
+    check(status == SURETY_OK && v->agrees, "%s: %s", err.what, err.expected);
+    same_files("point.safetensors", "comma.safetensors");
+    same_files("point.json", "comma.json");
+    same_files("point.csv", "comma.csv");
+    free(v);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_agrees_and_says_what_it_must),
@@ -599,6 +646,7 @@ int main(void) {
         cmocka_unit_test(test_changed_data),
         cmocka_unit_test(test_files_that_are_none),
         cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_decimal_comma),
     };
     return cmocka_run_group_tests(tests, begin, end);
 }

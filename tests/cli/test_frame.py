@@ -1,4 +1,5 @@
 """The frame of the command: help, exit codes, errors as JSON, closed pipes."""
+import re
 import subprocess
 
 from tap import SURETY, answer, error, main, run
@@ -19,6 +20,24 @@ def test_version_and_help():
         assert "Example:" in text and "--json" in text
         for line in text.splitlines():
             assert len(line) <= 80, line
+
+
+def defaults(command):
+    """What help shows in brackets behind each option."""
+    text = run("help", command).stdout.split("Options:")[1].split("Example:")[0]
+    entries = re.split(r"\n  --", text)[1:]
+    shown = {e.split()[0]: re.search(r"\[([^]]*)\]\s*$", " ".join(e.split())) for e in entries}
+    return {name: match[1] if match else None for name, match in shown.items()}
+
+
+def test_help_does_not_print_defaults_that_the_model_overrides():
+    ball, data = {"norm", "eps", "seed"}, {"task", "classes", "learn-size", "test-size", "box"}
+    for command, decided in (("evaluate", ball | data | {"delta"}), ("curve", ball | data), ("attack", ball | data),
+                             ("certify", ball | {"delta"})):
+        shown = defaults(command)
+        assert {name: shown[name] for name in decided} == dict.fromkeys(decided, "the model's"), shown
+        assert shown["steps"] == "20", shown
+    assert defaults("train")["norm"] == "l2" and defaults("train")["delta"] == "0.05"
 
 
 def test_wrong_usage():

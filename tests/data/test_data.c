@@ -422,12 +422,12 @@ static void box(void **state) {
     check_ok(open_own(&s, &err));
 }
 
-/* Equal rows across the sets are counted, also long runs, and kept. */
+/* Equal rows across the sets are counted, also long runs, and kept; -0 is 0. */
 static void equal_rows_are_counted(void **state) {
     (void)state;
     surety_error err = SURETY_ERROR_NONE;
     surety_data_settings s = own(files_text("equal.csv", "0,3\n0,8\n0,3\n0,8\n0,3\n0,8\n"),
-                                 files_text("equal_test.csv", "0,3\n1,8\n0,8\n0.5,3\n"));
+                                 files_text("equal_test.csv", "-0,3\n1,8\n0,8\n0.5,3\n"));
     s.learn_size = 2;
     surety_data *data = NULL;
     check_ok(surety_data_open(&data, &s, &err));

@@ -2,9 +2,9 @@
  * the code is bad_input, the message names the file and the place, and nothing is left behind. */
 #include "io/files.h"
 
-#include <locale.h>
 #include <math.h>
 
+#include "comma.h"
 #include "io/npy.h"
 #include "surety/data.h"
 
@@ -331,7 +331,7 @@ static void csv_values(void **state) {
         "0,0,0,0,0,1\n";
     static const float wanted[2][5] = {{0.1f, 12, 1e-3f, 123456789, 1234567890},
                                        {-0.25f, .5f, 5, 100, 0.30000000000000004f}};
-    setlocale(LC_ALL, "de_DE.UTF-8"); /* a decimal comma, if the machine knows it */
+    comma_begin();
     surety_data_settings s = surety_data_defaults();
     s.train = files_text("values.csv", text);
     s.learn_size = 1;
@@ -345,7 +345,7 @@ static void csv_values(void **state) {
                 assert_memory_equal(set->x + i * set->stride, wanted[set->row[i]], sizeof wanted[0]);
     }
     surety_data_free(data);
-    setlocale(LC_ALL, "C");
+    comma_end();
 }
 
 /* Cut at every byte: an error, or (where the rest is still a table) fewer or shorter rows, never a crash. */

@@ -573,6 +573,7 @@ static void data_is_remembered(void **state) {
         err = (surety_error)SURETY_ERROR_NONE;
         check(surety_model_check_data(again, &others[i], &err) == SURETY_E_CHECK && err.what[0],
               "data %d pass", i);
+        assert_int_equal(surety_model_check_data(again, &others[i], NULL), SURETY_E_CHECK);
     }
     err = (surety_error)SURETY_ERROR_NONE;
     check_ok(surety_model_set_data(again, &others[6], &err)); /* a shuffle has a seed; no box, no task */

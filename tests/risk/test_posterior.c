@@ -152,6 +152,8 @@ static void equal_voters_keep_the_prior(void **state) {
     assert_true(input.kl == 0 && input.frozen);
     assert_int_equal(surety_posterior_learn(&risks, p, SURETY_BOUND_TANDEM, &input, q, &learned, &err),
                      SURETY_E_USAGE);
+    assert_int_equal(surety_posterior_learn(&risks, p, SURETY_BOUND_TANDEM, &input, q, &learned, NULL),
+                     SURETY_E_USAGE);
     surety_risks_free(&risks);
     surety_risk_free(risk);
 }

@@ -4,6 +4,7 @@
 
 #include "base/random.h"
 #include "check.h"
+#include "comma.h"
 #include "study/study.h"
 
 static surety_error err = SURETY_ERROR_NONE;
@@ -296,9 +297,34 @@ static void test_cells(void **state) {
     json_t *found;
     check_ok(surety_cell_load(&found, folder, &other, &err));
     assert_null(found);
+}
+
+/* Results are written and read with a decimal point, whatever the locale of the program. */
+static void test_decimal_comma(void **state) {
+    surety_study_settings s = small_settings();
+    surety_results with_point, with_comma;
+    (void)state;
+    comma_begin();
+    check_ok(surety_results_write(folder, &s, &err));
+    check_ok(surety_results_load(&with_comma, folder, &err));
+    comma_end();
+    check_ok(surety_results_write(folder, &s, &err));
+    check_ok(surety_results_load(&with_point, folder, &err));
+    assert_true(surety_results_agreement(&with_point).compared > 0);
+    assert_true(with_point.count == with_comma.count && with_point.seeds == with_comma.seeds);
+    assert_memory_equal(with_point.values, with_comma.values,
+                        with_point.count * with_point.seeds * sizeof *with_point.values);
+    for (size_t i = 0; i < with_point.count; i++)
+        assert_true(with_point.printed[i].value == with_comma.printed[i].value);
+    surety_results_free(&with_point);
+    surety_results_free(&with_comma);
+}
+
+static int remove_folder(void **state) {
     char command[64];
+    (void)state;
     snprintf(command, sizeof command, "rm -r %s", folder);
-    assert_int_equal(system(command), 0);
+    return system(command);
 }
 
 int main(void) {
@@ -309,6 +335,7 @@ int main(void) {
         cmocka_unit_test(test_compare_few),
         cmocka_unit_test(test_cost),
         cmocka_unit_test(test_cells),
+        cmocka_unit_test(test_decimal_comma),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, remove_folder);
 }

@@ -41,6 +41,7 @@ def test_same_bytes_for_any_threads_and_levels():
 
 def test_json_and_choices():
     result = answer(*BASE, "--epochs", 3, "--out", path("m"), "--timing")
+    assert set(result["timing"]) == {"attack", "update", "choose", "busy", "forward_rows", "backward_rows"}
     assert len(result["step1"]["risk"]) == len(result["step2"]["objective"]) == 3
     best = result["step1"]["best_epoch"]
     assert min(result["step1"]["risk"]) == result["step1"]["risk"][best - 1]
