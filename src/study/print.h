@@ -1,13 +1,13 @@
 /* Print's recipe: what the program behind the paper's printed tables did (docs/reproduction.md), so that its
  * numbers come out again. It deviates from the paper's text and exists for nothing else: no other room knows
- * of it. Voters are the house's soft forests; batches, attacks, streams of random numbers, the choice of
- * epochs and the way of counting are print's own.
+ * of it, and it uses of the others little more than the products of num and the formulas of bound.
  *
  * Letters: d features, H = 25 trees of depth 2, B examples still attacked, b radius, k steps, n samples,
  * Q weights of the vote = softmax(theta). */
 #ifndef SURETY_STUDY_PRINT_H
 #define SURETY_STUDY_PRINT_H
 
+#include "num/num.h"
 #include "study/study.h"
 
 /* ---- streams: two generators, consumed in order ---- */
@@ -34,7 +34,19 @@ void surety_print_start(surety_twister *t, uint32_t tree, size_t d, float *W, fl
 
 /* ---- the workshop of one cell ---- */
 
-enum { SURETY_PRINT_TREES = 25, SURETY_PRINT_DEPTH = 2, SURETY_PRINT_BATCH = 64 };
+enum {
+    SURETY_PRINT_TREES = 25,
+    SURETY_PRINT_SPLITS = 3, /* of a tree: root, left, right */
+    SURETY_PRINT_LEAVES = 4,
+    SURETY_PRINT_BATCH = 64,
+    SURETY_PRINT_TENSORS = 3 /* weights, biases, leaves */
+};
+
+/* A tensor of the forest: rows x length values, rows `stride` floats apart. */
+typedef struct surety_print_tensor {
+    size_t rows, length, stride;
+    float *values;
+} surety_print_tensor;
 
 typedef struct surety_print {
     size_t epochs, steps, samples;
@@ -44,8 +56,10 @@ typedef struct surety_print {
     double radius;
     const surety_run *run;
 
-    size_t d, stride;
-    surety_voters *voters;
+    size_t d, stride, ldz;
+    surety_print_tensor tensor[SURETY_PRINT_TENSORS];       /* W (75, d), c (1, 75), u (1, 100) */
+    surety_weights *packed;                                 /* W, ready for products */
+    float scores[SURETY_PRINT_TREES * SURETY_PRINT_LEAVES]; /* tanh(u) */
     double theta[SURETY_PRINT_TREES], Q[SURETY_PRINT_TREES];
 
     /* Random streams. After the first forward pass of a program both are reset to what making tree 24 left
@@ -60,10 +74,12 @@ typedef struct surety_print {
     float *points, *lo, *hi, *gradients;
     double *move; /* (d), of a start */
 
-    float *h, *a, *scratch; /* one block of voters' outputs (H, lanes), coefficients, scratch */
-    float *terms;           /* (batch, terms): what each row adds to the gradient of the weights */
-    float *noise;           /* (d, n) uniforms of one example */
-    float *samples_x;       /* (n, stride) its noisy copies */
+    float *z;         /* (lanes, ldz) of the last block that was asked: p = sigmoid(W x + c) */
+    float *h;         /* (lanes, H): its outputs */
+    float *dz;        /* (batch, ldz): derivatives in W x + c */
+    float *dscore;    /* (batch, H * leaves): derivatives in the leaves' scores */
+    float *noise;     /* (d, n) uniforms of one example */
+    float *samples_x; /* (n, stride) its noisy copies */
 } surety_print;
 
 /* Voters at print's start; seed 0 is print's own, seeds 1, 2, .. have W jittered by a relative 1e-7. */
@@ -97,8 +113,17 @@ static inline int surety_print_label(const surety_print *p, size_t i) {
     return p->y[p->order[i]];
 }
 
-/* Outputs of all voters at `rows` <= 16 rows into p->h. */
+/* Outputs of all trees at `rows` <= 16 rows into p->h. */
 void surety_print_ask(surety_print *p, const float *const *x, size_t rows);
+
+/* sum_t Q_t h_t or sum_t Q_t sign(h_t) of row r of the last block. */
+double surety_print_vote(const surety_print *p, const double *Q, surety_voter_set set, size_t r);
+
+/* dz = slope Q_t dh_t/dz of row r of the last block; dscore, unless NULL, the same for the leaves' scores. */
+void surety_print_slopes(const surety_print *p, size_t r, double slope, float *dz, float *dscore);
+
+/* Packs the parameters after a change. */
+void surety_print_changed(surety_print *p);
 
 /* ---- training ---- */
 

@@ -13,9 +13,14 @@
 #include <string.h>
 
 #include "study/print.h"
-#include "voters/kind.h"
 
-enum { H = SURETY_PRINT_TREES, BATCH = SURETY_PRINT_BATCH, SPLITS = 3, LEAVES = 4, RESET_SEED = H - 1 };
+enum {
+    H = SURETY_PRINT_TREES,
+    SPLITS = SURETY_PRINT_SPLITS,
+    LEAVES = SURETY_PRINT_LEAVES,
+    BATCH = SURETY_PRINT_BATCH,
+    RESET_SEED = H - 1
+};
 
 /* ---- the workshop ---- */
 
@@ -28,32 +33,40 @@ static void jitter(float *row, size_t d, uint64_t seed, size_t index, float *nor
 }
 
 /* W is drawn into `rows` (3 d) first: a tensor's rows are padded. normal (d) is scratch. */
-static void start_voters(surety_print *p, uint64_t seed, float *rows, float *normal) {
-    surety_tensor weight = surety_voters_tensor(p->voters, 0), leaf = surety_voters_tensor(p->voters, 2);
+static void start_forest(surety_print *p, uint64_t seed, float *rows, float *normal) {
+    const surety_print_tensor *W = &p->tensor[0];
     for (uint32_t t = 0; t < H; t++) {
-        surety_print_start(&p->C_reset, t, p->d, rows, leaf.values + t * LEAVES);
+        surety_print_start(&p->C_reset, t, p->d, rows, p->tensor[2].values + t * LEAVES);
         for (size_t i = 0; i < SPLITS; i++) {
             jitter(rows + i * p->d, p->d, seed, t * SPLITS + i, normal);
-            memcpy(weight.values + (t * SPLITS + i) * weight.stride, rows + i * p->d, p->d * sizeof *rows);
+            memcpy(W->values + (t * SPLITS + i) * W->stride, rows + i * p->d, p->d * sizeof *rows);
         }
     }
-    surety_voters_changed(p->voters);
+    surety_print_changed(p);
 }
 
 static surety_status allocate(surety_print *p, surety_error *err) {
-    size_t block = BATCH * p->stride, lanes = H * SURETY_LANES;
-    const surety_voter_kind *kind = p->voters->kind;
-    SURETY_TRY(surety_alloc(&p->points, block, sizeof(float), err));
-    SURETY_TRY(surety_alloc(&p->lo, block, sizeof(float), err));
-    SURETY_TRY(surety_alloc(&p->hi, block, sizeof(float), err));
-    SURETY_TRY(surety_alloc(&p->gradients, block, sizeof(float), err));
-    SURETY_TRY(surety_alloc(&p->h, lanes, sizeof(float), err));
-    SURETY_TRY(surety_alloc(&p->a, lanes, sizeof(float), err));
-    SURETY_TRY(surety_alloc(&p->scratch, kind->scratch(p->voters), sizeof(float), err));
-    SURETY_TRY(surety_alloc(&p->terms, BATCH * kind->terms(p->voters), sizeof(float), err));
+    size_t block = BATCH * p->stride;
+    struct {
+        float **memory;
+        size_t count;
+    } parts[] = {{&p->tensor[0].values, H * SPLITS * p->stride},
+                 {&p->tensor[1].values, p->ldz},
+                 {&p->tensor[2].values, H * LEAVES},
+                 {&p->points, block},
+                 {&p->lo, block},
+                 {&p->hi, block},
+                 {&p->gradients, block},
+                 {&p->z, SURETY_LANES * p->ldz},
+                 {&p->h, SURETY_LANES * H},
+                 {&p->dz, BATCH * p->ldz},
+                 {&p->dscore, BATCH * H * LEAVES},
+                 {&p->noise, p->d * p->samples},
+                 {&p->samples_x, p->stride * p->samples}};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        SURETY_TRY(surety_alloc(parts[i].memory, parts[i].count, sizeof(float), err));
     SURETY_TRY(surety_alloc(&p->move, p->d, sizeof(double), err));
-    SURETY_TRY(surety_alloc(&p->noise, p->d * p->samples, sizeof(float), err));
-    return surety_alloc(&p->samples_x, p->stride * p->samples, sizeof(float), err);
+    return surety_weights_new(&p->packed, H * SPLITS, p->d, err);
 }
 
 surety_status surety_print_new(surety_print *p, const surety_study_settings *s, const surety_cell *cell,
@@ -69,13 +82,16 @@ surety_status surety_print_new(surety_print *p, const surety_study_settings *s, 
                         .run = run,
                         .d = d,
                         .stride = surety_padded(d),
+                        .ldz = surety_padded(H * SPLITS),
                         .before_first_pass = 1};
+    p->tensor[0] = (surety_print_tensor){.rows = H * SPLITS, .length = d, .stride = p->stride};
+    p->tensor[1] = (surety_print_tensor){.rows = 1, .length = H * SPLITS, .stride = p->ldz};
+    p->tensor[2] = (surety_print_tensor){.rows = 1, .length = H * LEAVES, .stride = H * LEAVES};
     if (SPLITS * d % 16)
         return surety_fail(err, SURETY_E_USAGE,
                            "print's start needs three times the features to be a multiple of 16");
-    SURETY_TRY(surety_forest_empty(&p->voters, H, SURETY_PRINT_DEPTH, d, err));
     SURETY_TRY(allocate(p, err));
-    start_voters(p, cell->seed, p->points, p->gradients);
+    start_forest(p, cell->seed, p->points, p->gradients);
     surety_twister_seed(&p->N, 0);
     surety_twister_seed(&p->C, 0);
     surety_print_weigh(p, zero);
@@ -83,11 +99,22 @@ surety_status surety_print_new(surety_print *p, const surety_study_settings *s, 
 }
 
 void surety_print_free(surety_print *p) {
-    float *parts[] = {p->points, p->lo,      p->hi,    p->gradients, p->h,
-                      p->a,      p->scratch, p->terms, p->noise,     p->samples_x};
+    float *parts[] = {p->tensor[0].values,
+                      p->tensor[1].values,
+                      p->tensor[2].values,
+                      p->points,
+                      p->lo,
+                      p->hi,
+                      p->gradients,
+                      p->z,
+                      p->h,
+                      p->dz,
+                      p->dscore,
+                      p->noise,
+                      p->samples_x};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) surety_free(parts[i]);
     surety_free(p->move);
-    surety_voters_free(p->voters);
+    surety_weights_free(p->packed);
     *p = (surety_print){0};
 }
 
@@ -107,8 +134,49 @@ void surety_print_weigh(surety_print *p, const double *theta) {
     for (size_t t = 0; t < H; t++) p->Q[t] /= sum;
 }
 
+/* ---- the forest ----
+ *
+ * Leaf scores s = tanh(u), splits p_i = sigmoid(z_i), q_i = 1 - p_i, both as rounded floats: where p_i rounds
+ * to 1, q_i and the slope p_i q_i are 0, and an attack finds no way.
+ *
+ *   h = p0 (p1 s0 + q1 s1) + q0 (p2 s2 + q2 s3) */
+
+void surety_print_changed(surety_print *p) {
+    surety_weights_pack(p->packed, p->tensor[0].values, p->tensor[0].stride);
+    surety_vector_tanh(p->tensor[2].values, p->scores, H * LEAVES);
+}
+
 void surety_print_ask(surety_print *p, const float *const *x, size_t rows) {
-    p->voters->kind->forward(p->voters, x, rows, p->h, p->scratch);
+    surety_product_forward(p->packed, x, rows, p->tensor[1].values, p->z, p->ldz);
+    surety_vector_sigmoid(p->z, p->z, rows * p->ldz);
+    for (size_t r = 0; r < rows; r++)
+        for (size_t t = 0; t < H; t++) {
+            const float *d = p->z + r * p->ldz + t * SPLITS, *s = p->scores + t * LEAVES;
+            float q0 = 1 - d[0], q1 = 1 - d[1], q2 = 1 - d[2];
+            p->h[r * H + t] = d[0] * d[1] * s[0] + d[0] * q1 * s[1] + q0 * d[2] * s[2] + q0 * q2 * s[3];
+        }
+}
+
+double surety_print_vote(const surety_print *p, const double *Q, surety_voter_set set, size_t r) {
+    const float *h = p->h + r * H;
+    double vote = 0;
+    for (size_t t = 0; t < H; t++)
+        vote += Q[t] * (set == SURETY_SIGNED ? (double)((h[t] > 0) - (h[t] < 0)) : (double)h[t]);
+    return vote;
+}
+
+void surety_print_slopes(const surety_print *p, size_t r, double slope, float *dz, float *dscore) {
+    for (size_t t = 0; t < H; t++) {
+        const float *d = p->z + r * p->ldz + t * SPLITS, *s = p->scores + t * LEAVES;
+        float q0 = 1 - d[0], q1 = 1 - d[1], q2 = 1 - d[2], a = (float)(slope * p->Q[t]);
+        float left = d[1] * s[0] + q1 * s[1], right = d[2] * s[2] + q2 * s[3];
+        dz[t * SPLITS] = a * (left - right) * q0 * d[0];
+        dz[t * SPLITS + 1] = a * d[0] * (s[0] - s[1]) * q1 * d[1];
+        dz[t * SPLITS + 2] = a * q0 * (s[2] - s[3]) * q2 * d[2];
+        if (!dscore) continue;
+        float *ds = dscore + t * LEAVES;
+        ds[0] = a * d[0] * d[1], ds[1] = a * d[0] * q1, ds[2] = a * q0 * d[2], ds[3] = a * q0 * q2;
+    }
 }
 
 /* ---- where an attack begins ---- */
@@ -183,35 +251,26 @@ static void l2_step(float *x, const float *g, float square, float step, const fl
 static void step_block(surety_print *p, const size_t *members, size_t rows, size_t B, float step,
                        int *wrong) {
     const float *x[SURETY_LANES], *lo[SURETY_LANES], *hi[SURETY_LANES];
-    float *out[SURETY_LANES], squares[SURETY_LANES];
-    double votes[SURETY_LANES];
-    int keep[SURETY_LANES];
+    float *points[SURETY_LANES], *gradients[SURETY_LANES], squares[SURETY_LANES];
     size_t kept = 0;
     for (size_t r = 0; r < rows; r++) x[r] = p->points + members[r] * p->stride;
     surety_print_ask(p, x, rows);
-    surety_vote_lanes(p->h, p->Q, H, p->set, votes, NULL);
-    int linf = p->norm == SURETY_LINF;
     for (size_t r = 0; r < rows; r++) {
-        wrong[r] = !(p->y[members[r]] * votes[r] > 0);
-        keep[r] = !wrong[r];
-        for (size_t t = 0; t < H; t++)
-            p->a[t * SURETY_LANES + r] = (float)(-.5 * p->y[members[r]] / (double)B * p->Q[t]);
+        size_t at = members[r] * p->stride;
+        int y = p->y[members[r]];
+        wrong[r] = !(y * surety_print_vote(p, p->Q, p->set, r) > 0);
         if (wrong[r]) continue;
-        x[kept] = x[r];
-        lo[kept] = p->lo + members[r] * p->stride;
-        hi[kept] = p->hi + members[r] * p->stride;
-        out[kept] = (linf ? p->points : p->gradients) + members[r] * p->stride;
+        surety_print_slopes(p, r, -.5 * y / (double)B, p->dz + kept * p->ldz, NULL);
+        points[kept] = p->points + at, gradients[kept] = p->gradients + at;
+        lo[kept] = p->lo + at, hi[kept] = p->hi + at;
         kept++;
     }
-    if (!kept) return;
-    surety_gradient_use use = {.out = out, .squares = linf ? NULL : squares};
-    if (linf) use.x = x, use.lo = lo, use.hi = hi, use.step = step;
-    p->voters->kind->gradient_input(p->voters, p->a, rows, keep, &use, p->scratch);
-    for (size_t i = 0, r = 0; r < rows && !linf; r++)
-        if (keep[r]) {
-            l2_step(p->points + members[r] * p->stride, out[i], squares[i], step, lo[i], hi[i], p->d);
-            i++;
-        }
+    int linf = p->norm == SURETY_LINF;
+    surety_gradient_use use = {.out = linf ? points : gradients, .squares = linf ? NULL : squares};
+    if (linf) use.x = (const float *const *)points, use.lo = lo, use.hi = hi, use.step = step;
+    if (kept) surety_product_backward(p->packed, p->dz, p->ldz, kept, &use);
+    for (size_t k = 0; k < kept && !linf; k++)
+        l2_step(points[k], gradients[k], squares[k], step, lo[k], hi[k], p->d);
 }
 
 static void steps(surety_print *p, double b) {

@@ -15,7 +15,6 @@
 #include "base/clock.h"
 #include "base/parallel.h"
 #include "study/print.h"
-#include "voters/kind.h"
 
 enum {
     H = SURETY_PRINT_TREES,
@@ -101,7 +100,7 @@ static void count_example(perturbed *sums, cell_work *w, int y, float *v) {
         surety_print_ask(p, x, rows);
         for (size_t r = 0; r < rows; r++)
             for (size_t t = 0; t < H; t++) {
-                float h = p->h[t * SURETY_LANES + r];
+                float h = p->h[r * H + t];
                 if (p->set == SURETY_SIGNED) h = (float)((h > 0) - (h < 0));
                 v[(at + r) * H + t] = (float)y * h;
             }
@@ -188,15 +187,14 @@ static surety_status show_fooled(cell_work *w, const surety_print_model *model, 
     surety_print *p = &w->p;
     size_t at = first + p->order[i];
     const float *x0 = set->x + at * set->stride, *x = surety_print_point(p, i);
-    double clean[SURETY_LANES];
     surety_print_ask(p, &x0, 1);
-    surety_vote_lanes(p->h, model->Q, H, p->set, clean, NULL);
-    if (set->y[at] * clean[0] <= 0) return SURETY_OK;
+    double clean = surety_print_vote(p, model->Q, p->set, 0);
+    if (set->y[at] * clean <= 0) return SURETY_OK;
     return surety_cell_add_row(
         w->gallery,
         SURETY_JSON_OBJECT(
             {"row", surety_json_count(set->row[at])}, {"label", json_integer(set->y[at])},
-            {"clean_vote", surety_json_real(clean[0])}, {"attacked_vote", surety_json_real(attacked)},
+            {"clean_vote", surety_json_real(clean)}, {"attacked_vote", surety_json_real(attacked)},
             {"distance", surety_json_real(surety_distance(p->norm, x, x0, p->d))},
             {"original", surety_cell_pixels(x0, p->d)}, {"attacked", surety_cell_pixels(x, p->d)}),
         err);
@@ -206,13 +204,13 @@ static surety_status show_fooled(cell_work *w, const surety_print_model *model, 
 static surety_status count_batch(cell_work *w, const surety_print_model *model, const surety_set *set,
                                  size_t first, int show, double *wrong, surety_error *err) {
     surety_print *p = &w->p;
-    double votes[BATCH + SURETY_LANES];
+    double votes[BATCH];
     for (size_t at = 0; at < p->rows; at += SURETY_LANES) {
         const float *x[SURETY_LANES];
         size_t rows = p->rows - at < SURETY_LANES ? p->rows - at : SURETY_LANES;
         for (size_t r = 0; r < rows; r++) x[r] = surety_print_point(p, at + r);
         surety_print_ask(p, x, rows);
-        surety_vote_lanes(p->h, model->Q, H, p->set, votes + at, NULL);
+        for (size_t r = 0; r < rows; r++) votes[at + r] = surety_print_vote(p, model->Q, p->set, r);
     }
     for (size_t i = 0; i < p->rows; i++) {
         double right = surety_print_label(p, i) * votes[i];

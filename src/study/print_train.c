@@ -7,9 +7,13 @@
 #include "base/parallel.h"
 #include "study/print.h"
 #include "train/adam.h"
-#include "voters/kind.h"
 
-enum { H = SURETY_PRINT_TREES, BATCH = SURETY_PRINT_BATCH, TENSORS = 3 };
+enum {
+    H = SURETY_PRINT_TREES,
+    LEAVES = SURETY_PRINT_LEAVES,
+    BATCH = SURETY_PRINT_BATCH,
+    TENSORS = SURETY_PRINT_TENSORS
+};
 static const double rate = .01, delta = .05;
 
 /* ---- what both steps share ---- */
@@ -29,10 +33,6 @@ static void move_theta(surety_print *p, adam_theta *adam, const double *dQ) {
     surety_print_weigh(p, theta);
 }
 
-static double sign(double v) {
-    return (v > 0) - (v < 0);
-}
-
 /* A pass over S: mean of (1 - y vote) / 2, y in file order. as_set: votes of the voter set, else real ones.
  */
 static surety_status mixed_up_loss(surety_print *p, const surety_set *learn, int as_set, double *loss,
@@ -46,11 +46,12 @@ static surety_status mixed_up_loss(surety_print *p, const surety_set *learn, int
         for (size_t at = 0; at < rows; at += SURETY_LANES) {
             size_t block = rows - at < SURETY_LANES ? rows - at : SURETY_LANES;
             const float *x[SURETY_LANES];
-            double votes[SURETY_LANES];
             for (size_t r = 0; r < block; r++) x[r] = surety_print_point(p, at + r);
             surety_print_ask(p, x, block);
-            surety_vote_lanes(p->h, p->Q, H, as_set ? p->set : SURETY_REAL, votes, NULL);
-            for (size_t r = 0; r < block; r++) sum += .5 * (1 - learn->y[first + at + r] * votes[r]);
+            for (size_t r = 0; r < block; r++) {
+                double vote = surety_print_vote(p, p->Q, as_set ? p->set : SURETY_REAL, r);
+                sum += .5 * (1 - learn->y[first + at + r] * vote);
+            }
         }
     }
     *loss = sum / (double)learn->m;
@@ -65,16 +66,15 @@ typedef struct adam_voters {
     double best_theta[H];
 } adam_voters;
 
-static size_t tensor_size(const surety_tensor *t) {
+static size_t size_of(const surety_print_tensor *t) {
     return t->rows * t->stride;
 }
 
 static surety_status adam_new(adam_voters *a, const surety_print *p, surety_error *err) {
     for (size_t i = 0; i < TENSORS; i++) {
-        surety_tensor t = surety_voters_tensor(p->voters, i);
         float **parts[] = {&a->g[i], &a->m[i], &a->v[i], &a->best[i]};
         for (size_t k = 0; k < 4; k++)
-            SURETY_TRY(surety_alloc(parts[k], tensor_size(&t), sizeof(float), err));
+            SURETY_TRY(surety_alloc(parts[k], size_of(&p->tensor[i]), sizeof(float), err));
     }
     return SURETY_OK;
 }
@@ -88,48 +88,51 @@ static void adam_free(adam_voters *a) {
     }
 }
 
+/* Gradients of all tensors from what each row of the batch adds. */
+static void sum_gradients(const surety_print *p, const float *const *x, float *const *g) {
+    size_t splits = p->tensor[1].length, scores = H * LEAVES;
+    surety_product_outer(p->dz, p->ldz, x, p->rows, 0, splits, p->d, g[0], p->tensor[0].stride);
+    memset(g[1], 0, splits * sizeof(float));
+    memset(g[2], 0, scores * sizeof(float));
+    for (size_t r = 0; r < p->rows; r++) {
+        for (size_t i = 0; i < splits; i++) g[1][i] += p->dz[r * p->ldz + i];
+        for (size_t i = 0; i < scores; i++) g[2][i] += p->dscore[r * scores + i];
+    }
+    for (size_t i = 0; i < scores; i++) g[2][i] *= 1 - p->scores[i] * p->scores[i];
+}
+
 /* One step of Adam on the mean of (1 - y vote) / 2 over the attacked batch, real outputs. */
 static void learn_batch(surety_print *p, adam_voters *a) {
     const float *x[BATCH];
     double dQ[H] = {0};
-    size_t width = p->voters->kind->terms(p->voters);
     for (size_t i = 0; i < p->rows; i++) x[i] = surety_print_point(p, i);
     for (size_t at = 0; at < p->rows; at += SURETY_LANES) {
         size_t block = p->rows - at < SURETY_LANES ? p->rows - at : SURETY_LANES;
         surety_print_ask(p, x + at, block);
         for (size_t r = 0; r < block; r++) {
             double slope = -.5 * surety_print_label(p, at + r) / (double)p->rows;
-            for (size_t t = 0; t < H; t++) {
-                p->a[t * SURETY_LANES + r] = (float)(slope * p->Q[t]);
-                dQ[t] += slope * (double)p->h[t * SURETY_LANES + r];
-            }
+            surety_print_slopes(p, r, slope, p->dz + (at + r) * p->ldz, p->dscore + (at + r) * H * LEAVES);
+            for (size_t t = 0; t < H; t++) dQ[t] += slope * (double)p->h[r * H + t];
         }
-        p->voters->kind->gradient_terms(p->voters, p->a, block, p->terms + at * width, p->scratch);
     }
-    p->voters->kind->gradient_sum(p->voters, p->terms, x, p->rows, 0, H, a->g);
+    sum_gradients(p, x, a->g);
     move_theta(p, &a->theta, dQ);
     surety_adam_step step = surety_adam_at(rate, a->theta.t);
-    for (size_t i = 0; i < TENSORS; i++) {
-        surety_tensor t = surety_voters_tensor(p->voters, i);
-        surety_adam_move(step, a->g[i], a->m[i], a->v[i], t.values, tensor_size(&t));
-    }
-    surety_voters_changed(p->voters);
+    for (size_t i = 0; i < TENSORS; i++)
+        surety_adam_move(step, a->g[i], a->m[i], a->v[i], p->tensor[i].values, size_of(&p->tensor[i]));
+    surety_print_changed(p);
 }
 
 static void keep_best(const surety_print *p, adam_voters *a) {
-    for (size_t i = 0; i < TENSORS; i++) {
-        surety_tensor t = surety_voters_tensor(p->voters, i);
-        memcpy(a->best[i], t.values, tensor_size(&t) * sizeof(float));
-    }
+    for (size_t i = 0; i < TENSORS; i++)
+        memcpy(a->best[i], p->tensor[i].values, size_of(&p->tensor[i]) * sizeof(float));
     memcpy(a->best_theta, p->theta, sizeof a->best_theta);
 }
 
 static void take_best(surety_print *p, const adam_voters *a) {
-    for (size_t i = 0; i < TENSORS; i++) {
-        surety_tensor t = surety_voters_tensor(p->voters, i);
-        memcpy(t.values, a->best[i], tensor_size(&t) * sizeof(float));
-    }
-    surety_voters_changed(p->voters);
+    for (size_t i = 0; i < TENSORS; i++)
+        memcpy(p->tensor[i].values, a->best[i], size_of(&p->tensor[i]) * sizeof(float));
+    surety_print_changed(p);
     surety_print_weigh(p, a->best_theta);
 }
 
@@ -213,8 +216,8 @@ static void learn_weights(surety_print *p, adam_theta *adam, surety_objective wh
         surety_print_ask(p, x, block);
         for (size_t t = 0; t < H; t++)
             for (size_t r = 0; r < block; r++) {
-                double v = (double)p->h[t * SURETY_LANES + r];
-                if (p->set == SURETY_SIGNED) v = sign(v);
+                double v = (double)p->h[r * H + t];
+                if (p->set == SURETY_SIGNED) v = (v > 0) - (v < 0);
                 loss[t] += .5 * (1 - surety_print_label(p, at + r) * v) / (double)p->rows;
             }
     }

@@ -110,7 +110,7 @@ static void compare_epoch(twin_case *c) {
                                 &err));
     static const char *const names[] = {"weight", "bias", "leaf"};
     for (size_t k = 0; k < 3; k++) {
-        surety_tensor t = surety_voters_tensor(p.voters, k);
+        surety_print_tensor t = p.tensor[k];
         for (size_t i = 0; i < t.rows * t.length; i++)
             expect(c, names[k], i, (double)t.values[i / t.length * t.stride + i % t.length], 1e-5);
     }
