@@ -70,6 +70,8 @@ surety_status surety_study_validate(const surety_study_settings *s, surety_error
         return surety_fail(err, SURETY_E_USAGE,
                            "the defenses of the paper's tables are none, unif, pgdu, ifgsmu, pgd and ifgsm; "
                            "beside them there is certified");
+    if ((unsigned)s->recipe > SURETY_RECIPE_THEORY)
+        return surety_fail(err, SURETY_E_USAGE, "unknown recipe %d", (int)s->recipe);
     if (s->seeds < 1 || s->seeds > SURETY_STUDY_SEEDS)
         return surety_fail(err, SURETY_E_USAGE, "1 to %d seeds, not %zu", SURETY_STUDY_SEEDS, s->seeds);
     surety_cell any = {.defense = SURETY_ATTACK_PGDU};

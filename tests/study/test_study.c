@@ -106,6 +106,19 @@ static void test_compare_few(void **state) {
     assert_int_equal(surety_results_agreement(&r).compared, 0);
 }
 
+static void test_recipes(void **state) {
+    surety_study_settings s = surety_study_defaults();
+    (void)state;
+    assert_string_equal(surety_recipe_name(s.recipe), "print");
+    check_ok(surety_study_validate(&s, &err));
+    s.recipe = SURETY_RECIPE_THEORY;
+    assert_string_equal(surety_recipe_name(s.recipe), "theory");
+    check_ok(surety_study_validate(&s, &err));
+    s.recipe = (surety_recipe)2;
+    surety_error wrong = SURETY_ERROR_NONE;
+    assert_int_equal(surety_study_validate(&s, &wrong), SURETY_E_USAGE);
+}
+
 /* A cell with an attack costs more than one without, twice the epochs nearly twice. */
 static void test_cost(void **state) {
     surety_speed speed;
@@ -333,6 +346,7 @@ int main(void) {
         cmocka_unit_test(test_names_differ),
         cmocka_unit_test(test_compare),
         cmocka_unit_test(test_compare_few),
+        cmocka_unit_test(test_recipes),
         cmocka_unit_test(test_cost),
         cmocka_unit_test(test_cells),
         cmocka_unit_test(test_decimal_comma),
