@@ -2,10 +2,15 @@
 include(CMakePackageConfigHelpers)
 install(DIRECTORY include/surety DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(TARGETS surety surety_shared EXPORT surety_targets)
-install(TARGETS surety_static ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(EXPORT surety_targets NAMESPACE surety:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/surety)
+install(TARGETS surety_static EXPORT surety_static_targets)
+foreach(set surety_targets surety_static_targets)
+  install(EXPORT ${set} NAMESPACE surety:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/surety)
+endforeach()
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
+# -l for every library of OpenMP: gomp with gcc, omp with clang.
+list(TRANSFORM OpenMP_C_LIB_NAMES PREPEND -l OUTPUT_VARIABLE SURETY_OPENMP)
+list(JOIN SURETY_OPENMP " " SURETY_OPENMP)
 configure_file(cmake/surety.pc.in ${PROJECT_BINARY_DIR}/surety.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/surety.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 

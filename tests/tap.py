@@ -10,6 +10,9 @@ import traceback
 
 SURETY = os.environ.get("SURETY", "build/surety")
 SOURCE = os.environ.get("SURETY_SOURCE", os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+# What the build has.
+CURL, CAIRO, SANITIZED = (os.environ.get(f"SURETY_{name}", default) == "1"
+                          for name, default in (("CURL", "1"), ("CAIRO", "1"), ("SANITIZED", "0")))
 FULL = os.environ.get("SURETY_TEST_FULL") == "1"
 
 

@@ -179,35 +179,6 @@ SURETY_API void surety_data_list_free(surety_data_list *list); /* all zero is fi
 /* {"tasks":[{name,dataset,classes,class_names,train,test,found,folder,problem},..]}; release with free(). */
 SURETY_API char *surety_data_list_json(const surety_data_list *list);
 
-/* ---- fetching ---- */
-
-typedef struct surety_fetch_settings {
-    const char *dataset;  /* "mnist" or "fashion-mnist" */
-    const char *mirror;   /* base address; NULL: the known public mirrors in turn */
-    const char *data_dir; /* folder to look in and to write to (under its dataset's name); NULL: look where
-                             surety_data_settings says, write to the user's cache folder */
-    int connect_seconds;  /* to reach a server; default 5 */
-    int stall_seconds;    /* a transfer below 1 kB/s for so long is given up; default 30 */
-} surety_fetch_settings;
-
-typedef struct surety_fetch_info {
-    const char *dataset;
-    char folder[4096]; /* where the dataset is now */
-    size_t downloaded; /* files that had to be downloaded; 0: all was there already */
-    uint64_t bytes;    /* received */
-} surety_fetch_info;
-
-SURETY_API surety_fetch_settings surety_fetch_defaults(void);
-
-/* Makes sure that a dataset is there: nothing to do if it is found with the right checksums, else its four
- * files are downloaded. A file is written only after its SHA-256 has been checked. Network trouble is
- * SURETY_E_SYSTEM; wrong content SURETY_E_INPUT. */
-SURETY_API surety_status surety_data_fetch(surety_fetch_info *out, const surety_fetch_settings *settings,
-                                           const surety_run *run, surety_error *err);
-
-/* Release with free(). */
-SURETY_API char *surety_fetch_info_json(const surety_fetch_info *info);
-
 #ifdef __cplusplus
 }
 #endif

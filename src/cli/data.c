@@ -4,6 +4,7 @@
 
 #include "cli/cli.h"
 #include "cli/shared.h"
+#include "fetch/interface.h"
 #include "surety/data.h"
 
 static surety_status list(cli *c, const char *data_dir) {
@@ -77,7 +78,7 @@ static surety_status fetch(cli *c, const char *data_dir, const char *mirror) {
     settings.data_dir = data_dir;
     settings.mirror = mirror;
     surety_fetch_info info;
-    surety_status status = surety_data_fetch(&info, &settings, &c->run, &c->error);
+    surety_status status = surety_fetch(&info, &settings, &c->run, &c->error);
     if (status != SURETY_OK) return status;
     if (c->json) return cli_print_json(c, surety_fetch_info_json(&info));
     cli_progress_end(c);

@@ -1,6 +1,6 @@
 /* surety report: the page and the figures of a study. */
-#include "surety/report.h"
 #include "cli/cli.h"
+#include "report/interface.h"
 
 static surety_status run(cli *c) {
     surety_report_info info;
@@ -9,6 +9,7 @@ static surety_status run(cli *c) {
     status = surety_report_make(c->words[0], &info, &c->run, &c->error);
     cli_progress_end(c);
     if (status != SURETY_OK) return status;
+    if (surety_report_left_out()) cli_say(c, "note: %s", surety_report_left_out());
     if (c->json)
         printf("{\"compared\": %zu, \"agree\": %zu, \"tables\": %zu, \"figures\": %zu, \"bytes\": %zu}\n",
                info.compared, info.agree, info.tables, info.figures, info.bytes);

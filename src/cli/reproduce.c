@@ -5,8 +5,8 @@
 
 #include "cli/cli.h"
 #include "cli/shared.h"
-#include "surety/report.h"
-#include "surety/study.h"
+#include "report/interface.h"
+#include "study/interface.h"
 
 /* ---- lists of names as sets of bits ---- */
 
@@ -168,6 +168,7 @@ static surety_status reproduce(cli *c, const options *o) {
                  "%sthe same command goes on with the cells that are missing", used ? "; then " : "");
     }
     if (status != SURETY_OK) return status;
+    if (surety_report_left_out()) cli_say(c, "note: %s", surety_report_left_out());
     surety_agreement a = surety_results_agreement(&results);
     if (c->json)
         printf(

@@ -1,4 +1,4 @@
-/* The two public datasets: their files with checksums, where they may be, and how they are fetched. */
+/* The two public datasets: their files with checksums, where they may be, and where they come from. */
 #ifndef SURETY_DATA_DATASET_H
 #define SURETY_DATA_DATASET_H
 

@@ -1,11 +1,14 @@
 /* Drawings as PNG and PDF, grey pixels as PNG: the one file that touches cairo. */
+#include "report/draw.h"
+
+const int surety_has_cairo = SURETY_HAVE_CAIRO;
+
+#if SURETY_HAVE_CAIRO
 #include <cairo-pdf.h>
 #include <cairo.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "report/draw.h"
 
 static const double pi = 3.14159265358979323846;
 
@@ -140,3 +143,27 @@ surety_status surety_grey_png(const uint8_t *pixels, size_t height, size_t width
     cairo_surface_destroy(surface);
     return outcome(status, out, err);
 }
+
+#else
+
+static surety_status no_cairo(surety_error *err) {
+    return surety_fail(err, SURETY_E_SYSTEM, "this surety was built without cairo and cannot draw it");
+}
+
+surety_status surety_draw_png(const surety_drawing *d, surety_growing *out, surety_error *err) {
+    (void)d, (void)out;
+    return no_cairo(err);
+}
+
+surety_status surety_draw_pdf(const surety_drawing *d, surety_growing *out, surety_error *err) {
+    (void)d, (void)out;
+    return no_cairo(err);
+}
+
+surety_status surety_grey_png(const uint8_t *pixels, size_t height, size_t width, surety_growing *out,
+                              surety_error *err) {
+    (void)pixels, (void)height, (void)width, (void)out;
+    return no_cairo(err);
+}
+
+#endif

@@ -67,6 +67,9 @@ void surety_draw_svg(const surety_drawing *drawing, int inlined, surety_growing 
 /* The colour of an ink as #rrggbb, for light and dark paper. */
 const char *surety_ink_colour(surety_ink ink, int dark);
 
+/* Whether this build has cairo: without it the three functions below fail. */
+extern const int surety_has_cairo;
+
 /* Bytes of a PNG (on white, two pixels per unit) and of a PDF without dates. */
 surety_status surety_draw_png(const surety_drawing *drawing, surety_growing *out, surety_error *err);
 surety_status surety_draw_pdf(const surety_drawing *drawing, surety_growing *out, surety_error *err);

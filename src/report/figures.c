@@ -404,7 +404,7 @@ surety_status surety_figure_write(const surety_figure *figure, const char *folde
     surety_drawing all;
     surety_status status = SURETY_OK;
     compose(&all, figure);
-    for (int i = 0; i < 3 && status == SURETY_OK; i++) {
+    for (int i = 0; i < (surety_has_cairo ? 3 : 1) && status == SURETY_OK; i++) {
         surety_growing bytes = {0};
         char file[64], *path = NULL;
         snprintf(file, sizeof file, "/figures/%s", figure->name);

@@ -81,6 +81,11 @@ static surety_status load(surety_shown *shown, const char *folder, surety_error 
 
 /* ---- writing ---- */
 
+const char *surety_report_left_out(void) {
+    if (surety_has_cairo) return NULL;
+    return "Built without cairo: figures are SVG only, and the pictures of fooled examples are left out.";
+}
+
 static surety_status write_page(const surety_shown *shown, const surety_figure *figures, size_t count,
                                 const char *folder, surety_report_info *info, surety_error *err) {
     surety_growing page = {0};

@@ -4,8 +4,8 @@
 
 #include "io/json.h"
 #include "report/draw.h"
-#include "surety/report.h"
-#include "surety/study.h"
+#include "report/interface.h"
+#include "study/interface.h"
 
 /* A study as it is shown. */
 typedef struct surety_shown {
@@ -45,7 +45,7 @@ surety_status surety_figures_make(surety_figure figures[SURETY_FIGURES], size_t 
                                   const surety_shown *shown, surety_error *err);
 void surety_figures_free(surety_figure *figures, size_t count);
 
-/* FOLDER/figures/NAME.svg, .png, .pdf */
+/* FOLDER/figures/NAME.svg; with cairo also .png and .pdf */
 surety_status surety_figure_write(const surety_figure *figure, const char *folder, surety_error *err);
 
 /* ---- the page ---- */

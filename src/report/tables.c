@@ -217,6 +217,10 @@ surety_status surety_page_gallery(surety_growing *page, const surety_shown *show
     static const surety_attack_kind defenses[] = {SURETY_ATTACK_NONE, SURETY_ATTACK_PGDU};
     size_t tasks;
     surety_tasks(&tasks);
+    if (!surety_has_cairo) {
+        surety_print(page, "<p>%s</p>\n", surety_report_left_out());
+        return SURETY_OK;
+    }
     surety_print(
         page,
         "<h2>Fooled</h2>\n<p>The first test examples that the vote (signed voters, objective chromatic, seed "

@@ -4,8 +4,8 @@
 
 #include "base/memory.h"
 #include "io/json.h"
+#include "study/interface.h"
 #include "surety/evaluate.h"
-#include "surety/study.h"
 
 /* ---- the grid ---- */
 

@@ -1,8 +1,9 @@
 """The frame of the command: help, exit codes, errors as JSON, closed pipes."""
 import re
 import subprocess
+import tempfile
 
-from tap import SURETY, answer, error, main, run
+from tap import CURL, SURETY, Skip, answer, error, main, run
 
 
 def test_version_and_help():
@@ -77,6 +78,14 @@ def test_list_names_the_six_tasks():
             shown = answer("data", "show", "--task", name)
             assert (shown["train"], shown["test"]) == (train, test)
             assert (shown["learn"], shown["prior"]) == (5000, train - 5000)
+
+
+def test_without_curl_fetch_says_so():
+    if CURL:
+        raise Skip("built with libcurl")
+    with tempfile.TemporaryDirectory() as folder:
+        e = error("data", "fetch", "mnist", "--data-dir", folder, code=4)
+    assert "without libcurl" in e["what"] and "IDX files" in e["expected"], e
 
 
 def test_no_data_says_what_to_do():

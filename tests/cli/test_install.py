@@ -4,7 +4,7 @@ import os
 import subprocess
 import tempfile
 
-from tap import Skip, main
+from tap import SANITIZED, Skip, main
 
 BUILD = os.environ["SURETY_BUILD"]
 PROGRAM = r"""
@@ -21,10 +21,15 @@ int main(void) {
 """
 LISTS = """cmake_minimum_required(VERSION 3.20)
 project(user C)
-find_package(surety REQUIRED)
-add_executable(user user.c)
-target_link_libraries(user PRIVATE surety::shared)
+find_package(surety REQUIRED COMPONENTS shared static)
+foreach(kind shared static)
+  add_executable(${kind} user.c)
+  target_link_libraries(${kind} PRIVATE surety::${kind})
+endforeach()
 """
+# What a program with the library may load: libc and the loader, and what docs/architecture.md names.
+NEEDED = {"linux-vdso", "ld-linux-x86-64", "libc", "libm", "libgomp", "libomp", "libz", "libcrypto", "libjansson",
+          "libsleef"}
 
 
 def sh(*words, **options):
@@ -44,8 +49,14 @@ def seeger(risk, kl, m, priors, delta):
     return 2 * low
 
 
+def loaded(path, env=None):
+    """Names of the shared libraries that a program or library loads."""
+    return {line.split()[0].split("/")[-1].split(".so")[0] for line in sh("ldd", path, env=env).splitlines()}
+
+
 def test_program_against_installed_library():
-    if "asan" in os.path.basename(BUILD):
+    """Four ways: shared and static, by pkg-config and by CMake."""
+    if SANITIZED:
         raise Skip("the sanitizers' library is not what users install")
     with tempfile.TemporaryDirectory() as folder:
         prefix = os.path.join(folder, "prefix")
@@ -56,14 +67,30 @@ def test_program_against_installed_library():
         with open(os.path.join(folder, "CMakeLists.txt"), "w") as f:
             f.write(LISTS)
         env = {**os.environ, "PKG_CONFIG_PATH": library + "pkgconfig", "LD_LIBRARY_PATH": library}
-        flags = sh("pkg-config", "--define-variable=prefix=" + prefix, "--cflags", "--libs", "surety", env=env).split()
-        sh("cc", "-std=c17", "-Wall", "-Werror", "-o", "by_pkgconfig", "user.c", *flags, cwd=folder)
-        sh("cmake", "-G", "Ninja", "-S", ".", "-B", "b", "-DCMAKE_PREFIX_PATH=" + prefix, cwd=folder)
-        sh("cmake", "--build", "b", cwd=folder)
-        first = sh(os.path.join(folder, "by_pkgconfig"), env=env)
-        assert first == sh(os.path.join(folder, "b", "user"), env=env)
-        assert first.split()[1] == f"{seeger(0.01, 0.1, 5000, 20, 0.05):.4f}", first
+
+        def flags(*options):
+            return sh("pkg-config", "--define-variable=prefix=" + prefix, *options, "surety", env=env).split()
+
+        compile_user = ["cc", "-std=c17", "-Wall", "-Werror", "user.c", *flags("--cflags")]
+        sh(*compile_user, "-o", "pc_shared", *flags("--libs"), cwd=folder)
+        static = [library + "libsurety.a" if word == "-lsurety" else word for word in flags("--static", "--libs")]
+        sh(*compile_user, "-o", "pc_static", *static, cwd=folder)
+        sh("cmake", "-G", "Ninja", "-S", ".", "-B", ".", "-DCMAKE_PREFIX_PATH=" + prefix, cwd=folder)
+        sh("cmake", "--build", ".", cwd=folder)
+        expected = f"{seeger(0.01, 0.1, 5000, 20, 0.05):.4f}"
+        for program in ("pc_shared", "pc_static", "shared", "static"):
+            path = os.path.join(folder, program)
+            assert sh(path, env=env).split()[1] == expected, program
+            assert ("libsurety" in loaded(path, env)) == ("shared" in program), program
+        assert sorted(os.listdir(os.path.join(prefix, "include", "surety"))) == sorted(
+            f"{room}.h" for room in "base bound risk data voters model attack evaluate train certify".split())
         assert sh(os.path.join(prefix, "bin", "surety"), "--version").startswith("surety ")
+
+
+def test_a_light_library():
+    if SANITIZED:
+        raise Skip("sanitizers bring libraries of their own")
+    assert loaded(os.path.join(BUILD, "libsurety.so")) <= NEEDED
 
 
 def test_symbols_are_ours():

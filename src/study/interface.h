@@ -1,4 +1,4 @@
-/* surety/study.h - the paper's whole evaluation (docs/theory.md 6), beside its printed numbers.
+/* study/interface.h - the paper's whole evaluation (docs/theory.md 6), beside its printed numbers.
  *
  * A cell is one step 1 and all that hangs on it: a task, a norm, a voter set, a defense and a seed. Its
  * voters and prior serve both objectives, and the attack on its prior serves the rows of both. Cells know
@@ -12,8 +12,8 @@
  *     FOLDER/results.csv   one line per value: ours, the printed one, the difference
  *     FOLDER/results.json  the same over seeds, and what else the cells found
  */
-#ifndef SURETY_STUDY_H
-#define SURETY_STUDY_H
+#ifndef SURETY_STUDY_INTERFACE_H
+#define SURETY_STUDY_INTERFACE_H
 
 #include "surety/train.h"
 

@@ -8,6 +8,7 @@
 
 #include "base/parallel.h"
 #include "data/dataset.h"
+#include "fetch/interface.h"
 #include "io/json.h"
 #include "io/read.h"
 #include "io/sha256.h"
@@ -276,8 +277,8 @@ static surety_status locate(surety_fetch_info *out, const surety_dataset *datase
     return status;
 }
 
-surety_status surety_data_fetch(surety_fetch_info *out, const surety_fetch_settings *settings,
-                                const surety_run *run, surety_error *err) {
+surety_status surety_fetch(surety_fetch_info *out, const surety_fetch_settings *settings,
+                           const surety_run *run, surety_error *err) {
     surety_error missing = SURETY_ERROR_NONE;
     *out = (surety_fetch_info){0};
     SURETY_TRY(check_settings(settings, err));

@@ -1,11 +1,11 @@
-/* data: fetching from a server on loopback that behaves, and from one that does not. */
+/* fetch: from a server on loopback that behaves, and from one that does not. */
 #include "io/files.h"
 
 #include <signal.h>
 #include <sys/wait.h>
 #include <time.h>
 
-#include "surety/data.h"
+#include "fetch/interface.h"
 
 static const char source[] = "/usr/share/datasets/fashion-mnist"; /* Debian's package */
 static pid_t server;
@@ -16,7 +16,7 @@ static void start_server(void) {
     int in[2], out[2];
     char script[1024], text[32] = "";
     const char *python = getenv("PYTHON");
-    snprintf(script, sizeof script, "%s/tests/data/server.py", SURETY_TEST_SOURCE);
+    snprintf(script, sizeof script, "%s/tests/fetch/server.py", SURETY_TEST_SOURCE);
     assert_true(pipe(in) == 0 && pipe(out) == 0);
     fflush(NULL);
     server = fork();
@@ -64,7 +64,7 @@ static surety_status fetch(const char *mode, const char *folder, surety_fetch_in
     s.mirror = mirror;
     s.data_dir = folder;
     s.stall_seconds = !strcmp(mode, "hang") || !strcmp(mode, "drip") ? 1 : 20;
-    surety_status status = surety_data_fetch(info, &s, NULL, err);
+    surety_status status = surety_fetch(info, &s, NULL, err);
     if (status == SURETY_E_SYSTEM && strstr(err->what, "without libcurl")) {
         print_message("# skipped: built without libcurl\n");
         skip();
@@ -177,16 +177,16 @@ static void nobody_there(void **state) {
     s.data_dir = files_path("nobody");
     s.dataset = "mnist";
     s.mirror = "http://127.0.0.1:9"; /* discard: nobody listens */
-    check_bad(surety_data_fetch(&info, &s, NULL, &err), SURETY_E_SYSTEM);
+    check_bad(surety_fetch(&info, &s, NULL, &err), SURETY_E_SYSTEM);
     s.mirror = "file:///etc";
-    check_bad(surety_data_fetch(&info, &s, NULL, &err), SURETY_E_SYSTEM);
+    check_bad(surety_fetch(&info, &s, NULL, &err), SURETY_E_SYSTEM);
     s.dataset = "minst";
     err = (surety_error)SURETY_ERROR_NONE;
-    assert_int_equal(surety_data_fetch(&info, &s, NULL, &err), SURETY_E_USAGE);
+    assert_int_equal(surety_fetch(&info, &s, NULL, &err), SURETY_E_USAGE);
     assert_non_null(strstr(err.what, "did you mean 'mnist'"));
     s.dataset = "mnist";
     s.stall_seconds = 0;
-    assert_int_equal(surety_data_fetch(&info, &s, NULL, NULL), SURETY_E_USAGE);
+    assert_int_equal(surety_fetch(&info, &s, NULL, NULL), SURETY_E_USAGE);
 }
 
 static void hear(void *arg, const surety_progress *progress) {
@@ -205,11 +205,11 @@ static void stops_and_reports(void **state) {
     if (port == 0) skip();
     snprintf(mirror, sizeof mirror, "http://127.0.0.1:%d/good", port);
     s.dataset = "fashion-mnist", s.mirror = mirror, s.data_dir = files_path("stopped");
-    surety_status status = surety_data_fetch(&info, &s, &run, &err);
+    surety_status status = surety_fetch(&info, &s, &run, &err);
     if (strstr(err.what, "without libcurl")) skip();
     assert_int_equal(status, SURETY_E_STOPPED);
     stop = 0;
-    check_ok((err = (surety_error)SURETY_ERROR_NONE, surety_data_fetch(&info, &s, &run, &err)));
+    check_ok((err = (surety_error)SURETY_ERROR_NONE, surety_fetch(&info, &s, &run, &err)));
     assert_true(heard > 4);
 }
 
@@ -225,7 +225,7 @@ static void system_and_cache(void **state) {
     surety_fetch_settings s = surety_fetch_defaults();
     s.dataset = "mnist";
     s.mirror = "http://127.0.0.1:9";
-    check_bad(surety_data_fetch(&info, &s, NULL, &err), SURETY_E_SYSTEM);
+    check_bad(surety_fetch(&info, &s, NULL, &err), SURETY_E_SYSTEM);
     if (!strstr(err.what, "without libcurl"))
         assert_int_equal(access(files_path("cache/surety/mnist"), F_OK), 0);
     if (before)
