@@ -45,7 +45,7 @@ static void noise_votes(void *arg, int thread, long times) {
                 surety_attacker_sample(t->attacker, (first + k) / COPIES, (first + k) % COPIES, point);
                 x[k] = point;
             }
-            v->kind->forward(v, x, SURETY_BLOCK, h, surety_attacker_scratch(t->attacker));
+            surety_voters_ask(v, x, SURETY_BLOCK, h, surety_attacker_scratch(t->attacker));
         }
 }
 
@@ -53,7 +53,7 @@ static void noise_votes(void *arg, int thread, long times) {
 static void openblas(void *arg, int thread, long times) {
     bench *b = arg;
     data *t = &b->of[thread];
-    const float *W = b->voters->tensors[0].values;
+    const float *W = surety_voters_tensor(b->voters, 0).values;
     while (times--) {
         cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, SURETY_LANES, N, D, 1, t->x, D, W, D, 0, t->z,
                     N);
@@ -72,9 +72,9 @@ static surety_status prepare(bench *b, const surety_attack_settings *settings, s
 }
 
 static surety_status make(bench *b, surety_error *err) {
-    surety_forest_settings forest;
-    surety_forest_defaults(&forest);
-    SURETY_TRY(surety_forest_new(&b->voters, &forest, D, 1, err));
+    surety_voters_settings forest;
+    surety_voters_defaults(&forest);
+    SURETY_TRY(surety_voters_new(&b->voters, &forest, D, 1, err));
     for (int h = 0; h < H; h++) b->weights[h] = 1. / H;
     for (int i = 0; i < BENCH_THREADS; i++) {
         data *t = &b->of[i];

@@ -31,7 +31,7 @@ typedef struct whole {
 } whole;
 
 static double product_flops(const surety_voters *v, double rows) {
-    return 2. * (double)v->tensors[0].rows * (double)v->d * rows;
+    return 2. * (double)surety_voters_tensor(v, 0).rows * (double)surety_voters_features(v) * rows;
 }
 
 static void print(whole *w, const char *name, int threads, double seconds, double amount, const char *unit,
@@ -286,7 +286,7 @@ static surety_status run_all(whole *w, surety_error *err) {
         surety_run run = {.threads = threads};
         surety_voters *voters;
         surety_train_state state;
-        SURETY_TRY(surety_forest_new(&voters, &w->settings.forest,
+        SURETY_TRY(surety_voters_new(&voters, &w->settings.kind,
                                      surety_data_set(w->data, SURETY_SET_LEARN)->d, 0, err));
         SURETY_TRY(surety_train_state_new(&state, voters, REPEATS, REPEATS, err));
         SURETY_TRY(train(w, &state, threads, err));

@@ -37,15 +37,14 @@ typedef struct surety_train_settings {
                          Above 0 the objective is worst-case or baseline */
     int keep_last;    /* 1: step 1 keeps its last epoch, whatever it is: nothing is chosen, T_p = 1. Not with
                          a hold-out */
-    surety_voter_set set; /* signed or real */
-    surety_forest_settings forest;
-    size_t linear;       /* 0: a forest; else so many linear voters instead */
-    size_t step1_epochs; /* T', at least 1 */
-    size_t step2_epochs; /* T, at least 1 unless the objective is baseline */
-    size_t batch;        /* 1 to 65536 */
-    double lr;           /* of Adam, above 0 */
-    int decay;           /* 1: lr falls linearly to 0 over the second half of the epochs of a step */
-    double delta;        /* in (0,1): used by the objective, and the certificate's default */
+    surety_voter_set set;        /* signed or real */
+    surety_voters_settings kind; /* which voters, and how many */
+    size_t step1_epochs;         /* T', at least 1 */
+    size_t step2_epochs;         /* T, at least 1 unless the objective is baseline */
+    size_t batch;                /* 1 to 65536 */
+    double lr;                   /* of Adam, above 0 */
+    int decay;                   /* 1: lr falls linearly to 0 over the second half of the epochs of a step */
+    double delta;                /* in (0,1): used by the objective, and the certificate's default */
     double holdout; /* 0: S chooses the epoch of step 1. Else this share of S' does and trains nothing; T_p =
                        1 */
     uint64_t seed;

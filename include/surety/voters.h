@@ -1,7 +1,7 @@
 /* surety/voters.h - finite sets of voters h: R^d -> [-1,+1], and weighted majority votes over them.
  *
- * Two kinds are shipped: soft forests (docs/theory.md 2) and linear voters h(x) = tanh(<w, x> + c). Nothing
- * else in the library knows which kind it has.
+ * There are several kinds of voters: soft forests (docs/theory.md 2) and linear voters h(x) = tanh(<w, x> +
+ * c). Nothing else in the library knows which kind it has.
  */
 #ifndef SURETY_VOTERS_H
 #define SURETY_VOTERS_H
@@ -15,27 +15,30 @@ extern "C" {
 /* H voters over d features. Owns its parameters. */
 typedef struct surety_voters surety_voters;
 
-/* A soft forest: H full binary trees. */
-typedef struct surety_forest_settings {
-    size_t trees; /* H >= 1 */
-    size_t depth; /* l, 1 to 8 */
-    double mask;  /* a split does not see a feature with this probability, 0 <= mask < 1 */
-} surety_forest_settings;
+/* The names of the kinds, from 0: "soft-forest", "linear"; NULL behind the last. */
+SURETY_API const char *surety_kind_name(size_t index);
 
-/* 25 trees of depth 2, mask 0.5. */
-SURETY_API void surety_forest_defaults(surety_forest_settings *settings);
+/* How voters are made. */
+typedef struct surety_voters_settings {
+    const char *kind; /* a name of surety_kind_name */
+    size_t voters;    /* H >= 1: trees, or linear voters */
+    size_t depth;     /* soft-forest: of the trees, 1 to 8 */
+    double mask;      /* soft-forest: a split does not see a feature with this probability, 0 <= mask < 1 */
+} surety_voters_settings;
+
+/* A soft forest of 25 trees of depth 2, mask 0.5. */
+SURETY_API void surety_voters_defaults(surety_voters_settings *settings);
 
 /* New voters with random parameters (Glorot normal), drawn by address from seed. */
-SURETY_API surety_status surety_forest_new(surety_voters **out, const surety_forest_settings *settings,
+SURETY_API surety_status surety_voters_new(surety_voters **out, const surety_voters_settings *settings,
                                            size_t d, uint64_t seed, surety_error *err);
-SURETY_API surety_status surety_linear_new(surety_voters **out, size_t H, size_t d, uint64_t seed,
-                                           surety_error *err);
 SURETY_API void surety_voters_free(surety_voters *voters);
 
-SURETY_API const char *surety_voters_kind(const surety_voters *voters); /* "forest" or "linear" */
-SURETY_API size_t surety_voters_count(const surety_voters *voters);     /* H */
-SURETY_API size_t surety_voters_features(const surety_voters *voters);  /* d */
-SURETY_API size_t surety_voters_depth(const surety_voters *voters); /* l of a forest, 0 for linear voters */
+SURETY_API const char *surety_voters_kind(const surety_voters *voters);
+SURETY_API const char *surety_voters_words(const surety_voters *voters); /* "soft trees" */
+SURETY_API size_t surety_voters_count(const surety_voters *voters);      /* H */
+SURETY_API size_t surety_voters_features(const surety_voters *voters);   /* d */
+SURETY_API size_t surety_voters_depth(const surety_voters *voters);      /* of trees, else 0 */
 
 /* A parameter of the voters: rows x length values, each row padded to `stride` floats. Borrowed; whoever
  * changes values calls surety_voters_changed afterwards. */

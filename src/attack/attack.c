@@ -76,9 +76,9 @@ surety_status surety_attack_validate(const surety_attack_settings *s, surety_err
 /* Data outside the box has no perturbation inside it. */
 surety_status surety_attack_check_set(const surety_attack_settings *s, const surety_voters *v,
                                       const surety_set *set, surety_error *err) {
-    if (set->d != v->d) {
+    if (set->d != surety_voters_features(v)) {
         surety_fail(err, SURETY_E_INPUT, "the data has %zu features", set->d);
-        surety_fail_expected(err, "%zu features, as the model has", v->d);
+        surety_fail_expected(err, "%zu features, as the model has", surety_voters_features(v));
         return SURETY_E_INPUT;
     }
     float lo = (float)(s->ball.has_box ? s->ball.lo : -SURETY_LARGEST);
@@ -141,8 +141,8 @@ static void count_wrong(worker *mine) {
     float *h = surety_attacker_outputs(mine->attacker);
     double votes[SURETY_LANES];
     if (!mine->drawn) return;
-    v->kind->forward(v, mine->x, mine->drawn, h, surety_attacker_scratch(mine->attacker));
-    surety_vote_lanes(h, vote->weights, v->H, vote->set, votes, NULL);
+    surety_voters_ask(v, mine->x, mine->drawn, h, surety_attacker_scratch(mine->attacker));
+    surety_vote_lanes(h, vote->weights, surety_voters_count(v), vote->set, votes, NULL);
     for (size_t k = 0; k < mine->drawn; k++) {
         mine->found.fooled += !(mine->y[k] * votes[k] > 0);
         mine->found.tied += votes[k] == 0;

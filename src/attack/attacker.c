@@ -90,8 +90,12 @@ surety_status surety_attacker_new(surety_attacker **out, const surety_attack_set
                                   const surety_voters *voters, surety_error *err) {
     *out = NULL;
     surety_attacker *a;
+    if (steps_of(settings))
+        SURETY_TRY(
+            surety_voters_need(voters, SURETY_CAN_CLIMB, surety_attack_kind_name(settings->kind), err));
     SURETY_TRY(surety_alloc(&a, 1, sizeof *a, err));
-    size_t d = voters->d, H = voters->H, stride = surety_padded(d), lanes = H * SURETY_LANES;
+    size_t d = surety_voters_features(voters), H = surety_voters_count(voters), stride = surety_padded(d),
+           lanes = H * SURETY_LANES;
     *a = (surety_attacker){.s = *settings, .d = d, .H = H, .stride = stride};
     a->k = surety_step_kernels_at(surety_cpu());
     a->lo = settings->ball.has_box ? (float)settings->ball.lo : -HUGE_VALF;
@@ -101,7 +105,7 @@ surety_status surety_attacker_new(surety_attacker **out, const surety_attack_set
     a->steps = steps_of(settings);
     a->relative = ((double)d / (settings->ball.norm == SURETY_L1 ? 16 : 32) + 12) * 0x1p-24;
     size_t floats = 5 * SURETY_LANES * stride + surety_padded(d + 1) + 2 * surety_padded(lanes) +
-                    voters->kind->scratch(voters);
+                    surety_voters_scratch(voters);
     surety_status status = surety_alloc(&a->memory, floats, sizeof(float), err);
     if (status == SURETY_OK) status = surety_voters_view(&a->voters, voters, err);
     if (status != SURETY_OK) {
@@ -250,7 +254,7 @@ static void ask(surety_attacker *a, const surety_vote *vote, const size_t *live,
                 double *real) {
     const float *x[SURETY_LANES];
     for (size_t i = 0; i < count; i++) x[i] = a->current[live[i]];
-    a->voters->kind->forward(a->voters, x, count, a->h, a->scratch);
+    surety_voters_ask(a->voters, x, count, a->h, a->scratch);
     surety_vote_lanes(a->h, vote->weights, a->H, vote->set, chosen, real);
 }
 
@@ -279,7 +283,7 @@ static void ask_gradient(surety_attacker *a, const int *keep, size_t count, cons
     surety_gradient_use use = {.out = out, .step = a->step};
     if (a->s.ball.norm == SURETY_LINF) use.x = x, use.lo = lo, use.hi = hi;
     if (a->s.ball.norm == SURETY_L2) use.squares = squares;
-    a->voters->kind->gradient_input(a->voters, a->a, count, keep, &use, a->scratch);
+    surety_voters_gradient_input(a->voters, a->a, count, keep, &use, a->scratch);
 }
 
 /* Looks at a row's current point and keeps it if it is the best so far: a wrong vote before a right one, then

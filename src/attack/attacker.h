@@ -4,7 +4,7 @@
 
 #include "attack/step_kernel.h"
 #include "surety/attack.h"
-#include "voters/kind.h"
+#include "voters/voters.h"
 
 /* The examples of a block, rows <= SURETY_LANES of them; borrowed. Feature rows as num/num.h wants them. */
 typedef struct surety_examples {

@@ -13,13 +13,11 @@ static void print_voters(const surety_model *m) {
     surety_tensor w = surety_voters_tensor(v, 0);
     for (size_t i = 0; w.mask && i < w.rows; i++)
         for (size_t j = 0; j < w.length; j++) kept += w.mask[i * w.stride + j], all++;
-    if (surety_voters_depth(v))
-        printf("%-16s %zu soft trees of depth %zu over %zu features, each split sees %.0f %% of them\n",
-               "voters", surety_voters_count(v), surety_voters_depth(v), surety_voters_features(v),
-               all ? 100. * (double)kept / (double)all : 100.);
-    else
-        printf("%-16s %zu linear voters over %zu features\n", "voters", surety_voters_count(v),
-               surety_voters_features(v));
+    printf("%-16s %zu %s", "voters", surety_voters_count(v), surety_voters_words(v));
+    if (surety_voters_depth(v)) printf(" of depth %zu", surety_voters_depth(v));
+    printf(" over %zu features", surety_voters_features(v));
+    if (all) printf(", each split sees %.0f %% of them", 100. * (double)kept / (double)all);
+    printf("\n");
 }
 
 static void print_facts(const surety_model *m, double kl, const char *sha256) {

@@ -73,10 +73,10 @@ static void add_options(cli *c, options *o) {
         "step 2");
     cli_voter_set_option(c, "voters", &t->set, "signed: sign(h) votes; real: h votes");
     cli_ball_options(c, &t->defense);
-    cli_size(c, "trees", "H", &t->forest.trees, "trees of the forest");
-    cli_size(c, "depth", "L", &t->forest.depth, "their depth, 1 to 8");
-    cli_real(c, "mask", "P", &t->forest.mask, "a split does not see a feature with this probability");
-    cli_size(c, "linear", "H", &t->linear, "so many linear voters instead of a forest");
+    cli_text(c, "kind", "NAME", &t->kind.kind, "kind of voters: soft-forest or linear");
+    cli_size(c, "trees", "H", &t->kind.voters, "how many voters: trees of the forest, or linear ones");
+    cli_size(c, "depth", "L", &t->kind.depth, "depth of soft trees, 1 to 8");
+    cli_real(c, "mask", "P", &t->kind.mask, "a split does not see a feature with this probability");
     cli_size(c, "epochs", "T", &o->epochs, "epochs of each step");
     cli_size(c, "batch", "B", &t->batch, "examples per batch");
     cli_real(c, "lr", "R", &t->lr, "learning rate of Adam");
@@ -98,9 +98,9 @@ static void settle_certified(const cli *c, options *o) {
     surety_train_certified(&own);
     t->certified = 1 - o->mix;
     t->defense.kind = o->mix > 0 ? SURETY_ATTACK_PGD : own.defense.kind;
-    if (!cli_given(c, "mask")) t->forest.mask = own.forest.mask;
-    if (!cli_given(c, "depth")) t->forest.depth = own.forest.depth;
-    if (!cli_given(c, "trees")) t->forest.trees = own.forest.trees;
+    if (!cli_given(c, "mask")) t->kind.mask = own.kind.mask;
+    if (!cli_given(c, "depth")) t->kind.depth = own.kind.depth;
+    if (!cli_given(c, "trees")) t->kind.voters = own.kind.voters;
     t->decay = own.decay;
     if (!cli_given(c, "objective")) t->objective = own.objective;
     if (!cli_given(c, "keep") && !cli_given(c, "holdout")) t->keep_last = own.keep_last;

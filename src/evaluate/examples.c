@@ -33,8 +33,9 @@ typedef struct listing {
 /* Votes of the posterior at `rows` points. */
 static void ask(const listing *l, surety_attacker *a, const float *const *x, size_t rows, double *votes) {
     const surety_voters *v = surety_attacker_voters(a);
-    v->kind->forward(v, x, rows, surety_attacker_outputs(a), surety_attacker_scratch(a));
-    surety_vote_lanes(surety_attacker_outputs(a), l->posterior.weights, v->H, l->posterior.set, votes, NULL);
+    surety_voters_ask(v, x, rows, surety_attacker_outputs(a), surety_attacker_scratch(a));
+    surety_vote_lanes(surety_attacker_outputs(a), l->posterior.weights, surety_voters_count(v),
+                      l->posterior.set, votes, NULL);
 }
 
 static void count_noisy(const listing *l, surety_attacker *a, float *points, const surety_examples *e,

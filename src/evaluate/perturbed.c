@@ -38,8 +38,9 @@ static void ask_voters(worker *mine) {
     const float *x[SURETY_BLOCK] = {NULL};
     float *h = surety_attacker_outputs(mine->attacker);
     for (size_t k = 0; k < mine->drawn; k++) x[k] = mine->points + k * mine->w->set->stride;
-    v->kind->forward(v, x, mine->drawn, h, surety_attacker_scratch(mine->attacker));
-    for (size_t t = 0; t < v->H; t++) /* lanes behind the last point are those of nobody, or written again */
+    surety_voters_ask(v, x, mine->drawn, h, surety_attacker_scratch(mine->attacker));
+    for (size_t t = 0; t < surety_voters_count(v);
+         t++) /* lanes behind the last point are those of nobody, or written again */
         memcpy(mine->votes + t * SURETY_LANES * mine->w->n + mine->asked, h + t * SURETY_LANES,
                SURETY_LANES * sizeof *h);
     mine->asked += mine->drawn;
@@ -108,7 +109,7 @@ static surety_status measure_block(void *arg, size_t block, int thread, surety_e
 static surety_status new_worker(const measuring *w, worker *mine, surety_error *err) {
     const surety_voters *v = w->what->attacked->voters;
     mine->w = w;
-    surety_risk_settings settings = {.voters = v->H,
+    surety_risk_settings settings = {.voters = surety_voters_count(v),
                                      .samples = w->n,
                                      .signed_votes = w->what->set == SURETY_SIGNED,
                                      .prior = w->what->prior};
@@ -122,7 +123,7 @@ static surety_status new_worker(const measuring *w, worker *mine, surety_error *
         SURETY_TRY(surety_risk_new(&mine->risk[q], &settings, err));
     }
     SURETY_TRY(surety_alloc(&mine->points, SURETY_BLOCK * w->set->stride, sizeof(float), err));
-    return surety_alloc(&mine->votes, SURETY_LANES * w->n, v->H * sizeof(float), err);
+    return surety_alloc(&mine->votes, SURETY_LANES * w->n, surety_voters_count(v) * sizeof(float), err);
 }
 
 static surety_status measure_all(measuring *w, surety_risks *risks, const surety_run *run,

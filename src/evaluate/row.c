@@ -131,13 +131,10 @@ static surety_status check_kin(const surety_model *const *models, size_t count, 
         return surety_fail(err, SURETY_E_USAGE, "1 to %d models at once, not %zu", SURETY_ROWS_MOST, count);
     for (size_t k = 1; k < count; k++) {
         const surety_voters *b = surety_model_voters(models[k]);
-        int same =
-            a->kind == b->kind && a->H == b->H && a->d == b->d && a->depth == b->depth &&
-            surety_model_about(models[0])->set == surety_model_about(models[k])->set &&
-            !memcmp(surety_model_prior(models[0]), surety_model_prior(models[k]), a->H * sizeof(double));
-        for (size_t i = 0; same && i < a->tensor_count; i++)
-            same = !memcmp(a->tensors[i].values, b->tensors[i].values,
-                           a->tensors[i].rows * a->tensors[i].stride * sizeof(float));
+        size_t H = surety_voters_count(a);
+        int same = surety_voters_same(a, b) &&
+                   surety_model_about(models[0])->set == surety_model_about(models[k])->set &&
+                   !memcmp(surety_model_prior(models[0]), surety_model_prior(models[k]), H * sizeof(double));
         if (!same) return surety_fail(err, SURETY_E_USAGE, "the models do not share their voters and prior");
     }
     return SURETY_OK;

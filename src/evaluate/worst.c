@@ -19,7 +19,7 @@ surety_status surety_worst_new(surety_worst **out, const surety_voters *voters, 
     *out = NULL;
     surety_worst *w;
     SURETY_TRY(surety_alloc(&w, 1, sizeof *w, err));
-    *w = (surety_worst){.ball = *ball, .set = set, .H = voters->H};
+    *w = (surety_worst){.ball = *ball, .set = set, .H = surety_voters_count(voters)};
     surety_status status = surety_range_new(&w->range, voters, ball, err);
     if (status == SURETY_OK) status = surety_alloc(&w->lo, 2 * w->H * L, sizeof *w->lo, err);
     if (status != SURETY_OK) {
@@ -66,7 +66,7 @@ static double widest(const surety_ball *ball, size_t d) {
 
 void surety_worst_radius(surety_worst *w, const surety_vote *vote, const surety_examples *e, double *radius,
                          int *proved) {
-    double most = widest(&w->ball, vote->voters->d), b = fmin(w->ball.radius, most);
+    double most = widest(&w->ball, surety_voters_features(vote->voters)), b = fmin(w->ball.radius, most);
     double good[L], bad[L], probe[L];
     int at_zero[L] = {0}, right[L] = {0};
     for (size_t r = 0; r < L; r++) good[r] = 0, bad[r] = HUGE_VAL, probe[r] = 0;
@@ -117,7 +117,7 @@ static surety_status votes_block(void *arg, size_t block, int thread, surety_err
 surety_status surety_worst_votes(const surety_voters *voters, const surety_ball *ball, surety_voter_set set,
                                  const surety_set *examples, float *votes, const surety_run *run,
                                  surety_error *err) {
-    set_votes s = {.set = examples, .H = voters->H, .votes = votes};
+    set_votes s = {.set = examples, .H = surety_voters_count(voters), .votes = votes};
     size_t threads = (size_t)surety_threads(run);
     for (size_t r = 0; r < L; r++) s.radius[r] = ball->radius;
     surety_status status = surety_alloc(&s.workers, threads, sizeof *s.workers, err);

@@ -46,7 +46,7 @@ surety_status surety_facts_write(const surety_model_facts *f, const surety_voter
     surety_format(delta, sizeof delta, "%.17g", f->delta);
     surety_format(eps, sizeof eps, "%.17g", f->ball.radius);
     if (f->ball.has_box) surety_format(box, sizeof box, "%.17g,%.17g", f->ball.lo, f->ball.hi);
-    const char *values[] = {voters->kind->name,
+    const char *values[] = {surety_voters_kind(voters),
                             surety_voter_set_name(f->set),
                             seed,
                             priors,

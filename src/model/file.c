@@ -14,18 +14,17 @@ enum { MASK_OF = 0 }; /* the tensor that has a mask, if any */
 /* ---- writing ---- */
 
 static size_t list_tensors(const surety_model *m, surety_stored *list) {
-    const surety_voters *v = m->voters;
-    size_t n = 0;
-    list[n++] = (surety_stored){.name = "prior", .dtype = SURETY_STORED_F64, .rank = 1, .shape = {v->H}};
-    list[n++] = (surety_stored){.name = "posterior", .dtype = SURETY_STORED_F64, .rank = 1, .shape = {v->H}};
-    for (size_t k = 0; k < v->tensor_count; k++) {
-        const surety_tensor *t = &v->tensors[k];
+    size_t n = 0, H = surety_voters_count(m->voters);
+    list[n++] = (surety_stored){.name = "prior", .dtype = SURETY_STORED_F64, .rank = 1, .shape = {H}};
+    list[n++] = (surety_stored){.name = "posterior", .dtype = SURETY_STORED_F64, .rank = 1, .shape = {H}};
+    for (size_t k = 0; k < surety_voters_tensors(m->voters); k++) {
+        surety_tensor t = surety_voters_tensor(m->voters, k);
         surety_stored *s = &list[n++];
-        *s = (surety_stored){.dtype = SURETY_STORED_F32, .rank = t->rank};
-        strcpy(s->name, t->name);
-        memcpy(s->shape, t->shape, sizeof s->shape);
+        *s = (surety_stored){.dtype = SURETY_STORED_F32, .rank = t.rank};
+        strcpy(s->name, t.name);
+        memcpy(s->shape, t.shape, sizeof s->shape);
     }
-    if (v->tensors[MASK_OF].mask) {
+    if (surety_voters_tensor(m->voters, MASK_OF).mask) {
         list[n] = list[2];
         strcpy(list[n].name, "mask");
         list[n++].dtype = SURETY_STORED_U8;
@@ -54,15 +53,15 @@ static surety_status encode(const surety_model *m, uint8_t **out, size_t *size, 
         memcpy(*out, header, header_size);
         memcpy(body + list[0].begin, m->prior, list[0].bytes);
         memcpy(body + list[1].begin, m->posterior, list[1].bytes);
-        for (size_t k = 0; k < v->tensor_count; k++) {
-            const surety_tensor *t = &v->tensors[k];
-            for (size_t i = 0; i < t->rows; i++)
-                memcpy(body + list[2 + k].begin + i * t->length * sizeof(float), t->values + i * t->stride,
-                       t->length * sizeof(float));
+        for (size_t k = 0; k < surety_voters_tensors(v); k++) {
+            surety_tensor t = surety_voters_tensor(v, k);
+            for (size_t i = 0; i < t.rows; i++)
+                memcpy(body + list[2 + k].begin + i * t.length * sizeof(float), t.values + i * t.stride,
+                       t.length * sizeof(float));
         }
-        const surety_tensor *w = &v->tensors[MASK_OF];
-        for (size_t i = 0; w->mask && i < w->rows; i++)
-            memcpy(body + list[count - 1].begin + i * w->length, w->mask + i * w->stride, w->length);
+        surety_tensor w = surety_voters_tensor(v, MASK_OF);
+        for (size_t i = 0; w.mask && i < w.rows; i++)
+            memcpy(body + list[count - 1].begin + i * w.length, w.mask + i * w.stride, w.length);
     }
     surety_free(header);
     return status;
@@ -114,40 +113,18 @@ static surety_status find(const parsed *p, const char *name, surety_stored_type 
     return SURETY_OK;
 }
 
-static surety_status make_linear(const parsed *p, surety_voters **out, surety_error *err) {
-    const surety_stored *w;
-    SURETY_TRY(find(p, "linear.weight", SURETY_STORED_F32, 2, &w, err));
-    if (surety_voters_validate(w->shape[0], w->shape[1], 0, NULL) != SURETY_OK)
-        return wrong("linear.weight", "its shape is beyond all limits", "(voters, features)", err);
-    return surety_linear_empty(out, w->shape[0], w->shape[1], err);
-}
-
-/* The shapes must fit each other before memory is taken for them. */
-static surety_status make_forest(const parsed *p, surety_voters **out, surety_error *err) {
-    const surety_stored *w, *u;
-    size_t depth = 1;
-    SURETY_TRY(find(p, "splits.weight", SURETY_STORED_F32, 3, &w, err));
-    SURETY_TRY(find(p, "leaves", SURETY_STORED_F32, 2, &u, err));
-    while (depth < 8 && (size_t)1 << depth < u->shape[1]) depth++;
-    if ((size_t)1 << depth != u->shape[1])
-        return wrong("leaves", "its shape is not that of trees", "2^depth leaves, depth 1 to 8", err);
-    if (u->shape[0] != w->shape[0] || w->shape[1] != u->shape[1] - 1 ||
-        surety_voters_validate(w->shape[0], w->shape[2], 0, NULL) != SURETY_OK)
-        return wrong("splits.weight", "its shape does not fit the leaves or is beyond all limits",
-                     "(trees, leaves - 1, features)", err);
-    return surety_forest_empty(out, w->shape[0], depth, w->shape[2], err);
-}
-
 /* Voters of the kind and shape that the file says, parameters still 0. */
-static surety_status make_voters(const parsed *p, surety_voters **out, size_t *tensors, surety_error *err) {
-    const char *kind = json_string_value(json_object_get(p->metadata, "kind"));
-    *tensors = kind && !strcmp(kind, "linear") ? 4 : 6;
-    if (kind && !strcmp(kind, "linear")) return make_linear(p, out, err);
-    if (kind && !strcmp(kind, "forest")) return make_forest(p, out, err);
-    surety_fail(err, SURETY_E_INPUT, "the model does not say which voters it has");
-    surety_fail_place(err, "key kind");
-    surety_fail_expected(err, "forest or linear");
-    return SURETY_E_INPUT;
+static surety_status make_voters(const parsed *p, surety_voters **out, surety_error *err) {
+    surety_shape shapes[SURETY_TENSORS_MOST];
+    size_t count = 0;
+    for (size_t i = 0; i < p->count; i++) {
+        const surety_stored *s = &p->list[i];
+        if (s->dtype != SURETY_STORED_F32) continue;
+        shapes[count] = (surety_shape){.name = s->name, .rank = s->rank};
+        memcpy(shapes[count++].shape, s->shape, sizeof s->shape);
+    }
+    return surety_voters_open(out, json_string_value(json_object_get(p->metadata, "kind")), shapes, count,
+                              err);
 }
 
 static surety_status same_shape(const surety_stored *s, const surety_tensor *t, surety_error *err) {
@@ -159,27 +136,26 @@ static surety_status same_shape(const surety_stored *s, const surety_tensor *t, 
 }
 
 static surety_status take_mask(const parsed *p, surety_voters *v, surety_error *err) {
-    const surety_tensor *w = &v->tensors[MASK_OF];
-    if (!w->mask) return SURETY_OK;
+    surety_tensor w = surety_voters_tensor(v, MASK_OF);
+    if (!w.mask) return SURETY_OK;
     const surety_stored *s;
-    uint8_t *mask = (uint8_t *)(uintptr_t)w->mask; /* the voters' own, const only towards their users */
-    SURETY_TRY(find(p, "mask", SURETY_STORED_U8, w->rank, &s, err));
-    SURETY_TRY(same_shape(s, w, err));
+    uint8_t *mask = (uint8_t *)(uintptr_t)w.mask; /* the voters' own, const only towards their users */
+    SURETY_TRY(find(p, "mask", SURETY_STORED_U8, w.rank, &s, err));
+    SURETY_TRY(same_shape(s, &w, err));
     for (size_t i = 0; i < s->count; i++)
         if (s->data[i] > 1) return wrong("mask", "it holds something else than 0 and 1", "0 or 1", err);
-    for (size_t i = 0; i < w->rows; i++) memcpy(mask + i * w->stride, s->data + i * w->length, w->length);
+    for (size_t i = 0; i < w.rows; i++) memcpy(mask + i * w.stride, s->data + i * w.length, w.length);
     return SURETY_OK;
 }
 
 static surety_status take_tensors(const parsed *p, surety_voters *v, surety_error *err) {
-    for (size_t k = 0; k < v->tensor_count; k++) {
-        const surety_tensor *t = &v->tensors[k];
+    for (size_t k = 0; k < surety_voters_tensors(v); k++) {
+        surety_tensor t = surety_voters_tensor(v, k);
         const surety_stored *s;
-        SURETY_TRY(find(p, t->name, SURETY_STORED_F32, t->rank, &s, err));
-        SURETY_TRY(same_shape(s, t, err));
-        for (size_t i = 0; i < t->rows; i++)
-            memcpy(t->values + i * t->stride, s->data + i * t->length * sizeof(float),
-                   t->length * sizeof(float));
+        SURETY_TRY(find(p, t.name, SURETY_STORED_F32, t.rank, &s, err));
+        SURETY_TRY(same_shape(s, &t, err));
+        for (size_t i = 0; i < t.rows; i++)
+            memcpy(t.values + i * t.stride, s->data + i * t.length * sizeof(float), t.length * sizeof(float));
     }
     return take_mask(p, v, err);
 }
@@ -197,10 +173,10 @@ static surety_status take_weights(const parsed *p, const char *name, size_t H, d
 
 static surety_status build(const parsed *p, surety_model **out, surety_voters **voters, double **weights,
                            surety_error *err) {
-    size_t tensors = 0;
     surety_model_facts facts;
-    SURETY_TRY(make_voters(p, voters, &tensors, err));
-    size_t H = (*voters)->H;
+    SURETY_TRY(make_voters(p, voters, err));
+    size_t H = surety_voters_count(*voters), tensors = 2 + surety_voters_tensors(*voters) +
+                                                       (surety_voters_tensor(*voters, MASK_OF).mask != NULL);
     SURETY_TRY(take_tensors(p, *voters, err));
     SURETY_TRY(surety_alloc(weights, 2 * H, sizeof(double), err));
     SURETY_TRY(take_weights(p, "prior", H, *weights, err));

@@ -46,11 +46,14 @@ static surety_status check_tensor(const surety_tensor *t, surety_error *err) {
 
 surety_status surety_model_new(surety_model **out, surety_voters *voters, const double *prior,
                                const double *posterior, const surety_model_facts *facts, surety_error *err) {
-    size_t H = voters->H;
+    size_t H = surety_voters_count(voters);
     *out = NULL;
     SURETY_TRY(check_weights(prior, H, "prior", 1, err));
     SURETY_TRY(check_weights(posterior, H, "posterior", 0, err));
-    for (size_t k = 0; k < voters->tensor_count; k++) SURETY_TRY(check_tensor(&voters->tensors[k], err));
+    for (size_t k = 0; k < surety_voters_tensors(voters); k++) {
+        surety_tensor t = surety_voters_tensor(voters, k);
+        SURETY_TRY(check_tensor(&t, err));
+    }
     SURETY_TRY(surety_facts_validate(facts, err));
     surety_model *m;
     SURETY_TRY(surety_alloc(&m, 1, sizeof *m, err));
@@ -205,16 +208,18 @@ char *surety_model_json(const surety_model *m) {
     char sha256[65];
     double kl;
     if (surety_model_sha256(m, sha256, NULL) != SURETY_OK ||
-        surety_kl_divergence(m->posterior, m->prior, m->voters->H, &kl, NULL) != SURETY_OK)
+        surety_kl_divergence(m->posterior, m->prior, surety_voters_count(m->voters), &kl, NULL) != SURETY_OK)
         return NULL;
     json_t *texts = surety_texts_sorted(m->texts);
     json_t *about = json_object();
     if (surety_facts_write(&m->facts, m->voters, about, NULL)) json_decref(about), about = NULL;
-    json_t *prior = weights_json(m->prior, m->voters->H),
-           *posterior = weights_json(m->posterior, m->voters->H);
-    return surety_json_text(SURETY_JSON_OBJECT(
-        {"kind", surety_json_string(m->voters->kind->name)}, {"voter_count", surety_json_count(m->voters->H)},
-        {"features", surety_json_count(m->voters->d)}, {"depth", surety_json_count(m->voters->depth)},
-        {"sha256", surety_json_string(sha256)}, {"kl", surety_json_real(kl)}, {"about", about},
-        {"texts", texts}, {"prior", prior}, {"posterior", posterior}));
+    json_t *prior = weights_json(m->prior, surety_voters_count(m->voters)),
+           *posterior = weights_json(m->posterior, surety_voters_count(m->voters));
+    return surety_json_text(
+        SURETY_JSON_OBJECT({"kind", surety_json_string(surety_voters_kind(m->voters))},
+                           {"voter_count", surety_json_count(surety_voters_count(m->voters))},
+                           {"features", surety_json_count(surety_voters_features(m->voters))},
+                           {"depth", surety_json_count(surety_voters_depth(m->voters))},
+                           {"sha256", surety_json_string(sha256)}, {"kl", surety_json_real(kl)},
+                           {"about", about}, {"texts", texts}, {"prior", prior}, {"posterior", posterior}));
 }

@@ -4,7 +4,7 @@
 
 #include "io/json.h"
 #include "surety/model.h"
-#include "voters/kind.h"
+#include "voters/voters.h"
 
 struct surety_model {
     surety_voters *voters;

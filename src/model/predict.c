@@ -31,7 +31,7 @@ static surety_status read_wave(predicting *p, const char *input, size_t first, s
 
 static surety_status predict_wave(predicting *p, const surety_vote *vote, size_t count,
                                   surety_predict_result *r, const surety_run *run, surety_error *err) {
-    size_t H = vote->voters->H;
+    size_t H = surety_voters_count(vote->voters);
     SURETY_TRY(surety_vote_predict(vote, p->x, p->d, count, p->votes, run, err));
     for (size_t i = 0; i < count; i++) {
         r->positive += p->votes[i] > 0;
@@ -47,7 +47,7 @@ static surety_status predict_wave(predicting *p, const surety_vote *vote, size_t
 
 static surety_status check_input(predicting *p, const char *input, surety_predict_result *r,
                                  surety_error *err) {
-    size_t d = p->model->voters->d;
+    size_t d = surety_voters_features(p->model->voters);
     SURETY_TRY(surety_npy_open(&p->in, input, err));
     if ((p->in.ndim != 2 && p->in.ndim != 3) || p->in.shape[p->in.ndim - 1] != d || !p->in.count) {
         surety_fail(err, SURETY_E_INPUT, "the array has another shape: %d axes, the last of length %zu",
@@ -68,7 +68,7 @@ static surety_status predict(predicting *p, surety_weighting weighting, const ch
                              const char *votes_out, surety_predict_result *r, const surety_run *run,
                              surety_error *err) {
     surety_vote vote = surety_model_vote(p->model, weighting);
-    size_t H = vote.voters->H;
+    size_t H = surety_voters_count(vote.voters);
     SURETY_TRY(check_input(p, input, r, err));
     int axes = p->in.ndim - 1;
     size_t shape[3] = {r->m, axes == 2 ? r->n : H, H};

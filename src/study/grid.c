@@ -153,9 +153,9 @@ static void time_block(surety_attacker *a, const surety_vote *vote, const surety
         double middle = surety_seconds(), step = (middle - began) / (double)(e->rows * (steps + 1));
         for (size_t j = 0; j < SAMPLES; j++) {
             for (size_t r = 0; r < e->rows; r++)
-                surety_attacker_sample(a, r, j, points + r * surety_padded(v->d)),
-                    x[r] = points + r * surety_padded(v->d);
-            v->kind->forward(v, x, e->rows, surety_attacker_outputs(a), surety_attacker_scratch(a));
+                surety_attacker_sample(a, r, j, points + r * surety_padded(surety_voters_features(v))),
+                    x[r] = points + r * surety_padded(surety_voters_features(v));
+            surety_voters_ask(v, x, e->rows, surety_attacker_outputs(a), surety_attacker_scratch(a));
         }
         double sample = (surety_seconds() - middle) / (double)(e->rows * SAMPLES);
         if (step < speed->step) speed->step = step;
@@ -165,23 +165,23 @@ static void time_block(surety_attacker *a, const surety_vote *vote, const surety
 
 surety_status surety_speed_measure(surety_speed *speed, surety_error *err) {
     enum { D = 784 };
-    surety_forest_settings forest;
+    surety_voters_settings forest;
     surety_attack_settings attack;
     surety_voters *voters = NULL;
     surety_attacker *attacker = NULL;
     float *points = NULL;
     double weights[64];
-    surety_forest_defaults(&forest);
+    surety_voters_defaults(&forest);
     surety_attack_defaults(&attack);
     attack.kind = SURETY_ATTACK_PGDU;
     attack.early_stop = 0;
     surety_status status = surety_alloc(&points, 2 * SURETY_BLOCK * surety_padded(D), sizeof *points, err);
-    if (status == SURETY_OK) status = surety_forest_new(&voters, &forest, D, 0, err);
+    if (status == SURETY_OK) status = surety_voters_new(&voters, &forest, D, 0, err);
     if (status == SURETY_OK) status = surety_attacker_new(&attacker, &attack, voters, err);
     if (status == SURETY_OK) {
         surety_vote vote = {voters, weights, SURETY_REAL};
         surety_examples e = {.rows = SURETY_BLOCK, .which = SURETY_SET_TEST};
-        for (size_t t = 0; t < forest.trees; t++) weights[t] = 1 / (double)forest.trees;
+        for (size_t t = 0; t < forest.voters; t++) weights[t] = 1 / (double)forest.voters;
         for (size_t r = 0; r < e.rows; r++) {
             e.x[r] = points + r * surety_padded(D);
             e.y[r] = r % 2 ? 1 : -1;

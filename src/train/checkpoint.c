@@ -31,9 +31,9 @@ static size_t list_chunks(surety_train_state *s, chunk *list) {
     for (size_t i = 0; i < SURETY_PHASES; i++)
         list[n++] = (chunk){s->values[i], s->epochs[i] * sizeof(double)};
     for (size_t k = 0; k < s->tensors; k++) {
-        const surety_tensor *t = &s->voters->tensors[k];
-        float *of_tensor[] = {t->values, s->m[k], s->v[k], s->best_tensors[k]};
-        for (size_t i = 0; i < 4; i++) list[n++] = (chunk){of_tensor[i], t->rows * t->stride * sizeof(float)};
+        surety_tensor t = surety_voters_tensor(s->voters, k);
+        float *of_tensor[] = {t.values, s->m[k], s->v[k], s->best_tensors[k]};
+        for (size_t i = 0; i < 4; i++) list[n++] = (chunk){of_tensor[i], t.rows * t.stride * sizeof(float)};
     }
     return n;
 }

@@ -25,6 +25,7 @@ typedef struct loop {
     const surety_phase *phase;
     const surety_train_settings *s;
     surety_train_state *state;
+    int grows;                   /* the voters move by growing, not by batches */
     surety_attacker **attackers; /* per thread */
     size_t threads, stride, terms;
     uint32_t *order;            /* of the epoch, over phase->train */
@@ -70,12 +71,11 @@ static double loss_of(float h, int y, surety_voter_set set) {
 /* Losses of a block's rows, weighed, on top of what is there already; and h becomes the derivative of the
  * batch's mean loss in the outputs. */
 static void take_losses(loop *l, const surety_examples *e, size_t at, double weight, float *h) {
-    const surety_voters *v = l->state->voters;
     surety_voter_set set = l->phase->moves_voters ? SURETY_REAL : l->s->set;
     for (size_t r = 0; r < e->rows; r++)
-        for (size_t t = 0; t < v->H; t++) {
+        for (size_t t = 0; t < l->state->H; t++) {
             float *of = &h[t * SURETY_LANES + r];
-            l->losses[(at + r) * v->H + t] += weight * loss_of(*of, e->y[r], set);
+            l->losses[(at + r) * l->state->H + t] += weight * loss_of(*of, e->y[r], set);
             *of = (float)(-0.5 * weight * e->y[r] * l->Q[t] / (double)l->count);
         }
 }
@@ -134,17 +134,16 @@ static void ask_attacked(loop *l, const surety_examples *e, size_t block, int th
     const surety_voters *v = surety_attacker_voters(a);
     size_t at = block * SURETY_LANES;
     float *h = surety_attacker_outputs(a), *scratch = surety_attacker_scratch(a);
-    v->kind->forward(v, l->rows + at, e->rows, h, scratch);
+    surety_voters_ask(v, l->rows + at, e->rows, h, scratch);
     l->work[block].forward_rows += e->rows;
     take_losses(l, e, at, 1 - l->phase->certified, h);
-    if (l->phase->moves_voters) v->kind->gradient_terms(v, h, e->rows, l->g + at * l->terms, scratch);
+    if (l->phase->moves_voters) surety_voters_gradient_terms(v, h, e->rows, l->g + at * l->terms, scratch);
 }
 
 /* The worst case of a block. */
 static void ask_certified(loop *l, const surety_examples *e, size_t block, int thread) {
-    const surety_voters *v = l->state->voters;
-    size_t at = block * SURETY_LANES, ldz = surety_padded(v->tensors[0].rows);
-    float *h = l->worst_scratch[thread], *scratch = h + surety_padded(v->H * SURETY_LANES);
+    size_t at = block * SURETY_LANES, ldz = surety_padded(surety_robust_arguments(l->robust));
+    float *h = l->worst_scratch[thread], *scratch = h + surety_padded(l->state->H * SURETY_LANES);
     float y[SURETY_LANES] = {0};
     for (size_t r = 0; r < SURETY_LANES; r++) y[r] = e->y[r < e->rows ? r : 0];
     for (size_t r = 0; r < e->rows; r++) l->rows[l->attacked + at + r] = e->x[r];
@@ -226,17 +225,17 @@ static surety_status move_slice(void *arg, size_t slice, int thread, surety_erro
     loop *l = arg;
     (void)thread, (void)err;
     surety_voters *v = l->state->voters;
-    size_t slices = slices_of(l), first = slice * v->H / slices, end = (slice + 1) * v->H / slices;
+    size_t H = l->state->H, slices = slices_of(l), first = slice * H / slices, end = (slice + 1) * H / slices;
     if (first == end) return SURETY_OK;
-    v->kind->gradient_sum(v, l->g, l->rows, l->attacked + l->certified, first, end, l->gradients);
+    surety_voters_gradient_sum(v, l->g, l->rows, l->attacked + l->certified, first, end, l->gradients);
     if (l->certified)
         surety_robust_sum(l->robust, l->g_even, l->g_odd, (const float *const *)l->even,
                           (const float *const *)l->odd, l->certified, first, end, l->gradients, l->room);
-    for (size_t k = 0; k < v->tensor_count; k++) {
-        const surety_tensor *t = &v->tensors[k];
-        size_t each = (t->rows == 1 ? t->length : t->rows * t->stride) / v->H, at = first * each;
+    for (size_t k = 0; k < l->state->tensors; k++) {
+        surety_tensor t = surety_voters_tensor(v, k);
+        size_t each = (t.rows == 1 ? t.length : t.rows * t.stride) / H, at = first * each;
         surety_adam_move(l->adam, l->gradients[k] + at, l->state->m[k] + at, l->state->v[k] + at,
-                         t->values + at, (end - first) * each);
+                         t.values + at, (end - first) * each);
     }
     return SURETY_OK;
 }
@@ -301,7 +300,8 @@ static void shuffle(loop *l) {
 }
 
 /* The risk on the set that chooses: freshly attacked, or its worst case, or from the table (which is the same
- * in every epoch); where nothing chooses, the mean loss of the batches. */
+ * in every epoch); where nothing chooses, the mean loss of the batches, or that on
+ * the set that a kind grew on. */
 static surety_status risk_of_epoch(const loop *l, double *risk, const surety_run *run, surety_error *err) {
     surety_attack_settings attack = l->s->defense;
     attack.epoch = l->pass + (uint32_t)l->phase->epochs;
@@ -312,14 +312,15 @@ static surety_status risk_of_epoch(const loop *l, double *risk, const surety_run
                                .posterior = l->Q,
                                .set = l->phase->moves_voters ? SURETY_REAL : l->s->set};
     *risk = l->epoch_loss / (double)l->phase->train->m;
-    if (!l->phase->choose) return SURETY_OK;
+    if (!l->phase->choose && !l->grows) return SURETY_OK;
     surety_risks risks;
     if (l->phase->votes) {
         *risk = 0;
         for (size_t t = 0; t < l->state->H; t++) *risk += l->Q[t] * l->table_loss[t];
         return SURETY_OK;
     }
-    SURETY_TRY(surety_measure(&what, l->phase->choose, &risks, run, err));
+    SURETY_TRY(
+        surety_measure(&what, l->phase->choose ? l->phase->choose : l->phase->train, &risks, run, err));
     *risk = risks.rbar;
     surety_risks_free(&risks);
     return SURETY_OK;
@@ -339,34 +340,52 @@ static void keep_best(surety_train_state *s) {
     s->best[s->phase] = s->epoch;
     memcpy(s->best_theta, s->theta, s->H * sizeof(double));
     for (size_t k = 0; k < s->tensors; k++) {
-        const surety_tensor *t = &s->voters->tensors[k];
-        memcpy(s->best_tensors[k], t->values, t->rows * t->stride * sizeof(float));
+        surety_tensor t = surety_voters_tensor(s->voters, k);
+        memcpy(s->best_tensors[k], t.values, t.rows * t.stride * sizeof(float));
     }
 }
 
 static void take_best(surety_train_state *s) {
     memcpy(s->theta, s->best_theta, s->H * sizeof(double));
     for (size_t k = 0; k < s->tensors; k++) {
-        const surety_tensor *t = &s->voters->tensors[k];
-        memcpy(t->values, s->best_tensors[k], t->rows * t->stride * sizeof(float));
+        surety_tensor t = surety_voters_tensor(s->voters, k);
+        memcpy(t.values, s->best_tensors[k], t.rows * t.stride * sizeof(float));
     }
     surety_voters_changed(s->voters);
+}
+
+static surety_status run_batches(loop *l, const surety_run *run, surety_timing *timing, surety_error *err) {
+    const surety_set *train = l->phase->train;
+    for (size_t t = 0; t < l->threads; t++) surety_attacker_epoch(l->attackers[t], l->pass);
+    shuffle(l);
+    l->epoch_loss = 0;
+    for (l->first = 0; l->first < train->m; l->first += l->count) {
+        size_t left = train->m - l->first;
+        l->count = left < l->s->batch ? left : l->s->batch;
+        SURETY_TRY(run_batch(l, run, timing, err));
+        surety_report(run, l->phase->name, l->state->epoch * train->m + l->first + l->count,
+                      l->phase->epochs * train->m, "");
+    }
+    return SURETY_OK;
+}
+
+/* An epoch of a kind that grows; the weights stay. */
+static surety_status grow(loop *l, const surety_run *run, surety_error *err) {
+    surety_growth growth = {.set = l->phase->train,
+                            .ball = l->phase->certified > 0 ? &l->s->defense.ball : NULL,
+                            .epoch = l->state->epoch,
+                            .epochs = l->phase->epochs,
+                            .rate = l->s->lr,
+                            .seed = l->s->seed,
+                            .run = run};
+    return surety_voters_grow(l->state->voters, &growth, err);
 }
 
 static surety_status run_epoch(loop *l, const surety_run *run, surety_timing *timing, surety_error *err) {
     surety_train_state *s = l->state;
     double value, begin = surety_seconds();
     l->pass = l->phase->first_pass + (uint32_t)s->epoch;
-    for (size_t t = 0; t < l->threads; t++) surety_attacker_epoch(l->attackers[t], l->pass);
-    shuffle(l);
-    l->epoch_loss = 0;
-    for (l->first = 0; l->first < l->phase->train->m; l->first += l->count) {
-        size_t left = l->phase->train->m - l->first;
-        l->count = left < l->s->batch ? left : l->s->batch;
-        SURETY_TRY(run_batch(l, run, timing, err));
-        surety_report(run, l->phase->name, s->epoch * l->phase->train->m + l->first + l->count,
-                      l->phase->epochs * l->phase->train->m, "");
-    }
+    SURETY_TRY(l->grows ? grow(l, run, err) : run_batches(l, run, timing, err));
     if (l->phase->moves_voters) surety_voters_changed(s->voters);
     double trained = surety_seconds(), kl;
     SURETY_TRY(judge_epoch(l, &value, &kl, run, err));
@@ -386,9 +405,10 @@ static surety_status run_epoch(loop *l, const surety_run *run, surety_timing *ti
 /* What the worst case needs besides. */
 static surety_status certified_new(loop *l, surety_error *err) {
     surety_voters *v = l->state->voters;
-    size_t batch = l->s->batch, N = v->tensors[0].rows, stride = v->tensors[0].stride;
     SURETY_TRY(surety_robust_new(&l->robust, v, &l->s->defense.ball, err));
-    size_t scratch = surety_padded(v->H * SURETY_LANES) + surety_robust_scratch(l->robust);
+    size_t batch = l->s->batch, N = surety_robust_arguments(l->robust);
+    size_t stride = surety_robust_stride(l->robust);
+    size_t scratch = surety_padded(l->state->H * SURETY_LANES) + surety_robust_scratch(l->robust);
     SURETY_TRY(surety_alloc(&l->worst_scratch, l->threads, sizeof(float *), err));
     for (size_t t = 0; t < l->threads; t++)
         SURETY_TRY(surety_alloc(&l->worst_scratch[t], scratch, sizeof(float), err));
@@ -413,9 +433,10 @@ static void average_table(loop *l) {
 static surety_status loop_new(loop *l, const surety_run *run, surety_error *err) {
     const surety_voters *v = l->state->voters;
     size_t batch = l->s->batch;
+    l->grows = l->phase->moves_voters && surety_voters_can(v, SURETY_CAN_GROW);
     l->threads = (size_t)surety_threads(run);
-    l->stride = surety_padded(v->d);
-    l->terms = v->kind->terms(v);
+    l->stride = surety_padded(surety_voters_features(v));
+    l->terms = surety_voters_terms(v);
     SURETY_TRY(surety_alloc(&l->attackers, l->threads, sizeof *l->attackers, err));
     for (size_t t = 0; t < l->threads; t++)
         SURETY_TRY(surety_attacker_new(&l->attackers[t], &l->s->defense, v, err));
@@ -427,19 +448,20 @@ static surety_status loop_new(loop *l, const surety_run *run, surety_error *err)
     SURETY_TRY(surety_alloc(&l->begins, l->most + 2, sizeof *l->begins, err));
     double **weights[] = {&l->Q, &l->P, &l->r, &l->d_theta, &l->table_loss};
     for (size_t i = 0; i < sizeof weights / sizeof *weights; i++)
-        SURETY_TRY(surety_alloc(weights[i], v->H, sizeof(double), err));
+        SURETY_TRY(surety_alloc(weights[i], l->state->H, sizeof(double), err));
     SURETY_TRY(surety_alloc(&l->points, batch * l->stride, sizeof *l->points, err));
     SURETY_TRY(surety_alloc(&l->rows, 2 * batch, sizeof *l->rows, err));
-    SURETY_TRY(surety_alloc(&l->losses, batch * v->H, sizeof *l->losses, err));
+    SURETY_TRY(surety_alloc(&l->losses, batch * l->state->H, sizeof *l->losses, err));
     SURETY_TRY(surety_alloc(&l->g, 2 * batch * l->terms, sizeof *l->g, err));
     SURETY_TRY(surety_alloc(&l->work, batch, sizeof *l->work, err));
-    for (size_t k = 0; k < v->tensor_count; k++)
-        SURETY_TRY(
-            surety_alloc(&l->gradients[k], v->tensors[k].rows * v->tensors[k].stride, sizeof(float), err));
-    if (l->phase->certified > 0) SURETY_TRY(certified_new(l, err));
+    for (size_t k = 0; k < l->state->tensors; k++) {
+        surety_tensor t = surety_voters_tensor(v, k);
+        SURETY_TRY(surety_alloc(&l->gradients[k], t.rows * t.stride, sizeof(float), err));
+    }
+    if (l->phase->certified > 0 && !l->grows) SURETY_TRY(certified_new(l, err));
     if (l->phase->votes) average_table(l);
-    surety_softmax(l->state->theta, v->H, l->Q);
-    surety_softmax(l->state->prior_theta, v->H, l->P);
+    surety_softmax(l->state->theta, l->state->H, l->Q);
+    surety_softmax(l->state->prior_theta, l->state->H, l->P);
     return SURETY_OK;
 }
 

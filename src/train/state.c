@@ -6,17 +6,18 @@
 surety_status surety_train_state_new(surety_train_state *state, surety_voters *voters, size_t step1_epochs,
                                      size_t step2_epochs, surety_error *err) {
     *state = (surety_train_state){.voters = voters,
-                                  .H = voters->H,
-                                  .tensors = voters->tensor_count,
+                                  .H = surety_voters_count(voters),
+                                  .tensors = surety_voters_tensors(voters),
                                   .epochs = {step1_epochs, step2_epochs}};
     double **weights[] = {&state->theta, &state->theta_m, &state->theta_v, &state->best_theta,
                           &state->prior_theta};
     for (size_t i = 0; i < sizeof weights / sizeof *weights; i++)
-        SURETY_TRY(surety_alloc(weights[i], voters->H, sizeof(double), err));
+        SURETY_TRY(surety_alloc(weights[i], state->H, sizeof(double), err));
     for (size_t i = 0; i < SURETY_PHASES; i++)
         SURETY_TRY(surety_alloc(&state->values[i], state->epochs[i], sizeof(double), err));
     for (size_t k = 0; k < state->tensors; k++) {
-        size_t count = voters->tensors[k].rows * voters->tensors[k].stride;
+        surety_tensor t = surety_voters_tensor(voters, k);
+        size_t count = t.rows * t.stride;
         SURETY_TRY(surety_alloc(&state->m[k], count, sizeof(float), err));
         SURETY_TRY(surety_alloc(&state->v[k], count, sizeof(float), err));
         SURETY_TRY(surety_alloc(&state->best_tensors[k], count, sizeof(float), err));
@@ -51,8 +52,8 @@ void surety_train_state_continue(surety_train_state *into, const surety_train_st
            from->epochs[SURETY_STEP1] * sizeof(double));
     into->best[SURETY_STEP1] = from->best[SURETY_STEP1];
     for (size_t k = 0; k < from->tensors; k++) {
-        const surety_tensor *t = &from->voters->tensors[k];
-        memcpy(into->voters->tensors[k].values, t->values, t->rows * t->stride * sizeof(float));
+        surety_tensor t = surety_voters_tensor(from->voters, k);
+        memcpy(surety_voters_tensor(into->voters, k).values, t.values, t.rows * t.stride * sizeof(float));
     }
     surety_voters_changed(into->voters);
     into->phase = SURETY_STEP1;

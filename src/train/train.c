@@ -37,13 +37,15 @@ void surety_train_defaults(surety_train_settings *s) {
     surety_attack_defaults(&s->defense);
     s->defense.kind = SURETY_ATTACK_PGDU;
     s->defense.samples = 1;
-    surety_forest_defaults(&s->forest);
+    surety_voters_defaults(&s->kind);
 }
 
 void surety_train_certified(surety_train_settings *s) {
     s->certified = 1;
     s->defense.kind = SURETY_ATTACK_NONE;
-    s->forest = (surety_forest_settings){.trees = 10, .depth = 3, .mask = 0};
+    s->kind.voters = 10;
+    s->kind.depth = 3;
+    s->kind.mask = 0;
     s->decay = 1;
     s->keep_last = 1;
     s->objective = SURETY_OBJECTIVE_BASELINE;
@@ -107,8 +109,8 @@ static char *settings_text(const surety_train_settings *s, const surety_data_inf
     return surety_json_canonical(SURETY_JSON_OBJECT(
         {"objective", surety_json_string(objectives[s->objective])}, {"defense", attack_json(&s->defense)},
         {"voters", surety_json_string(surety_voter_set_name(s->set))},
-        {"trees", surety_json_count(s->forest.trees)}, {"depth", surety_json_count(s->forest.depth)},
-        {"mask", surety_json_real(s->forest.mask)}, {"linear", surety_json_count(s->linear)},
+        {"kind", surety_json_string(s->kind.kind)}, {"trees", surety_json_count(s->kind.voters)},
+        {"depth", surety_json_count(s->kind.depth)}, {"mask", surety_json_real(s->kind.mask)},
         {"step1_epochs", surety_json_count(s->step1_epochs)},
         {"step2_epochs", surety_json_count(s->step2_epochs)}, {"batch", surety_json_count(s->batch)},
         {"lr", surety_json_real(s->lr)}, {"delta", surety_json_real(s->delta)},
@@ -182,10 +184,14 @@ static surety_status split_prior(training *t, const surety_data *data, surety_er
 static surety_status begin(training *t, surety_error *err) {
     surety_voters *voters;
     size_t d = t->learn.d;
-    if (t->s.linear)
-        SURETY_TRY(surety_linear_new(&voters, t->s.linear, d, t->s.seed, err));
-    else
-        SURETY_TRY(surety_forest_new(&voters, &t->s.forest, d, t->s.seed, err));
+    SURETY_TRY(surety_voters_new(&voters, &t->s.kind, d, t->s.seed, err));
+    surety_status can = surety_voters_can(voters, SURETY_CAN_GROW)
+                            ? SURETY_OK
+                            : surety_voters_need(voters, SURETY_CAN_LEARN, "a training", err);
+    if (can != SURETY_OK) {
+        surety_voters_free(voters);
+        return can;
+    }
     size_t step2 = t->s.objective == SURETY_OBJECTIVE_BASELINE ? 0 : t->s.step2_epochs;
     SURETY_TRY(surety_train_state_new(&t->state, voters, t->s.step1_epochs, step2, err));
     SURETY_TRY(surety_attack_check_set(&t->s.defense, voters, &t->prior, err));

@@ -40,21 +40,23 @@ static size_t scratch(const surety_voters *v) {
 
 static void prepare(surety_voters *v) {
     const surety_tensor *w = &v->tensors[WEIGHT];
-    surety_weights_pack(v->packed, w->values, w->stride);
-    surety_vector_tanh(v->tensors[LEAVES].values, v->scores, v->H * leaves_of(v));
+    surety_weights_pack(surety_dense_of(v)->packed, w->values, w->stride);
+    surety_vector_tanh(v->tensors[LEAVES].values, surety_dense_of(v)->scores, v->H * leaves_of(v));
 }
 
 static void forward(const surety_voters *v, const float *const *x, size_t rows, float *h, float *scratch_) {
     scratch_parts s = parts(v, scratch_);
-    surety_product_forward(v->packed, x, rows, v->tensors[BIAS].values, s.z, s.ldz);
-    kernels()->forward(s.z, s.ldz, rows, v->H, v->depth, v->scores, s.p, h);
+    surety_product_forward(surety_dense_of(v)->packed, x, rows, v->tensors[BIAS].values, s.z, s.ldz);
+    kernels()->forward(s.z, s.ldz, rows, v->H, v->depth, surety_dense_of(v)->scores, s.p, h);
 }
 
 static void gradient_input(const surety_voters *v, const float *a, size_t rows, const int *keep,
                            const surety_gradient_use *use, float *scratch_) {
     scratch_parts s = parts(v, scratch_);
-    kernels()->backward(s.p, a, rows, v->H, v->depth, v->scores, s.z, s.ldz, NULL, 0, s.lanes);
-    surety_product_backward(v->packed, s.z, s.ldz, surety_rows_close(s.z, s.ldz, rows, keep), use);
+    kernels()->backward(s.p, a, rows, v->H, v->depth, surety_dense_of(v)->scores, s.z, s.ldz, NULL, 0,
+                        s.lanes);
+    surety_product_backward(surety_dense_of(v)->packed, s.z, s.ldz, surety_rows_close(s.z, s.ldz, rows, keep),
+                            use);
 }
 
 /* A row's contribution: derivatives in the split arguments, then in the leaf scores. */
@@ -64,7 +66,8 @@ static size_t terms(const surety_voters *v) {
 
 static void gradient_terms(const surety_voters *v, const float *a, size_t rows, float *g, float *scratch_) {
     scratch_parts s = parts(v, scratch_);
-    kernels()->backward(s.p, a, rows, v->H, v->depth, v->scores, g, terms(v), g + s.ldz, terms(v), s.lanes);
+    kernels()->backward(s.p, a, rows, v->H, v->depth, surety_dense_of(v)->scores, g, terms(v), g + s.ldz,
+                        terms(v), s.lanes);
 }
 
 static void gradient_sum(const surety_voters *v, const float *g, const float *const *x, size_t rows,
@@ -78,7 +81,8 @@ static void gradient_sum(const surety_voters *v, const float *g, const float *co
     surety_rows_sum(g + first * I, ldg, rows, (end - first) * I, dc + first * I);
     surety_rows_sum(g + leaf0 + first * J, ldg, rows, (end - first) * J, du + first * J);
     for (size_t t = first; t < end; t++) {
-        float scores[1 << DEEPEST]; /* s = tanh(u), ds/du = 1 - s^2; v->scores may be those before a move */
+        float scores[1 << DEEPEST]; /* s = tanh(u), ds/du = 1 - s^2; surety_dense_of(v)->scores may be those
+                                       before a move */
         surety_vector_tanh(v->tensors[LEAVES].values + t * J, scores, J);
         for (size_t j = 0; j < J; j++) du[t * J + j] *= 1 - scores[j] * scores[j];
     }
@@ -86,7 +90,8 @@ static void gradient_sum(const surety_voters *v, const float *g, const float *co
 
 static void worst(const surety_voters *v, const float *z_lo, const float *z_hi, const float *y, float *h,
                   float *ends, float *scratch_) {
-    kernels()->worst(z_lo, z_hi, y, v->H, v->depth, v->scores, parts(v, scratch_).p, h, ends);
+    kernels()->worst(z_lo, z_hi, y, v->H, v->depth, surety_dense_of(v)->scores, parts(v, scratch_).p, h,
+                     ends);
 }
 
 /* With u = 2^-24, in forward and in worst alike: p = 1/(1 + e) or e/(1 + e) has a relative error below 6u (2u
@@ -114,59 +119,54 @@ static double twin(const surety_voters *v, const double *const *parameters, cons
                      parameters[LEAVES] + t * leaves_of(v), x, 0);
 }
 
-static void free_own(surety_voters *v) {
-    surety_free((void *)(uintptr_t)v->tensors[WEIGHT].mask);
-}
-
-static const surety_voter_kind forest_kind = {.name = "forest",
-                                              .scratch = scratch,
-                                              .prepare = prepare,
-                                              .forward = forward,
-                                              .gradient_input = gradient_input,
-                                              .terms = terms,
-                                              .gradient_terms = gradient_terms,
-                                              .gradient_sum = gradient_sum,
-                                              .worst = worst,
-                                              .margin = margin,
-                                              .twin = twin,
-                                              .free = free_own};
-
-void surety_forest_defaults(surety_forest_settings *settings) {
-    *settings = (surety_forest_settings){.trees = 25, .depth = 2, .mask = 0.5};
-}
-
-static surety_status validate(const surety_forest_settings *s, size_t d, uint64_t seed, surety_error *err) {
-    SURETY_TRY(surety_voters_validate(s->trees, d, seed, err));
-    if (s->depth < 1 || s->depth > DEEPEST)
-        return surety_fail(err, SURETY_E_USAGE, "trees have a depth of 1 to %d, not %zu", DEEPEST, s->depth);
-    if (!(s->mask >= 0 && s->mask < 1))
-        return surety_fail(err, SURETY_E_USAGE, "a mask is at least 0 and below 1, not %g", s->mask);
+static surety_status validate(size_t depth, double mask, surety_error *err) {
+    if (depth < 1 || depth > DEEPEST)
+        return surety_fail(err, SURETY_E_USAGE, "trees have a depth of 1 to %d, not %zu", DEEPEST, depth);
+    if (!(mask >= 0 && mask < 1))
+        return surety_fail(err, SURETY_E_USAGE, "a mask is at least 0 and below 1, not %g", mask);
     return SURETY_OK;
 }
 
 static surety_status fill_empty(surety_voters *v, surety_error *err) {
     size_t I = splits_of(v), J = leaves_of(v);
-    SURETY_TRY(surety_tensor_new(v, WEIGHT, "splits.weight", 3, (size_t[]){v->H, I, v->d}, err));
-    SURETY_TRY(surety_tensor_new(v, BIAS, "splits.bias", 2, (size_t[]){v->H, I}, err));
-    SURETY_TRY(surety_tensor_new(v, LEAVES, "leaves", 2, (size_t[]){v->H, J}, err));
+    SURETY_TRY(surety_tensor_new(v, "splits.weight", 3, (size_t[]){v->H, I, v->d}, 2, err));
+    SURETY_TRY(surety_tensor_new(v, "splits.bias", 2, (size_t[]){v->H, I}, 0, err));
+    SURETY_TRY(surety_tensor_new(v, "leaves", 2, (size_t[]){v->H, J}, 0, err));
     uint8_t *mask;
     SURETY_TRY(surety_alloc(&mask, v->H * I, v->tensors[WEIGHT].stride, err));
     v->tensors[WEIGHT].mask = mask;
     for (size_t i = 0; i < v->H * I; i++)
         for (size_t j = 0; j < v->d; j++) mask[i * v->tensors[WEIGHT].stride + j] = 1;
-    SURETY_TRY(surety_alloc(&v->scores, surety_padded(v->H * J), sizeof(float), err));
-    return surety_weights_new(&v->packed, v->H * I, v->d, err);
+    return surety_dense_attach(v, err);
 }
 
 surety_status surety_forest_empty(surety_voters **out, size_t H, size_t depth, size_t d, surety_error *err) {
-    surety_forest_settings settings = {.trees = H, .depth = depth, .mask = 0};
     *out = NULL;
-    SURETY_TRY(validate(&settings, d, 0, err));
-    SURETY_TRY(surety_alloc(out, 1, sizeof **out, err));
-    **out = (surety_voters){.kind = &forest_kind, .H = H, .d = d, .depth = depth};
+    SURETY_TRY(validate(depth, 0, err));
+    SURETY_TRY(surety_voters_begin(out, &surety_kind_soft_forest, H, d, err));
+    (*out)->depth = depth;
     surety_status status = fill_empty(*out, err);
     if (status != SURETY_OK) surety_voters_free(*out), *out = NULL;
     return status;
+}
+
+/* The shapes must fit each other before memory is taken for them. */
+static surety_status open_shapes(surety_voters **out, const surety_shape *shapes, size_t count,
+                                 surety_error *err) {
+    const surety_shape *w = surety_shape_find(shapes, count, "splits.weight", 3, err);
+    const surety_shape *u = w ? surety_shape_find(shapes, count, "leaves", 2, err) : NULL;
+    size_t depth = 1;
+    if (!u) return SURETY_E_INPUT;
+    while (depth < DEEPEST && (size_t)1 << depth < u->shape[1]) depth++;
+    if ((size_t)1 << depth != u->shape[1])
+        return surety_shape_wrong("leaves", "its shape is not that of trees", "2^depth leaves, depth 1 to 8",
+                                  err);
+    if (u->shape[0] != w->shape[0] || w->shape[1] != u->shape[1] - 1 ||
+        surety_voters_validate(w->shape[0], w->shape[2], 0, NULL) != SURETY_OK)
+        return surety_shape_wrong("splits.weight",
+                                  "its shape does not fit the leaves or is beyond all limits",
+                                  "(trees, leaves - 1, features)", err);
+    return surety_forest_empty(out, w->shape[0], depth, w->shape[2], err);
 }
 
 /* v ~ N(0, 2 / (d + I)), c = 0, u ~ N(0, 2 / (1 + 2^l)), a mask bit is 0 with probability mask. */
@@ -194,12 +194,29 @@ static void draw(surety_voters *v, double mask, uint64_t seed) {
     }
 }
 
-surety_status surety_forest_new(surety_voters **out, const surety_forest_settings *settings, size_t d,
-                                uint64_t seed, surety_error *err) {
-    *out = NULL;
-    SURETY_TRY(validate(settings, d, seed, err));
-    SURETY_TRY(surety_forest_empty(out, settings->trees, settings->depth, d, err));
+static surety_status make(surety_voters **out, const surety_voters_settings *settings, size_t d,
+                          uint64_t seed, surety_error *err) {
+    SURETY_TRY(validate(settings->depth, settings->mask, err));
+    SURETY_TRY(surety_forest_empty(out, settings->voters, settings->depth, d, err));
     draw(*out, settings->mask, seed);
     surety_voters_changed(*out);
     return SURETY_OK;
 }
+
+const surety_voter_kind surety_kind_soft_forest = {.name = "soft-forest",
+                                                   .words = "soft trees",
+                                                   .make = make,
+                                                   .open = open_shapes,
+                                                   .attach = surety_dense_attach,
+                                                   .prepare = prepare,
+                                                   .detach = surety_dense_detach,
+                                                   .scratch = scratch,
+                                                   .forward = forward,
+                                                   .gradient_input = gradient_input,
+                                                   .terms = terms,
+                                                   .gradient_terms = gradient_terms,
+                                                   .gradient_sum = gradient_sum,
+                                                   .range = &surety_dense_range,
+                                                   .worst = worst,
+                                                   .margin = margin,
+                                                   .twin = twin};

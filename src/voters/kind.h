@@ -1,63 +1,67 @@
-/* The voter interface: all that the rest of the house may know of a kind of voters.
+/* A kind of voters: one file with one such table, and a line of registry.c. Only this room looks inside; the
+ * others ask through voters/voters.h, which says what the functions below promise.
  *
- * Voters are asked for a block of at most SURETY_LANES examples at once. What belongs to an example lies in a
- * lane: h[t*SURETY_LANES + r] is voter t on row r of the block, so that one vector instruction serves all
- * rows. Rows of features come as pointers (num/num.h). A row's result never depends on the other rows.
+ * A function that a kind cannot offer is NULL: no gradient_input, no attack that climbs; no gradient_sum and
+ * no grow, no training; no range, no worst case. surety_voters_need says so in a sentence.
  */
 #ifndef SURETY_VOTERS_KIND_H
 #define SURETY_VOTERS_KIND_H
 
-#include "num/num.h"
-#include "surety/voters.h"
+#include "voters/voters.h"
+
+/* Sound limits over a ball (voters/range.h); a state is one thread's workspace. */
+typedef struct surety_range_kind {
+    surety_status (*start)(void **state, const surety_voters *v, const surety_ball *ball, surety_error *err);
+    void (*stop)(void *state); /* NULL is fine */
+    void (*run)(void *state, const float *const *x, size_t rows, const double *radius, float *lo, float *hi);
+} surety_range_kind;
 
 typedef struct surety_voter_kind {
-    const char *name;
+    const char *name;  /* in files and options: "soft-forest" */
+    const char *words; /* for people: "soft trees" */
 
-    /* Floats of scratch for one block. forward fills it, the gradients read it. */
-    size_t (*scratch)(const surety_voters *v);
+    /* New voters with random parameters; and voters with the shapes of a file's tensors, parameters 0. */
+    surety_status (*make)(surety_voters **out, const surety_voters_settings *settings, size_t d,
+                          uint64_t seed, surety_error *err);
+    surety_status (*open)(surety_voters **out, const surety_shape *shapes, size_t count, surety_error *err);
 
-    /* Packs the parameters after a change. */
+    /* v->own, what is derived from the tensors: allocates it, fills it after a change, frees it (NULL is
+     * fine). A view has its own. */
+    surety_status (*attach)(surety_voters *v, surety_error *err);
     void (*prepare)(surety_voters *v);
+    void (*detach)(surety_voters *v);
 
-    /* h (H, SURETY_LANES): outputs in [-1,1] for rows <= SURETY_LANES; lanes behind rows are unspecified. */
+    size_t (*scratch)(const surety_voters *v);
     void (*forward)(const surety_voters *v, const float *const *x, size_t rows, float *h, float *scratch);
-
-    /* sum_t a[t, r] dh_t/dx at the rows of the last forward into this scratch, or at those with keep[r] if it
-     * is not NULL; used as `use` says (num/num.h), whose arrays are of the rows kept. a (H, SURETY_LANES). */
     void (*gradient_input)(const surety_voters *v, const float *a, size_t rows, const int *keep,
                            const surety_gradient_use *use, float *scratch);
-
-    /* The gradient to the parameters is a sum over examples of products, taken in two halves so that no float
-     * sum is shared between threads. First half, per block: g[r*ldg ..] = what row r contributes, ldg =
-     * terms(v) floats. */
     size_t (*terms)(const surety_voters *v);
     void (*gradient_terms)(const surety_voters *v, const float *a, size_t rows, float *g, float *scratch);
-
-    /* Second half, per slice of voters [first, end): gradients[k] (laid out as tensor k) = sum over all rows
-     * of the batch, in row order, of the contributions g (rows, terms) at the points x. */
     void (*gradient_sum)(const surety_voters *v, const float *g, const float *const *x, size_t rows,
                          size_t first, size_t end, float *const *gradients);
 
-    /* The worst outputs for labels y (lanes of +1 or -1) when every argument (a row of tensor 0 and its bias)
-     * may lie anywhere in [z_lo, z_hi], each (N, SURETY_LANES): h[t, r] has the smallest y h_t. Exact in real
-     * arithmetic for voters of one argument, else on the safe side. scratch is filled as by a forward at the
-     * worst ends, so that gradient_terms gives the derivatives in them; ends (N, SURETY_LANES), or NULL, says
-     * which end it is: +1 or -1. All lanes are computed. */
+    /* One epoch of a kind without gradients to its parameters. */
+    surety_status (*grow)(surety_voters *v, const surety_growth *growth, surety_error *err);
+
+    const surety_range_kind *range;
+
+    /* Kinds whose voters are functions of arguments z = W x + c, W being tensor 0 and c tensor 1 (dense
+     * kinds). The worst outputs for labels y (lanes of +1 or -1) when every argument may lie anywhere in
+     * [z_lo, z_hi], each (N, SURETY_LANES): h[t, r] has the smallest y h_t. Exact in real arithmetic for
+     * voters of one argument, else on the safe side. scratch is filled as by a forward at the worst ends, so
+     * that gradient_terms gives the derivatives in them; ends (N, SURETY_LANES), or NULL, says which end it
+     * is: +1 or -1. All lanes are computed. */
     void (*worst)(const surety_voters *v, const float *z_lo, const float *z_hi, const float *y, float *h,
                   float *ends, float *scratch);
-
     /* What all roundings from arguments to outputs, in forward and in worst together, can come to. */
     float (*margin)(const surety_voters *v);
 
     /* h_t(x) again, naively in double: x (d), parameters[k] laid out as tensor k. What the fast way is
-     * checked against. */
+     * checked against; NULL: no gradient to check. */
     double (*twin)(const surety_voters *v, const double *const *parameters, const double *x, size_t t);
-
-    void (*free)(surety_voters *v);
 } surety_voter_kind;
 
 enum {
-    SURETY_TENSORS = 3,
     SURETY_VOTERS_MOST = 1000000,  /* voters of a set */
     SURETY_FEATURES_MOST = 1 << 30 /* so that no size below can overflow */
 };
@@ -65,37 +69,52 @@ enum {
 struct surety_voters {
     const surety_voter_kind *kind;
     size_t H, d;
+    size_t depth; /* of trees, else 0 */
     size_t tensor_count;
     surety_tensor tensors[SURETY_TENSORS];
-    surety_weights *packed;  /* tensors[0], ready for products */
-    size_t depth;            /* forest: l */
-    float *scores;           /* forest: tanh(u) (H, 2^l) */
+    void *own;               /* the kind's, see attach */
     uint64_t version;        /* grows with every change of the parameters */
     const surety_voters *of; /* a view: whose parameters these are; else NULL */
 };
 
-/* Voters that borrow the parameters of others and pack them for themselves: one per thread, since a core
- * reads packed weights clearly slower while another core reads the same ones. Freed by surety_voters_free,
- * before v. */
-surety_status surety_voters_view(surety_voters **out, const surety_voters *v, surety_error *err);
+/* What dense kinds derive. */
+typedef struct surety_dense {
+    surety_weights *packed; /* tensor 0, ready for products */
+    float *scores;          /* forests: tanh of the leaves (H, 2^l) */
+} surety_dense;
 
-/* Packs again if v has changed since. */
-void surety_voters_follow(surety_voters *view);
+static inline surety_dense *surety_dense_of(const surety_voters *v) {
+    return v->own;
+}
 
-/* The parameters of v have changed; views will follow, v itself is packed by the next surety_voters_changed.
- */
-void surety_voters_moved(surety_voters *v);
+surety_status surety_dense_attach(surety_voters *v, surety_error *err);
+void surety_dense_detach(surety_voters *v);
+extern const surety_range_kind surety_dense_range;
+
+/* A kind of that name, or NULL with the nearest named. */
+const surety_voter_kind *surety_kind_find(const char *name, surety_error *err);
+
+/* Voters of a kind with H voters of d features and nothing else yet. */
+surety_status surety_voters_begin(surety_voters **out, const surety_voter_kind *kind, size_t H, size_t d,
+                                  surety_error *err);
 
 /* SURETY_E_USAGE unless H and d are in their ranges and the seed below 2^63. */
 surety_status surety_voters_validate(size_t H, size_t d, uint64_t seed, surety_error *err);
 
-/* A zeroed tensor in voters->tensors[index]. Tensor 0 holds the weights, a row per output; the others are one
- * row. */
-surety_status surety_tensor_new(surety_voters *v, size_t index, const char *name, size_t rank,
-                                const size_t *shape, surety_error *err);
+/* A further zeroed tensor. Its first row_axes axes become rows, padded each; the others are one row. Where
+ * parameters are learned, a tensor holds its voters one after the other. */
+surety_status surety_tensor_new(surety_voters *v, const char *name, size_t rank, const size_t *shape,
+                                size_t row_axes, surety_error *err);
 
-/* An empty set of voters of a kind with zero parameters and (forests) all-ones masks, for the model reader.
- */
+/* The shape of that name and rank among a file's, or NULL with an error. */
+const surety_shape *surety_shape_find(const surety_shape *shapes, size_t count, const char *name, size_t rank,
+                                      surety_error *err);
+surety_status surety_shape_wrong(const char *name, const char *what, const char *expected, surety_error *err);
+
+/* The kinds. */
+extern const surety_voter_kind surety_kind_soft_forest, surety_kind_linear;
+
+/* Voters of these kinds with zero parameters and (forests) all-ones masks. */
 surety_status surety_forest_empty(surety_voters **out, size_t H, size_t depth, size_t d, surety_error *err);
 surety_status surety_linear_empty(surety_voters **out, size_t H, size_t d, surety_error *err);
 
@@ -103,10 +122,5 @@ surety_status surety_linear_empty(surety_voters **out, size_t H, size_t d, suret
 size_t surety_rows_close(float *rows, size_t ld, size_t count, const int *keep);
 /* sums[i] = sum over `count` rows in their order, i < width. */
 void surety_rows_sum(const float *rows, size_t ld, size_t count, size_t width, float *sums);
-
-/* votes[r] = sum_t q[t] * (h[t, r] or its sign), in double, in voter order, for all SURETY_LANES lanes;
- * real[r], unless NULL, the same without the sign. */
-void surety_vote_lanes(const float *h, const double *q, size_t H, surety_voter_set set, double *votes,
-                       double *real);
 
 #endif

@@ -17,12 +17,13 @@ static size_t scratch(const surety_voters *v) {
 }
 
 static void prepare(surety_voters *v) {
-    surety_weights_pack(v->packed, v->tensors[WEIGHT].values, v->tensors[WEIGHT].stride);
+    surety_weights_pack(surety_dense_of(v)->packed, v->tensors[WEIGHT].values, v->tensors[WEIGHT].stride);
 }
 
 static void forward(const surety_voters *v, const float *const *x, size_t rows, float *h, float *scratch_) {
     float *z = scratch_ + v->H * SURETY_LANES;
-    surety_product_forward(v->packed, x, rows, v->tensors[BIAS].values, z, surety_padded(v->H));
+    surety_product_forward(surety_dense_of(v)->packed, x, rows, v->tensors[BIAS].values, z,
+                           surety_padded(v->H));
     kernels()->tanh_lanes(z, surety_padded(v->H), rows, v->H, h, scratch_);
 }
 
@@ -38,7 +39,8 @@ static void gradient_input(const surety_voters *v, const float *a, size_t rows, 
                            const surety_gradient_use *use, float *scratch_) {
     float *dz = scratch_ + v->H * SURETY_LANES;
     gradient_terms(v, a, rows, dz, scratch_);
-    surety_product_backward(v->packed, dz, terms(v), surety_rows_close(dz, terms(v), rows, keep), use);
+    surety_product_backward(surety_dense_of(v)->packed, dz, terms(v),
+                            surety_rows_close(dz, terms(v), rows, keep), use);
 }
 
 static void gradient_sum(const surety_voters *v, const float *g, const float *const *x, size_t rows,
@@ -66,45 +68,34 @@ static double twin(const surety_voters *v, const double *const *parameters, cons
     return tanh(z);
 }
 
-static void free_own(surety_voters *v) {
-    (void)v;
-}
-
-static const surety_voter_kind linear_kind = {.name = "linear",
-                                              .scratch = scratch,
-                                              .prepare = prepare,
-                                              .forward = forward,
-                                              .gradient_input = gradient_input,
-                                              .terms = terms,
-                                              .gradient_terms = gradient_terms,
-                                              .gradient_sum = gradient_sum,
-                                              .worst = worst,
-                                              .margin = margin,
-                                              .twin = twin,
-                                              .free = free_own};
-
 static surety_status fill_empty(surety_voters *v, surety_error *err) {
-    SURETY_TRY(surety_tensor_new(v, WEIGHT, "linear.weight", 2, (size_t[]){v->H, v->d}, err));
-    SURETY_TRY(surety_tensor_new(v, BIAS, "linear.bias", 1, (size_t[]){v->H}, err));
-    return surety_weights_new(&v->packed, v->H, v->d, err);
+    SURETY_TRY(surety_tensor_new(v, "linear.weight", 2, (size_t[]){v->H, v->d}, 1, err));
+    SURETY_TRY(surety_tensor_new(v, "linear.bias", 1, (size_t[]){v->H}, 0, err));
+    return surety_dense_attach(v, err);
 }
 
 surety_status surety_linear_empty(surety_voters **out, size_t H, size_t d, surety_error *err) {
-    *out = NULL;
-    SURETY_TRY(surety_voters_validate(H, d, 0, err));
-    SURETY_TRY(surety_alloc(out, 1, sizeof **out, err));
-    **out = (surety_voters){.kind = &linear_kind, .H = H, .d = d};
+    SURETY_TRY(surety_voters_begin(out, &surety_kind_linear, H, d, err));
     surety_status status = fill_empty(*out, err);
     if (status != SURETY_OK) surety_voters_free(*out), *out = NULL;
     return status;
 }
 
-surety_status surety_linear_new(surety_voters **out, size_t H, size_t d, uint64_t seed, surety_error *err) {
-    *out = NULL;
-    SURETY_TRY(surety_voters_validate(H, d, seed, err));
-    SURETY_TRY(surety_linear_empty(out, H, d, err));
+static surety_status open_shapes(surety_voters **out, const surety_shape *shapes, size_t count,
+                                 surety_error *err) {
+    const surety_shape *w = surety_shape_find(shapes, count, "linear.weight", 2, err);
+    if (!w) return SURETY_E_INPUT;
+    if (surety_voters_validate(w->shape[0], w->shape[1], 0, NULL) != SURETY_OK)
+        return surety_shape_wrong("linear.weight", "its shape is beyond all limits", "(voters, features)",
+                                  err);
+    return surety_linear_empty(out, w->shape[0], w->shape[1], err);
+}
+
+static surety_status make(surety_voters **out, const surety_voters_settings *settings, size_t d,
+                          uint64_t seed, surety_error *err) {
+    SURETY_TRY(surety_linear_empty(out, settings->voters, d, err));
     surety_tensor *w = &(*out)->tensors[WEIGHT];
-    for (size_t t = 0; t < H; t++) {
+    for (size_t t = 0; t < settings->voters; t++) {
         float *row = w->values + t * w->stride;
         surety_vector_normal(seed, &(surety_address){.row = (uint32_t)t, .purpose = SURETY_FOR_WEIGHTS}, row,
                              d);
@@ -113,3 +104,21 @@ surety_status surety_linear_new(surety_voters **out, size_t H, size_t d, uint64_
     surety_voters_changed(*out);
     return SURETY_OK;
 }
+
+const surety_voter_kind surety_kind_linear = {.name = "linear",
+                                              .words = "linear voters",
+                                              .make = make,
+                                              .open = open_shapes,
+                                              .attach = surety_dense_attach,
+                                              .prepare = prepare,
+                                              .detach = surety_dense_detach,
+                                              .scratch = scratch,
+                                              .forward = forward,
+                                              .gradient_input = gradient_input,
+                                              .terms = terms,
+                                              .gradient_terms = gradient_terms,
+                                              .gradient_sum = gradient_sum,
+                                              .range = &surety_dense_range,
+                                              .worst = worst,
+                                              .margin = margin,
+                                              .twin = twin};

@@ -1,9 +1,9 @@
 /* Sound limits of voters over a ball (docs/theory.md 8.1): no float point of the ball-and-box around x makes
- * `forward` of these voters return an output outside of them. */
+ * these voters return an output outside of them. */
 #ifndef SURETY_VOTERS_RANGE_H
 #define SURETY_VOTERS_RANGE_H
 
-#include "voters/kind.h"
+#include "voters/voters.h"
 
 /* One thread's workspace. The voters are borrowed and must not change while it lives. */
 typedef struct surety_range surety_range;

@@ -2,6 +2,8 @@
 
 #include <math.h>
 
+#include "voters/kind.h"
+
 enum { L = SURETY_LANES };
 
 struct surety_robust {
@@ -19,6 +21,7 @@ surety_status surety_robust_new(surety_robust **out, surety_voters *voters, cons
     *out = NULL;
     surety_robust *k;
     const surety_tensor *w = &voters->tensors[0];
+    SURETY_TRY(surety_voters_need(voters, SURETY_CAN_HARDEN, "the certified defense", err));
     SURETY_TRY(surety_alloc(&k, 1, sizeof *k, err));
     *k = (surety_robust){.v = voters, .ball = *ball, .N = w->rows, .stride = w->stride};
     k->ldz = surety_padded(k->N);
@@ -116,6 +119,13 @@ static parts parts_of(const surety_robust *k, float *scratch) {
                    z_lo + 5 * lanes};
 }
 
+size_t surety_robust_arguments(const surety_robust *k) {
+    return k->N;
+}
+size_t surety_robust_stride(const surety_robust *k) {
+    return k->stride;
+}
+
 size_t surety_robust_scratch(const surety_robust *k) {
     return L * (3 * k->ldz + 5 * k->N) + k->v->kind->scratch(k->v);
 }
@@ -151,7 +161,7 @@ void surety_robust_forward(const surety_robust *k, const float *const *x, size_t
                            float *const *even, float *const *odd, float *h, float *scratch) {
     parts p = parts_of(k, scratch);
     for (size_t r = 0; r < rows; r++) rooms(k, x[r], even[r], odd[r]);
-    surety_product_forward(k->v->packed, x, rows, k->v->tensors[1].values, p.z, k->ldz);
+    surety_product_forward(surety_dense_of(k->v)->packed, x, rows, k->v->tensors[1].values, p.z, k->ldz);
     surety_product_forward(k->even, (const float *const *)even, rows, NULL, p.e, k->ldz);
     surety_product_forward(k->odd, (const float *const *)odd, rows, NULL, p.o, k->ldz);
     for (size_t i = 0; i < k->N; i++)

@@ -18,7 +18,7 @@
 #ifndef SURETY_VOTERS_ROBUST_H
 #define SURETY_VOTERS_ROBUST_H
 
-#include "voters/kind.h"
+#include "voters/voters.h"
 
 /* E and O of some voters, shared by all threads. The voters are borrowed. */
 typedef struct surety_robust surety_robust;
@@ -29,6 +29,10 @@ void surety_robust_free(surety_robust *robust);
 
 /* Sets the radius and packs E and O; again after every change of the voters. */
 void surety_robust_prepare(surety_robust *robust, double radius);
+
+/* N, the arguments of all voters, and the floats of a row of their weights. */
+size_t surety_robust_arguments(const surety_robust *robust);
+size_t surety_robust_stride(const surety_robust *robust);
 
 /* Floats of scratch for one block. */
 size_t surety_robust_scratch(const surety_robust *robust);

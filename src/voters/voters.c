@@ -27,26 +27,32 @@ surety_status surety_voters_validate(size_t H, size_t d, uint64_t seed, surety_e
     return SURETY_OK;
 }
 
-surety_status surety_tensor_new(surety_voters *v, size_t index, const char *name, size_t rank,
-                                const size_t *shape, surety_error *err) {
-    surety_tensor *t = &v->tensors[index];
+surety_status surety_voters_begin(surety_voters **out, const surety_voter_kind *kind, size_t H, size_t d,
+                                  surety_error *err) {
+    *out = NULL;
+    SURETY_TRY(surety_voters_validate(H, d, 0, err));
+    SURETY_TRY(surety_alloc(out, 1, sizeof **out, err));
+    **out = (surety_voters){.kind = kind, .H = H, .d = d};
+    return SURETY_OK;
+}
+
+surety_status surety_tensor_new(surety_voters *v, const char *name, size_t rank, const size_t *shape,
+                                size_t row_axes, surety_error *err) {
+    surety_tensor *t = &v->tensors[v->tensor_count++];
     *t = (surety_tensor){.name = name, .rank = rank, .rows = 1, .length = 1};
     for (size_t i = 0; i < rank; i++) t->shape[i] = shape[i];
-    size_t row_axes = index == 0 ? rank - 1 : 0; /* weights have a row per output, the others are one row */
     for (size_t i = 0; i < rank; i++) *(i < row_axes ? &t->rows : &t->length) *= shape[i];
     t->stride = surety_padded(t->length);
-    v->tensor_count = index + 1;
     return surety_alloc(&t->values, t->rows * t->stride, sizeof *t->values, err);
 }
 
 void surety_voters_free(surety_voters *v) {
     if (!v) return;
-    if (!v->of) {
-        v->kind->free(v);
-        for (size_t i = 0; i < v->tensor_count; i++) surety_free(v->tensors[i].values);
+    v->kind->detach(v);
+    for (size_t i = 0; !v->of && i < v->tensor_count; i++) {
+        surety_free(v->tensors[i].values);
+        surety_free((void *)(uintptr_t)v->tensors[i].mask);
     }
-    surety_weights_free(v->packed);
-    surety_free(v->scores);
     surety_free(v);
 }
 
@@ -56,11 +62,8 @@ surety_status surety_voters_view(surety_voters **out, const surety_voters *v, su
     SURETY_TRY(surety_alloc(&view, 1, sizeof *view, err));
     *view = *v;
     view->of = v;
-    view->packed = NULL;
-    view->scores = NULL;
-    surety_status status = surety_weights_new(&view->packed, v->tensors[0].rows, v->d, err);
-    if (status == SURETY_OK && v->scores)
-        status = surety_alloc(&view->scores, v->H << v->depth, sizeof(float), err);
+    view->own = NULL;
+    surety_status status = v->kind->attach(view, err);
     if (status != SURETY_OK) {
         surety_voters_free(view);
         return status;
@@ -76,8 +79,80 @@ void surety_voters_follow(surety_voters *view) {
     view->version = view->of->version;
 }
 
+/* ---- the kind's functions ---- */
+
+int surety_voters_can(const surety_voters *v, surety_ability ability) {
+    switch (ability) {
+        case SURETY_CAN_CLIMB:
+            return v->kind->gradient_input != NULL;
+        case SURETY_CAN_LEARN:
+            return v->kind->gradient_sum != NULL;
+        case SURETY_CAN_GROW:
+            return v->kind->grow != NULL;
+        case SURETY_CAN_RANGE:
+            return v->kind->range != NULL;
+        case SURETY_CAN_HARDEN:
+            return v->kind->worst != NULL && v->kind->gradient_sum != NULL;
+    }
+    return 0;
+}
+
+surety_status surety_voters_need(const surety_voters *v, surety_ability ability, const char *what_for,
+                                 surety_error *err) {
+    static const struct {
+        surety_ability ability;
+        const char *missing;
+    } words[] = {{SURETY_CAN_CLIMB, "a gradient to the input"},
+                 {SURETY_CAN_LEARN, "a gradient to their parameters"},
+                 {SURETY_CAN_GROW, "a way to grow"},
+                 {SURETY_CAN_RANGE, "limits over a ball"},
+                 {SURETY_CAN_HARDEN, "a worst case that can be lowered"}};
+    if (surety_voters_can(v, ability)) return SURETY_OK;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (words[i].ability == ability)
+            surety_fail(err, SURETY_E_USAGE, "%s needs %s, which voters of the kind %s do not have", what_for,
+                        words[i].missing, v->kind->name);
+    return SURETY_E_USAGE;
+}
+
+size_t surety_voters_scratch(const surety_voters *v) {
+    return v->kind->scratch(v);
+}
+void surety_voters_ask(const surety_voters *v, const float *const *x, size_t rows, float *h, float *scratch) {
+    v->kind->forward(v, x, rows, h, scratch);
+}
+void surety_voters_gradient_input(const surety_voters *v, const float *a, size_t rows, const int *keep,
+                                  const surety_gradient_use *use, float *scratch) {
+    v->kind->gradient_input(v, a, rows, keep, use, scratch);
+}
+size_t surety_voters_terms(const surety_voters *v) {
+    return v->kind->terms ? v->kind->terms(v) : 0;
+}
+void surety_voters_gradient_terms(const surety_voters *v, const float *a, size_t rows, float *g,
+                                  float *scratch) {
+    v->kind->gradient_terms(v, a, rows, g, scratch);
+}
+void surety_voters_gradient_sum(const surety_voters *v, const float *g, const float *const *x, size_t rows,
+                                size_t first, size_t end, float *const *gradients) {
+    v->kind->gradient_sum(v, g, x, rows, first, end, gradients);
+}
+surety_status surety_voters_grow(surety_voters *v, const surety_growth *growth, surety_error *err) {
+    return v->kind->grow(v, growth, err);
+}
+
+int surety_voters_same(const surety_voters *a, const surety_voters *b) {
+    int same = a->kind == b->kind && a->H == b->H && a->d == b->d && a->depth == b->depth;
+    for (size_t i = 0; same && i < a->tensor_count; i++)
+        same = !memcmp(a->tensors[i].values, b->tensors[i].values,
+                       a->tensors[i].rows * a->tensors[i].stride * sizeof(float));
+    return same;
+}
+
 const char *surety_voters_kind(const surety_voters *v) {
     return v->kind->name;
+}
+const char *surety_voters_words(const surety_voters *v) {
+    return v->kind->words;
 }
 size_t surety_voters_count(const surety_voters *v) {
     return v->H;

@@ -19,10 +19,11 @@ static inline random_vote random_vote_new(draw *r, size_t d, int linear) {
     size_t H = draw_size(r, 1, 6);
     double sum = 0;
     if (linear) {
-        check_ok(surety_linear_new(&v.voters, H, d, draw_bits(r) >> 1, &err));
+        check_ok(surety_voters_new(&v.voters, &(surety_voters_settings){.kind = "linear", .voters = H}, d,
+                                   draw_bits(r) >> 1, &err));
     } else {
-        surety_forest_settings s = {H, draw_size(r, 1, 3), draw_real(r, 0, 0.9)};
-        check_ok(surety_forest_new(&v.voters, &s, d, draw_bits(r) >> 1, &err));
+        surety_voters_settings s = {"soft-forest", H, draw_size(r, 1, 3), draw_real(r, 0, 0.9)};
+        check_ok(surety_voters_new(&v.voters, &s, d, draw_bits(r) >> 1, &err));
     }
     v.weights = malloc(H * sizeof *v.weights);
     for (size_t t = 0; t < H; t++) sum += v.weights[t] = draw_real(r, 0.01, 1);

@@ -6,6 +6,7 @@
 #include "attack/l1.h"
 #include "base/parallel.h"
 #include "cases.h"
+#include "voters/kind.h"
 
 static surety_attack_settings settings_of(surety_attack_kind kind, surety_norm norm, double radius) {
     surety_attack_settings s;
@@ -124,7 +125,8 @@ static void boxes_that_bind(void **state) {
         if (norm == SURETY_L1)
             s.step_size = s.ball.radius / 40, s.steps = 40 + 2 * d; /* a clip wastes part of a step */
         surety_voters *v = NULL;
-        check_ok(surety_linear_new(&v, 1, d, (uint64_t)round, &err));
+        check_ok(surety_voters_new(&v, &(surety_voters_settings){.kind = "linear", .voters = 1}, d,
+                                   (uint64_t)round, &err));
         const float *w = surety_voters_tensor(v, 0).values;
         random_set set = random_set_new(&r, 1, d, &s.ball, 1);
         double y = set.y[0], left = s.ball.radius, z = 0;

@@ -56,7 +56,7 @@ static surety_train_settings training(surety_objective objective) {
     s.defense.ball.norm = SURETY_LINF;
     s.defense.ball.radius = 0.05;
     s.defense.steps = 3;
-    s.forest.trees = 4;
+    s.kind.voters = 4;
     s.step1_epochs = s.step2_epochs = 2;
     s.batch = 16;
     s.lr = 0.05;

@@ -111,7 +111,7 @@ static surety_model *train(const plan *p, const surety_data *data, uint64_t seed
     surety_train_defaults(&s);
     s.objective = p->objective;
     s.defense.kind = SURETY_ATTACK_NONE;
-    s.forest.trees = 3;
+    s.kind.voters = 3;
     s.step1_epochs = s.step2_epochs = p->epochs;
     s.lr = 0.1;
     s.seed = seed;

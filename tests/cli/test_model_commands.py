@@ -29,7 +29,7 @@ def train(name, *options):
 
 FOREST = train("forest", "--trees", 7, "--depth", 3, "--voters", "real", "--mask", 0.3)
 SIGNED = train("signed", "--trees", 5, "--norm", "linf", "--defense", "ifgsmu", "--objective", "average-max")
-LINEAR = train("linear", "--linear", 4, "--norm", "l1", "--defense", "pgd", "--objective", "baseline", "--seed", 9)
+LINEAR = train("linear", "--kind", "linear", "--trees", 4, "--norm", "l1", "--defense", "pgd", "--objective", "baseline", "--seed", 9)
 X = np.load(path("X_test.npy"))
 Y = np.where(np.load(path("y_test.npy")) == 9, 1, -1)
 
@@ -55,7 +55,7 @@ def vote(model, x, weights="posterior"):
 
 
 def test_the_file_is_what_the_manual_says():
-    for model, H, kind in ((FOREST, 7, "forest"), (SIGNED, 5, "forest"), (LINEAR, 4, "linear")):
+    for model, H, kind in ((FOREST, 7, "soft-forest"), (SIGNED, 5, "soft-forest"), (LINEAR, 4, "linear")):
         tensors, metadata, begin = read(model)
         assert begin % 64 == 0 and metadata["kind"] == kind
         shapes = {name: (t.dtype.str, t.shape) for name, t in tensors.items()}
@@ -78,7 +78,7 @@ def test_the_file_is_what_the_manual_says():
 def test_inspect():
     shown = answer("inspect", FOREST)
     tensors, metadata, _ = read(FOREST)
-    assert shown["kind"] == "forest" and shown["voter_count"] == 7 and shown["depth"] == 3 and shown["features"] == D
+    assert shown["kind"] == "soft-forest" and shown["voter_count"] == 7 and shown["depth"] == 3 and shown["features"] == D
     assert np.array_equal(shown["prior"], tensors["prior"]) and np.array_equal(shown["posterior"], tensors["posterior"])
     q, p = tensors["posterior"], tensors["prior"]
     assert abs(shown["kl"] - (q * np.log(q / p)).sum()) < 1e-12

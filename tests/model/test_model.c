@@ -16,11 +16,12 @@ static surety_model *small_model(int forest, uint64_t seed) {
     surety_error err = SURETY_ERROR_NONE;
     surety_voters *v = NULL;
     surety_model *m = NULL;
-    surety_forest_settings s = {.trees = 3, .depth = 2, .mask = 0.4};
+    surety_voters_settings s = {.kind = "soft-forest", .voters = 3, .depth = 2, .mask = 0.4};
     if (forest)
-        check_ok(surety_forest_new(&v, &s, 5, seed, &err));
+        check_ok(surety_voters_new(&v, &s, 5, seed, &err));
     else
-        check_ok(surety_linear_new(&v, 3, 5, seed, &err));
+        check_ok(
+            surety_voters_new(&v, &(surety_voters_settings){.kind = "linear", .voters = 3}, 5, seed, &err));
     surety_model_facts facts;
     surety_model_facts_defaults(&facts);
     facts.set = SURETY_REAL;
@@ -290,9 +291,9 @@ static void damaged_headers(void **state) {
         {"\"epochs\":\"20\"", "\"Epochs!\":\"20\"", "Epochs!"},
         {"\"epochs\":\"20\"", "\"epochs\":\"2\\u0000\"", "JSON"},
         {"\"epochs\":\"20\"", "\"epochs\":\"\xff\"", "JSON"},
-        {"\"kind\":\"forest\"", "\"kind\":\"linear\"", "linear.weight"},
-        {"\"kind\":\"forest\"", "\"kind\":\"wood\"", "kind"},
-        {"\"kind\":\"forest\",", "", "kind"},
+        {"\"kind\":\"soft-forest\"", "\"kind\":\"linear\"", "linear.weight"},
+        {"\"kind\":\"soft-forest\"", "\"kind\":\"wood\"", "kind"},
+        {"\"kind\":\"soft-forest\",", "", "kind"},
         {"\"voters\":\"real\"", "\"voters\":\"unreal\"", "voters"},
         {"\"seed\":\"3\"", "\"seed\":\"-3\"", "seed"},
         {"\"seed\":\"3\"", "\"seed\":\"9223372036854775808\"", "seed"},
@@ -363,7 +364,7 @@ static void small_files_take_little_memory(void **state) {
     surety_error err;
     /* one tree of one split over 1000 features, but 256 leaves */
     const char *header =
-        "{\"__metadata__\":{\"kind\":\"forest\"},\"splits.weight\":{\"dtype\":\"F32\",\"shape\":[1,1,1000],"
+        "{\"__metadata__\":{\"kind\":\"soft-forest\"},\"splits.weight\":{\"dtype\":\"F32\",\"shape\":[1,1,1000],"
         "\"data_offsets\":[0,4000]},\"leaves\":{\"dtype\":\"F32\",\"shape\":[1,256],\"data_offsets\":[4000,"
         "5024]}}";
     size_t length = (strlen(header) + 63) / 64 * 64 + 56;
@@ -494,7 +495,7 @@ static void wrong_models_are_refused(void **state) {
     surety_error err = SURETY_ERROR_NONE;
     surety_voters *v = NULL;
     surety_model *m = NULL;
-    check_ok(surety_linear_new(&v, 2, 3, 0, &err));
+    check_ok(surety_voters_new(&v, &(surety_voters_settings){.kind = "linear", .voters = 2}, 3, 0, &err));
     surety_model_facts facts[9];
     for (int i = 0; i < 9; i++) surety_model_facts_defaults(&facts[i]);
     facts[1].delta = 0;

@@ -26,7 +26,7 @@ def content(name):
 def test_same_bytes_for_any_threads_and_levels():
     for options in (["--defense", "pgdu"], ["--defense", "ifgsmu", "--norm", "linf", "--objective", "average-max"],
                     ["--defense", "unif", "--voters", "real"],
-                    ["--defense", "pgd", "--norm", "l1", "--objective", "baseline", "--linear", 7],
+                    ["--defense", "pgd", "--norm", "l1", "--objective", "baseline", "--kind", "linear", "--trees", 7],
                     ["--defense", "certified"], ["--defense", "certified", "--norm", "linf", "--mix", 0.5, "--mask", 0.3],
                     ["--defense", "certified", "--norm", "l1", "--objective", "worst-case", "--keep", "best"]):
         for threads in (1, 2, 3):

@@ -3,6 +3,7 @@
  * the exact values in MPFR); and they must be no wider than the mathematics (an independent bottom-up bound
  * in MPFR intervals; closed forms of the support function). */
 #include "check.h"
+#include "voters/kind.h"
 
 #include <math.h>
 #include <mpfr.h>
@@ -22,10 +23,11 @@ static surety_voters *random_voters(draw *r, size_t most_depth, size_t most_d, s
     size_t d = draw_size(r, 1, most_d), H = draw_size(r, 1, most_H);
     double spread = draw_real(r, 0.5, 6);
     if (draw_size(r, 0, 3) == 0) {
-        check_ok(surety_linear_new(&v, H, d, draw_bits(r) >> 1, &err));
+        check_ok(surety_voters_new(&v, &(surety_voters_settings){.kind = "linear", .voters = H}, d,
+                                   draw_bits(r) >> 1, &err));
     } else {
-        surety_forest_settings s = {H, draw_size(r, 1, most_depth), draw_real(r, 0, 0.9)};
-        check_ok(surety_forest_new(&v, &s, d, draw_bits(r) >> 1, &err));
+        surety_voters_settings s = {"soft-forest", H, draw_size(r, 1, most_depth), draw_real(r, 0, 0.9)};
+        check_ok(surety_voters_new(&v, &s, d, draw_bits(r) >> 1, &err));
     }
     for (size_t k = 0; k < surety_voters_tensors(v); k++) {
         surety_tensor t = surety_voters_tensor(v, k);
@@ -511,8 +513,8 @@ static void what_could_overflow_is_not_limited(void **state) {
     draw r = {7};
     surety_error err = SURETY_ERROR_NONE;
     surety_voters *v = NULL;
-    surety_forest_settings s = {2, 2, 0};
-    check_ok(surety_forest_new(&v, &s, 20, 1, &err));
+    surety_voters_settings s = {"soft-forest", 2, 2, 0};
+    check_ok(surety_voters_new(&v, &s, 20, 1, &err));
     surety_tensor w = surety_voters_tensor(v, 0);
     for (size_t j = 0; j < 20; j++) w.values[j] = j % 2 ? 3e37f : -3e37f;
     surety_voters_changed(v);

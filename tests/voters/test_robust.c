@@ -1,6 +1,7 @@
 /* The certified defense's loss: its outputs against a naive twin in double, its gradients in every parameter
  * against central differences of that twin; for linf it is the sound range itself, up to margins. */
 #include "check.h"
+#include "voters/kind.h"
 
 #include <math.h>
 
@@ -80,11 +81,12 @@ static void fill(block *k, draw *r, surety_norm norm, int box) {
     size_t d = draw_size(r, norm == SURETY_L2 ? 20 : 3, 40), /* a root near 0 has no digits */
         H = draw_size(r, 1, 5), stride = surety_padded(d);
     *k = (block){0};
-    surety_forest_settings s = {H, draw_size(r, 1, 3), draw_size(r, 0, 1) ? 0.4 : 0};
+    surety_voters_settings s = {"soft-forest", H, draw_size(r, 1, 3), draw_size(r, 0, 1) ? 0.4 : 0};
     if (draw_size(r, 0, 3))
-        check_ok(surety_forest_new(&k->v, &s, d, draw_bits(r) >> 1, &err));
+        check_ok(surety_voters_new(&k->v, &s, d, draw_bits(r) >> 1, &err));
     else
-        check_ok(surety_linear_new(&k->v, H, d, draw_bits(r) >> 1, &err));
+        check_ok(surety_voters_new(&k->v, &(surety_voters_settings){.kind = "linear", .voters = H}, d,
+                                   draw_bits(r) >> 1, &err));
     double most = norm == SURETY_L2 ? 1.5 : norm == SURETY_LINF ? 0.3 : 4;
     k->twin = (twin){.v = k->v, .ball = {norm, draw_real(r, 0.1, 1) * most, box, 0, 1}};
     check_ok(surety_robust_new(&k->robust, k->v, &k->twin.ball, &err));

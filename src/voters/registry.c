@@ -1,0 +1,88 @@
+/* The kinds of voters. A further kind is one file and one line here. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/names.h"
+#include "voters/kind.h"
+
+#ifdef SURETY_TEST_KIND /* tests/voters/test_kinds.c shows that one line is enough */
+extern const surety_voter_kind SURETY_TEST_KIND;
+#define TEST_KIND &SURETY_TEST_KIND,
+#else
+#define TEST_KIND
+#endif
+
+/* clang-format off */
+static const surety_voter_kind *const kinds[] = {
+    &surety_kind_soft_forest,
+    &surety_kind_linear,
+    TEST_KIND
+};
+/* clang-format on */
+enum { KINDS = sizeof kinds / sizeof *kinds };
+
+const char *surety_kind_name(size_t index) {
+    return index < KINDS ? kinds[index]->name : NULL;
+}
+
+const surety_voter_kind *surety_kind_find(const char *name, surety_error *err) {
+    const char *names[KINDS];
+    size_t index = 0;
+    for (size_t i = 0; i < KINDS; i++) names[i] = kinds[i]->name;
+    return surety_name_find("kind of voters", name, names, KINDS, &index, err) == SURETY_OK ? kinds[index]
+                                                                                            : NULL;
+}
+
+void surety_voters_defaults(surety_voters_settings *settings) {
+    *settings =
+        (surety_voters_settings){.kind = surety_kind_soft_forest.name, .voters = 25, .depth = 2, .mask = 0.5};
+}
+
+surety_status surety_voters_new(surety_voters **out, const surety_voters_settings *settings, size_t d,
+                                uint64_t seed, surety_error *err) {
+    *out = NULL;
+    const surety_voter_kind *kind = surety_kind_find(settings->kind, err);
+    if (!kind) return SURETY_E_USAGE;
+    SURETY_TRY(surety_voters_validate(settings->voters, d, seed, err));
+    return kind->make(out, settings, d, seed, err);
+}
+
+surety_status surety_voters_open(surety_voters **out, const char *name, const surety_shape *shapes,
+                                 size_t count, surety_error *err) {
+    *out = NULL;
+    surety_error inner = SURETY_ERROR_NONE;
+    const surety_voter_kind *kind = name ? surety_kind_find(name, &inner) : NULL;
+    if (kind) return kind->open(out, shapes, count, err);
+    surety_fail(err, SURETY_E_INPUT, "the model does not say which voters it has");
+    surety_fail_place(err, "key kind");
+    char names[256] = "";
+    for (size_t i = 0; i < KINDS; i++) {
+        size_t used = strlen(names);
+        snprintf(names + used, sizeof names - used, "%s%s", i ? (i + 1 < KINDS ? ", " : " or ") : "",
+                 kinds[i]->name);
+    }
+    surety_fail_expected(err, "%s", names);
+    return SURETY_E_INPUT;
+}
+
+/* ---- shapes of a file ---- */
+
+surety_status surety_shape_wrong(const char *name, const char *what, const char *expected,
+                                 surety_error *err) {
+    surety_fail(err, SURETY_E_INPUT, "%s", what);
+    surety_fail_place(err, "tensor '%s'", name);
+    surety_fail_expected(err, "%s", expected);
+    return SURETY_E_INPUT;
+}
+
+const surety_shape *surety_shape_find(const surety_shape *shapes, size_t count, const char *name, size_t rank,
+                                      surety_error *err) {
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(shapes[i].name, name)) continue;
+        if (shapes[i].rank == rank) return &shapes[i];
+        surety_shape_wrong(name, "its shape has another number of axes", "as many as its kind has", err);
+        return NULL;
+    }
+    surety_shape_wrong(name, "it is missing", "a model of this kind to have it", err);
+    return NULL;
+}

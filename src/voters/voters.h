@@ -1,0 +1,101 @@
+/* What other rooms ask of voters, whatever their kind.
+ *
+ * Voters are asked for a block of at most SURETY_LANES examples at once. What belongs to an example lies in a
+ * lane: h[t*SURETY_LANES + r] is voter t on row r of the block, so that one vector instruction serves all
+ * rows. Rows of features come as pointers (num/num.h). A row's result never depends on the other rows.
+ */
+#ifndef SURETY_VOTERS_VOTERS_H
+#define SURETY_VOTERS_VOTERS_H
+
+#include "num/num.h"
+#include "surety/data.h"
+#include "surety/voters.h"
+
+enum { SURETY_TENSORS = 8 }; /* most tensors of a kind */
+
+/* ---- what a kind can do ---- */
+
+typedef enum surety_ability {
+    SURETY_CAN_CLIMB = 1,  /* gradient to the input: attacks with steps */
+    SURETY_CAN_LEARN = 2,  /* gradient to the parameters: training by batches */
+    SURETY_CAN_GROW = 4,   /* training by growing, an epoch at a time */
+    SURETY_CAN_RANGE = 8,  /* sound limits over a ball: worst cases */
+    SURETY_CAN_HARDEN = 16 /* a differentiable worst case: the certified defense by batches */
+} surety_ability;
+
+int surety_voters_can(const surety_voters *v, surety_ability ability);
+
+/* SURETY_E_USAGE with the kind's name and what cannot be done, unless it can. */
+surety_status surety_voters_need(const surety_voters *v, surety_ability ability, const char *what_for,
+                                 surety_error *err);
+
+/* ---- asking ---- */
+
+/* Floats of scratch for one block. ask fills it, the gradients read it. */
+size_t surety_voters_scratch(const surety_voters *v);
+
+/* h (H, SURETY_LANES): outputs in [-1,1] for rows <= SURETY_LANES; lanes behind rows are unspecified. */
+void surety_voters_ask(const surety_voters *v, const float *const *x, size_t rows, float *h, float *scratch);
+
+/* votes[r] = sum_t q[t] * (h[t, r] or its sign), in double, in voter order, for all SURETY_LANES lanes;
+ * real[r], unless NULL, the same without the sign. */
+void surety_vote_lanes(const float *h, const double *q, size_t H, surety_voter_set set, double *votes,
+                       double *real);
+
+/* CLIMB: sum_t a[t, r] dh_t/dx at the rows of the last ask into this scratch, or at those with keep[r] if it
+ * is not NULL; used as `use` says (num/num.h), whose arrays are of the rows kept. a (H, SURETY_LANES). */
+void surety_voters_gradient_input(const surety_voters *v, const float *a, size_t rows, const int *keep,
+                                  const surety_gradient_use *use, float *scratch);
+
+/* LEARN: the gradient to the parameters is a sum over examples of products, taken in two halves so that no
+ * float sum is shared between threads. First half, per block: g[r*ldg ..] = what row r contributes, ldg =
+ * terms(v) floats. */
+size_t surety_voters_terms(const surety_voters *v);
+void surety_voters_gradient_terms(const surety_voters *v, const float *a, size_t rows, float *g,
+                                  float *scratch);
+
+/* Second half, per slice of voters [first, end): gradients[k] (laid out as tensor k) = sum over all rows of
+ * the batch, in row order, of the contributions g (rows, terms) at the points x. */
+void surety_voters_gradient_sum(const surety_voters *v, const float *g, const float *const *x, size_t rows,
+                                size_t first, size_t end, float *const *gradients);
+
+/* GROW: epoch number `epoch` (from 0) of `epochs`. ball: the whole ball is to be resisted, or NULL. */
+typedef struct surety_growth {
+    const surety_set *set;
+    const surety_ball *ball;
+    size_t epoch, epochs;
+    double rate;
+    uint64_t seed;
+    const surety_run *run;
+} surety_growth;
+surety_status surety_voters_grow(surety_voters *v, const surety_growth *growth, surety_error *err);
+
+/* ---- views, one per thread ---- */
+
+/* Voters that borrow the parameters of others and pack them for themselves. Per-thread copies: sharing slows
+ * reads (measured: 81 against 92 % of peak). Freed by surety_voters_free, before v. */
+surety_status surety_voters_view(surety_voters **out, const surety_voters *v, surety_error *err);
+
+/* Packs again if v has changed since. */
+void surety_voters_follow(surety_voters *view);
+
+/* The parameters of v have changed; views will follow, v itself is packed by the next surety_voters_changed.
+ */
+void surety_voters_moved(surety_voters *v);
+
+/* ---- files ---- */
+
+/* A tensor as a file has it. */
+typedef struct surety_shape {
+    const char *name;
+    size_t rank, shape[3];
+} surety_shape;
+
+/* Voters of a kind with these tensors, parameters 0: SURETY_E_INPUT if they do not fit each other. */
+surety_status surety_voters_open(surety_voters **out, const char *kind, const surety_shape *shapes,
+                                 size_t count, surety_error *err);
+
+/* Are kind and parameters equal? */
+int surety_voters_same(const surety_voters *a, const surety_voters *b);
+
+#endif
