@@ -119,7 +119,7 @@ static surety_status settle_bound(certifying *w, surety_error *err) {
         return SURETY_OK;
     }
     SURETY_TRY(surety_bound_find(name, &w->named, err));
-    if (w->named->held_out)
+    if (w->named->q == SURETY_Q_HELD_OUT)
         return surety_fail(err, SURETY_E_CHECK,
                            "%s needs a half of S that chose nothing; training used all of it",
                            w->named->name);
@@ -179,16 +179,13 @@ static surety_status prepare(certifying *w, surety_error *err) {
 /* The best available bound among those that rest on event and may be used. */
 static void take_smallest(const certifying *w, surety_bound_id event, double share,
                           const surety_bound_value values[SURETY_BOUNDS]) {
-    static const char *const risks[] = {"averaged", "averaged_max", "worst_case"};
     surety_certificate *c = w->c;
-    surety_risk_kind risk = w->s->worst_case ? SURETY_RISK_WORST_CASE : SURETY_RISK_AVERAGED_MAX;
     for (int id = 0; id < SURETY_BOUNDS; id++) {
         const surety_bound_info *info = &surety_bound_list()[id];
-        int wanted =
-            w->best ? info->event == event && info->risk == risk && !info->held_out : info == w->named;
+        int wanted = w->best ? info->event == event : info == w->named;
         if (!wanted || !values[id].available || (c->bound[0] && values[id].vote >= c->value)) continue;
         snprintf(c->bound, sizeof c->bound, "%s", info->name);
-        snprintf(c->risk, sizeof c->risk, "%s", risks[info->risk]);
+        snprintf(c->risk, sizeof c->risk, "%s", surety_risk_kind_name(info->risk));
         c->value = values[id].vote;
         c->surrogate = values[id].surrogate;
         c->inputs.delta_share = share;
