@@ -96,29 +96,13 @@ typedef enum surety_bound_id {
 
 /* The risk of the vote that a bound limits (docs/theory.md 4.1, 8.2). */
 typedef enum surety_risk_kind {
-    SURETY_RISK_AVERAGED,     /* wrong on a perturbation drawn at random */
+    SURETY_RISK_AVERAGED = 1, /* wrong on a perturbation drawn at random */
     SURETY_RISK_AVERAGED_MAX, /* wrong on at least one of n perturbations */
     SURETY_RISK_WORST_CASE    /* wrong somewhere in the ball */
 } surety_risk_kind;
 
-/* What is known of a bound without numbers. Strings are static. */
-typedef struct surety_bound_info {
-    surety_bound_id id;
-    const char *name;      /* "average_max_seeger" */
-    const char *promise;   /* one sentence for the reader of a table; "this share" is the vote value */
-    const char *needs;     /* the inputs it takes beyond m, delta, T_p, looks, in words */
-    surety_risk_kind risk; /* the risk it speaks of */
-    int held_out;          /* 1: measured on the held-out half of S */
-    surety_bound_id event; /* the random event it rests on, named by its tightest bound. Bounds with the same
-                              event hold together for one delta, and their minimum is free */
-    int has_surrogate;     /* 0: it speaks of the vote only */
-} surety_bound_info;
-
-/* The table of all bounds, SURETY_BOUNDS rows in the order of the enum, and one row of it by name (hyphens
- * and underscores alike; an unknown name is SURETY_E_USAGE with the nearest one). */
-SURETY_API const surety_bound_info *surety_bound_list(void);
-SURETY_API surety_status surety_bound_find(const char *name, const surety_bound_info **info,
-                                           surety_error *err);
+/* "averaged", "averaged_max", "worst_case": as in documents. */
+SURETY_API const char *surety_risk_kind_name(surety_risk_kind kind);
 
 /* A count that is not known. (Numbers that are not known are NaN, arrays NULL.) */
 #define SURETY_ABSENT UINT64_MAX
@@ -179,6 +163,81 @@ typedef struct surety_bound_value {
     double d_risk, d_kl; /* derivatives of vote in the empirical risk that enters (gibbs, abar, tandem) and in
                             kl, where the bound is a function of these two, else NaN. For learning Q */
 } surety_bound_value;
+
+/* ---- the table of bounds ----
+ *
+ * A row holds every fact about a bound; all other code asks the row. A fact without which a promise could be
+ * false has no valid 0: a row that leaves it out is refused by surety_bound_compute (SURETY_E_CHECK). */
+
+/* Whether the proof passes from the voters to their vote ("R <= 2 Rbar" and its kin). Then what the rounding
+ * of the computed vote may cost belongs to the limit; surety_risks_bounds adds it. */
+typedef enum surety_margin {
+    SURETY_MARGIN_VOTE = 1, /* it does: the margin of the vote is added */
+    SURETY_MARGIN_NONE      /* the computed vote itself was counted */
+} surety_margin;
+
+/* How the posterior Q may depend on S. */
+typedef enum surety_q_choice {
+    SURETY_Q_ANY = 1, /* in any way: the bound holds for all Q at once */
+    SURETY_Q_FROZEN,  /* Q is exactly one of the candidate priors */
+    SURETY_Q_HELD_OUT /* in any way on one half of S; the other half, which chose nothing, is counted */
+} surety_q_choice;
+
+/* How surety_posterior_learn finds the Q that minimises the bound on drawn perturbations, if it can. */
+typedef enum surety_q_learning {
+    SURETY_LEARN_NO = 0,
+    SURETY_LEARN_GIBBS, /* a function of the mean loss under Q and KL(Q||P): Q = P exp(-beta loss) / Z */
+    SURETY_LEARN_LEAST  /* a mean over Q of limits, no KL: all weight on the voters with the least loss */
+} surety_q_learning;
+
+/* The inputs that a bound needs beyond m, H, delta, T_p and looks: bits of surety_bound_info.evidence. */
+enum {
+    SURETY_NEEDS_POSTERIOR = 1 << 0, /* of surety_bound_input: posterior, .. */
+    SURETY_NEEDS_ABAR = 1 << 1,
+    SURETY_NEEDS_TV = 1 << 2,
+    SURETY_NEEDS_TANDEM = 1 << 3,
+    SURETY_NEEDS_GIBBS = 1 << 4, /* of the evidence on its risk: gibbs */
+    SURETY_NEEDS_KL = 1 << 5,
+    SURETY_NEEDS_LOSS = 1 << 6,    /* loss or loss_sum */
+    SURETY_NEEDS_PRIOR = 1 << 7,   /* prior_risk or prior_wrong */
+    SURETY_NEEDS_KEPT = 1 << 8,    /* kept or kept_sum */
+    SURETY_NEEDS_HELD_OUT = 1 << 9 /* held_out_m and held_out_wrong */
+};
+
+/* The formula: fills surrogate, vote and derivatives of a value whose needs are met. */
+typedef void surety_bound_rule(const surety_bound_input *input, const surety_evidence *evidence,
+                               surety_bound_value *value);
+
+/* A row: what is known of a bound without numbers. Strings are static. */
+typedef struct surety_bound_info {
+    surety_bound_id id;
+    const char *name;      /* "average_max_seeger" */
+    const char *heading;   /* its name for people: "average-max bound (kl form)" */
+    const char *way;       /* how it gets there, in a few words */
+    const char *promise;   /* one sentence for the reader of a table; "this share" is the vote value */
+    const char *needs;     /* evidence and q in words */
+    surety_risk_kind risk; /* the risk it speaks of, whose evidence the rule takes */
+    surety_bound_id event; /* the random event it rests on, named by its tightest bound. Bounds with the same
+                              event hold together for one delta, and their minimum is free */
+    surety_q_choice q;
+    surety_margin margin;
+    unsigned evidence; /* SURETY_NEEDS_* */
+    int has_surrogate; /* 0: it speaks of the vote only */
+    int best;          /* 1: an event that certificates with the bound "best" announce */
+    surety_q_learning learn;
+    surety_bound_rule *rule; /* for surety_bound_compute, which checks the input first */
+} surety_bound_info;
+
+/* The table of all bounds, SURETY_BOUNDS rows in the order of the enum, and one row of it by name (hyphens
+ * and underscores alike; an unknown name is SURETY_E_USAGE with the nearest one). */
+SURETY_API const surety_bound_info *surety_bound_list(void);
+SURETY_API surety_status surety_bound_find(const char *name, const surety_bound_info **info,
+                                           surety_error *err);
+
+/* The events (their number is returned) of this risk and choice of Q whose rows say `best`, in the order of
+ * the table. The first of them is the bound to use where none is named. */
+SURETY_API size_t surety_bound_best(surety_risk_kind risk, surety_q_choice q,
+                                    surety_bound_id events[SURETY_BOUNDS]);
 
 /* Computes one bound. Numbers out of range (delta outside (0,1), m = 0, a risk outside [0,1], a count above
  * m, a posterior that is none) are SURETY_E_INPUT; a missing input is no error: value->available is 0. On

@@ -52,19 +52,19 @@ typedef struct surety_certify_settings {
  * ball and delta, 100 samples; default bound; looks 0: whoever calls must say. */
 SURETY_API void surety_certify_defaults(surety_certify_settings *settings, const surety_model *model);
 
-/* The bound where none is named. It depends on the training's objective only, never on S: vote_frozen_max for
- * a baseline (Q = P by construction), else average_max_seeger. The same for every attack: where an attack
- * gives one perturbation, "on at least one of them" means that one. In the worst case: worst_case_frozen for
- * a baseline, else worst_case. */
-SURETY_API const char *surety_certify_default_bound(const surety_model *model, int worst_case);
+/* What "best" means, fixed before S is seen: the smallest of the bounds that rest on these events (their
+ * number is returned), delta split evenly among the events. They are the rows of surety/bound.h that say
+ * `best`, on the averaged-max risk or the worst case, for a frozen Q if the model is a baseline (Q = P by
+ * construction) and else for any. Other bounds on an event come free: average_max and average_max_tv with
+ * average_max_seeger. */
+SURETY_API size_t surety_certify_best_events(const surety_model *model, int worst_case,
+                                             surety_bound_id events[SURETY_BOUNDS]);
 
-/* What "best" means, fixed before S is seen: the smallest of the bounds on the averaged-max risk that rest on
- * these events (*count of them), delta split evenly among the events. A baseline: vote_frozen_max alone. Else
- * average_max_seeger (with average_max and average_max_tv, which come free), average_max_voters_union,
- * vote_anchored_max. In the worst case: worst_case_frozen alone, else worst_case, worst_case_union and
- * worst_case_anchored. */
-SURETY_API const surety_bound_id *surety_certify_best_events(const surety_model *model, int worst_case,
-                                                             size_t *count);
+/* The bound where none is named: the first of these. It depends on the training's objective only, never on S:
+ * vote_frozen_max for a baseline, else average_max_seeger. The same for every attack: where an attack gives
+ * one perturbation, "on at least one of them" means that one. In the worst case: worst_case_frozen for a
+ * baseline, else worst_case. */
+SURETY_API const char *surety_certify_default_bound(const surety_model *model, int worst_case);
 
 /* ---- what comes out ---- */
 

@@ -131,8 +131,8 @@ SURETY_API void surety_risks_evidence(const surety_risks *risks, surety_risk_kin
 SURETY_API surety_status surety_risks_input(const surety_risks *risks, const double *q, const double *p,
                                             surety_bound_input *input, surety_error *err);
 
-/* Every bound, in the order of surety_bound_id. To vote bounds that rest on "R <= 2 Rbar" and its kin it adds
- * what the rounding of the computed vote may cost, about 2^-52 per voter. */
+/* Every bound, in the order of surety_bound_id. To those whose row says SURETY_MARGIN_VOTE it adds what the
+ * rounding of the computed vote may cost, about 2^-52 per voter. */
 SURETY_API surety_status surety_risks_bounds(const surety_bound_input *input,
                                              surety_bound_value values[SURETY_BOUNDS], surety_error *err);
 
@@ -145,9 +145,9 @@ typedef struct surety_learned {
 } surety_learned;
 
 /* The Q (H) that minimises the bound `objective` from the prior p, on the mean losses of the voters in risks
- * (of any Q). Possible for the bounds that depend on Q through a mean over voters: chromatic_seeger,
- * chromatic_mcallester, seeger, voters_union, average_max, average_max_seeger, average_max_voters_union;
- * others are SURETY_E_USAGE. From input it takes delta, priors_compared and looks. */
+ * (of any Q). Possible for the bounds on drawn perturbations that depend on Q through a mean over voters,
+ * those whose row has a `learn`; others are SURETY_E_USAGE. From input it takes delta, priors_compared and
+ * looks. */
 SURETY_API surety_status surety_posterior_learn(const surety_risks *risks, const double *p,
                                                 surety_bound_id objective, const surety_bound_input *input,
                                                 double *q, surety_learned *learned, surety_error *err);

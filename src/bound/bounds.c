@@ -22,21 +22,8 @@
  * covered), logarithms, sums and quotients by round.h, kl_inv and the binomial limit by themselves. Doubling
  * is exact.
  */
-#include <inttypes.h>
-
 #include "bound/binomial.h"
-
-/* A rule computes one bound from the input and its evidence and returns the first missing input, or NULL. */
-typedef const char *rule(const surety_bound_input *in, const surety_evidence *e, surety_bound_value *v);
-
-static const char missing_gibbs[] = "the mean loss of the voters under Q";
-static const char missing_kl[] = "KL(Q||P)";
-static const char missing_posterior[] = "the posterior";
-static const char missing_losses[] = "the mean loss of each voter";
-static const char missing_prior[] = "the risk of the prior's vote";
-static const char missing_kept[] = "the losses of each voter where the prior's vote is right";
-static const char missing_frozen[] = "a posterior that is exactly a candidate prior";
-static const char missing_held_out[] = "a held-out half of S";
+#include "bound/table.h"
 
 /* ---- what the rules share ---- */
 
@@ -74,44 +61,35 @@ static double limit(const surety_bound_input *in, double mean, uint64_t sum, dou
     return surety_kl_inv(raised_risk(mean), surety_div_up(C, (double)in->m), NULL, NULL);
 }
 
-/* sum_h Q_h limit_h, rounded up: 1 if it could be computed. A voter of weight 0 need not be looked at. */
-static int mean_of_limits(const surety_bound_input *in, const double *mean, const uint64_t *sum, double C,
-                          double *out) {
-    if (!mean && !sum) return 0;
+/* sum_h Q_h limit_h, rounded up. A voter of weight 0 need not be looked at. */
+static double mean_of_limits(const surety_bound_input *in, const double *mean, const uint64_t *sum,
+                             double C) {
     surety_mixture mix = {0, 0};
     for (size_t h = 0; h < in->H; h++) {
         if (in->posterior[h] == 0) continue;
         double U = limit(in, mean ? mean[h] : (double)NAN, sum ? sum[h] : SURETY_ABSENT, C);
         surety_mixture_add(&mix, in->posterior[h], U);
     }
-    *out = fmin(1, surety_mixture_mean(&mix));
-    return 1;
+    return fmin(1, surety_mixture_mean(&mix));
 }
 
 /* kl_inv(risk, complexity), times factor for the vote. */
-static const char *invert(const surety_bound_input *in, double risk, double copies, double ln_factor,
-                          double factor, surety_bound_value *v) {
-    if (isnan(risk)) return missing_gibbs;
-    if (isnan(in->kl)) return missing_kl;
+static void invert(const surety_bound_input *in, double risk, double copies, double ln_factor, double factor,
+                   surety_bound_value *v) {
     double dq, dc, p = surety_kl_inv(raised_risk(risk), complexity(in, copies, ln_factor), &dq, &dc);
     v->surrogate = p;
     v->vote = factor * p;
     v->d_risk = factor * dq;
     v->d_kl = factor * dc * copies / (double)in->m;
-    return NULL;
 }
 
 /* risk + sqrt(complexity / 2), by Pinsker's inequality kl(a||b) >= 2 (a-b)^2. */
-static const char *add_root(const surety_bound_input *in, double risk, double ln_factor,
-                            surety_bound_value *v) {
-    if (isnan(risk)) return missing_gibbs;
-    if (isnan(in->kl)) return missing_kl;
+static void add_root(const surety_bound_input *in, double risk, double ln_factor, surety_bound_value *v) {
     double root = surety_sqrt_up(complexity(in, 1, ln_factor) / 2);
     v->surrogate = surety_add_up(risk, root);
     v->vote = 2 * v->surrogate;
     v->d_risk = 2;
     v->d_kl = 1 / (2 * root * (double)in->m);
-    return NULL;
 }
 
 /* ---- the rules ---- */
@@ -120,18 +98,17 @@ static const char *add_root(const surety_bound_input *in, double risk, double ln
  * Q kl(Rbar_S || Rbar_D) <= (KL + ln(T_p (m+1)/delta)) / m. Conditions: perturbations of example i depend on
  * example i, the candidate prior and draws of i's own only. Proof: the dependency graph of the m n perturbed
  * examples has fractional chromatic number n; or from seeger below, because 2 sqrt(m) <= m + 1. */
-static const char *rule_chromatic_seeger(const surety_bound_input *in, const surety_evidence *e,
-                                         surety_bound_value *v) {
-    return invert(in, e->gibbs, 1, surety_log_up((double)(in->m + 1)), 2, v);
+static void rule_chromatic_seeger(const surety_bound_input *in, const surety_evidence *e,
+                                  surety_bound_value *v) {
+    invert(in, e->gibbs, 1, surety_log_up((double)(in->m + 1)), 2, v);
 }
 
 /* chromatic_mcallester. The same theorem, second line:
  *     Rbar_D <= Rbar_S + sqrt((KL + ln(T_p (m+1)/delta)) / (2m)).
  * Proof: chromatic_seeger and Pinsker's inequality. */
-static const char *rule_chromatic_mcallester(const surety_bound_input *in, const surety_evidence *e,
-                                             surety_bound_value *v) {
-    if (isnan(e->gibbs)) return missing_gibbs;
-    return add_root(in, raised_risk(e->gibbs), surety_log_up((double)(in->m + 1)), v);
+static void rule_chromatic_mcallester(const surety_bound_input *in, const surety_evidence *e,
+                                      surety_bound_value *v) {
+    add_root(in, raised_risk(e->gibbs), surety_log_up((double)(in->m + 1)), v);
 }
 
 /* average_max. Theorem "average-max" of the paper, first line:
@@ -139,10 +116,8 @@ static const char *rule_chromatic_mcallester(const surety_bound_input *in, const
  * Conditions as above; L_i(h) = max_j l_ij(h).
  * Proof: (PAC-Bayes) on E_Q L, Pinsker, and Abar_D <= E_Q L_D: the maximum of a mean is at most the mean of
  * the maxima. */
-static const char *rule_average_max(const surety_bound_input *in, const surety_evidence *e,
-                                    surety_bound_value *v) {
-    if (isnan(e->gibbs)) return missing_gibbs;
-    return add_root(in, raised_risk(e->gibbs), ln_two_root_m(in), v);
+static void rule_average_max(const surety_bound_input *in, const surety_evidence *e, surety_bound_value *v) {
+    add_root(in, raised_risk(e->gibbs), ln_two_root_m(in), v);
 }
 
 /* average_max_tv. The same theorem, second line:
@@ -150,13 +125,11 @@ static const char *rule_average_max(const surety_bound_input *in, const surety_e
  * for any pi_i on the n perturbations that does not look at h (it may look at Q, S and i).
  * Proof: max_j l_ij(h) <= TV(rho_i^h, pi_i) + E_{j~pi_i} l_ij(h), for each S, and E_Q of the last term is at
  * most the i-th term of Abar. */
-static const char *rule_average_max_tv(const surety_bound_input *in, const surety_evidence *e,
-                                       surety_bound_value *v) {
+static void rule_average_max_tv(const surety_bound_input *in, const surety_evidence *e,
+                                surety_bound_value *v) {
     (void)e;
-    if (isnan(in->abar)) return "the averaged-max surrogate Abar";
-    if (isnan(in->tv)) return "the total variation";
     double risk = surety_add_up(raised_risk(in->abar), raised_risk(in->tv));
-    return add_root(in, risk, ln_two_root_m(in), v);
+    add_root(in, risk, ln_two_root_m(in), v);
 }
 
 /* seeger, average_max_seeger, worst_case. PAC-Bayes-kl (Seeger 2002, Maurer 2004; Germain et al. 2015,
@@ -164,9 +137,8 @@ static const char *rule_average_max_tv(const surety_bound_input *in, const suret
  * in [0,1], independent over i for each h fixed before S. L is mean_j l (Rbar), max_j l (Abar_D <= E_Q L_D),
  * or a limit of l over the ball (then R_rob <= 2 E_Q L_D). Proof: (PAC-Bayes). The n perturbations of an
  * example are one variable: no graph is needed. */
-static const char *rule_seeger(const surety_bound_input *in, const surety_evidence *e,
-                               surety_bound_value *v) {
-    return invert(in, e->gibbs, 1, ln_two_root_m(in), 2, v);
+static void rule_seeger(const surety_bound_input *in, const surety_evidence *e, surety_bound_value *v) {
+    invert(in, e->gibbs, 1, ln_two_root_m(in), 2, v);
 }
 
 /* voters_union, average_max_voters_union, worst_case_union. For all Q
@@ -174,12 +146,10 @@ static const char *rule_seeger(const surety_bound_input *in, const surety_eviden
  * or the binomial limit at delta/(T_p H) where the losses are 0/1. Conditions as for seeger.
  * Proof: (Chernoff) for each of the T_p H voters, then the mean. By concavity of kl_inv in q it is below
  * seeger for every Q while H <= 2 sqrt(m). */
-static const char *rule_union(const surety_bound_input *in, const surety_evidence *e, surety_bound_value *v) {
-    if (!in->posterior) return missing_posterior;
+static void rule_union(const surety_bound_input *in, const surety_evidence *e, surety_bound_value *v) {
     double C = cost(in, surety_log_up((double)in->H), in->priors_compared);
-    if (!mean_of_limits(in, e->loss, e->loss_sum, C, &v->surrogate)) return missing_losses;
+    v->surrogate = mean_of_limits(in, e->loss, e->loss_sum, C);
     v->vote = 2 * v->surrogate;
-    return NULL;
 }
 
 /* tandem. Masegosa, Lorenzen, Igel and Seldin 2020: for all Q
@@ -187,23 +157,17 @@ static const char *rule_union(const surety_bound_input *in, const surety_evidenc
  * Conditions as for seeger; real or signed votes.
  * Proof: where the vote is wrong E_Q l >= 1/2, so 1 <= 4 (E_Q l)^2 = 4 E_{h,h'} l(h) l(h'); then (PAC-Bayes)
  * over pairs of voters, whose losses lie in [0,1], with prior P x P: KL(Q x Q||P x P) = 2 KL(Q||P). */
-static const char *rule_tandem(const surety_bound_input *in, const surety_evidence *e,
-                               surety_bound_value *v) {
+static void rule_tandem(const surety_bound_input *in, const surety_evidence *e, surety_bound_value *v) {
     (void)e;
-    if (isnan(in->tandem)) return "the tandem loss";
-    return invert(in, in->tandem, 2, ln_two_root_m(in), 4, v);
+    invert(in, in->tandem, 2, ln_two_root_m(in), 4, v);
 }
 
 /* vote_frozen_averaged, vote_frozen_max, worst_case_frozen. Q is exactly one of the T_p candidate priors:
  *     R_D <= kl_inv(R_S, ln(T_p/delta)/m), or the binomial limit at delta/T_p of the number of examples that
  *     the vote gets wrong (on some j; not proved right).
  * Proof: the vote is a classifier fixed before S: (Chernoff). No factor 2, no KL. */
-static const char *rule_frozen(const surety_bound_input *in, const surety_evidence *e,
-                               surety_bound_value *v) {
-    if (!in->frozen) return missing_frozen;
-    if (isnan(e->prior_risk) && e->prior_wrong == SURETY_ABSENT) return missing_prior;
+static void rule_frozen(const surety_bound_input *in, const surety_evidence *e, surety_bound_value *v) {
     v->vote = limit(in, e->prior_risk, e->prior_wrong, cost(in, 0, in->priors_compared));
-    return NULL;
 }
 
 /* vote_anchored_averaged, vote_anchored_max, worst_case_anchored. For all Q
@@ -213,30 +177,23 @@ static const char *rule_frozen(const surety_bound_input *in, const surety_eviden
  * j, or right on all and 1 <= 2 E_Q max_j l. In the worst case: not proved right, or proved right and
  * 1 <= 2 E_Q L. Condition: a tie of H_P is a whole error, else the first term would pay 1/2 where H_Q may
  * lose 1. */
-static const char *rule_anchored(const surety_bound_input *in, const surety_evidence *e,
-                                 surety_bound_value *v) {
-    if (!in->posterior) return missing_posterior;
-    if (isnan(e->prior_risk) && e->prior_wrong == SURETY_ABSENT) return missing_prior;
-    double ln_2 = surety_log_up(2), second;
+static void rule_anchored(const surety_bound_input *in, const surety_evidence *e, surety_bound_value *v) {
+    double ln_2 = surety_log_up(2);
     double first = limit(in, e->prior_risk, e->prior_wrong, cost(in, ln_2, in->priors_compared));
     double C = cost(in, surety_add_up(ln_2, surety_log_up((double)in->H)), in->priors_compared);
-    if (!mean_of_limits(in, e->kept, e->kept_sum, C, &second)) return missing_kept;
+    double second = mean_of_limits(in, e->kept, e->kept_sum, C);
     v->vote = surety_add_up(first, 2 * second);
-    return NULL;
 }
 
 /* vote_holdout, worst_case_holdout. One half of S chose everything, the other, of m' examples, only counts:
  *     R_D <= the binomial limit at delta/looks of the number that the vote gets wrong among the m'.
  * Proof: (Chernoff) with the vote fixed before the second half. Neither KL nor T_p, and the attack may aim at
  * the vote itself. */
-static const char *rule_holdout(const surety_bound_input *in, const surety_evidence *e,
-                                surety_bound_value *v) {
-    if (e->held_out_m == SURETY_ABSENT || e->held_out_wrong == SURETY_ABSENT) return missing_held_out;
+static void rule_holdout(const surety_bound_input *in, const surety_evidence *e, surety_bound_value *v) {
     v->vote = surety_binomial_limit_log(e->held_out_wrong, e->held_out_m, cost(in, 0, 1));
-    return NULL;
 }
 
-/* ---- the tables ---- */
+/* ---- the table ---- */
 
 #define WRONG_DRAWN \
     "is wrong on at most this share of new examples, each with one perturbation drawn at random"
@@ -244,84 +201,174 @@ static const char *rule_holdout(const surety_bound_input *in, const surety_evide
 #define WRONG_SOMEWHERE \
     "the vote is wrong somewhere in the ball on at most this share of new examples, whatever the attack"
 
-#define INFO(ID, name, risk, event, surrogate, held_out, promise, needs)                                 \
-    [SURETY_BOUND_##ID] = {SURETY_BOUND_##ID,    name,     promise, needs, SURETY_RISK_##risk, held_out, \
-                           SURETY_BOUND_##event, surrogate}
-
-static const surety_bound_info infos[SURETY_BOUNDS] = {
-    INFO(CHROMATIC_SEEGER, "chromatic_seeger", AVERAGED, SEEGER, 1, 0,
-         "the vote " WRONG_DRAWN ", for every posterior (the paper's)", "KL and Rbar"),
-    INFO(CHROMATIC_MCALLESTER, "chromatic_mcallester", AVERAGED, SEEGER, 1, 0,
-         "as chromatic_seeger, in the looser form with a square root", "KL and Rbar"),
-    INFO(AVERAGE_MAX, "average_max", AVERAGED_MAX, AVERAGE_MAX_SEEGER, 1, 0,
-         "the vote " WRONG_ON_SOME ", for every posterior (the paper's)", "KL and Gmax"),
-    INFO(AVERAGE_MAX_TV, "average_max_tv", AVERAGED_MAX, AVERAGE_MAX_SEEGER, 1, 0,
-         "as average_max, through the surrogate of the vote and a total variation", "KL, Abar and TV"),
-    INFO(SEEGER, "seeger", AVERAGED, SEEGER, 1, 0, "the vote " WRONG_DRAWN ", for every posterior",
-         "KL and Rbar"),
-    INFO(AVERAGE_MAX_SEEGER, "average_max_seeger", AVERAGED_MAX, AVERAGE_MAX_SEEGER, 1, 0,
-         "the vote " WRONG_ON_SOME ", for every posterior", "KL and Gmax"),
-    INFO(VOTERS_UNION, "voters_union", AVERAGED, VOTERS_UNION, 1, 0,
-         "as seeger, from a limit for each voter: no KL", "the posterior and each voter's mean loss"),
-    INFO(AVERAGE_MAX_VOTERS_UNION, "average_max_voters_union", AVERAGED_MAX, AVERAGE_MAX_VOTERS_UNION, 1, 0,
-         "as average_max_seeger, from a limit for each voter: no KL",
-         "the posterior and each voter's mean largest loss, or its count of errors"),
-    INFO(TANDEM, "tandem", AVERAGED, TANDEM, 0, 0,
-         "the vote " WRONG_DRAWN ", from errors that two voters share", "KL and the tandem loss"),
-    INFO(VOTE_FROZEN_AVERAGED, "vote_frozen_averaged", AVERAGED, VOTE_FROZEN_AVERAGED, 0, 0,
-         "the prior's own vote " WRONG_DRAWN, "Q = P and the averaged risk of its vote"),
-    INFO(VOTE_FROZEN_MAX, "vote_frozen_max", AVERAGED_MAX, VOTE_FROZEN_MAX, 0, 0,
-         "the prior's own vote " WRONG_ON_SOME,
-         "Q = P and the number of examples on which its vote is wrong for some perturbation"),
-    INFO(VOTE_ANCHORED_AVERAGED, "vote_anchored_averaged", AVERAGED, VOTE_ANCHORED_AVERAGED, 0, 0,
-         "the vote " WRONG_DRAWN ", from the prior's vote and the losses where that is right",
-         "the posterior, the averaged risk of the prior's vote, each voter's loss where that vote is right"),
-    INFO(VOTE_ANCHORED_MAX, "vote_anchored_max", AVERAGED_MAX, VOTE_ANCHORED_MAX, 0, 0,
-         "the vote " WRONG_ON_SOME ", from the prior's vote and the losses where that is right",
-         "the posterior, the errors of the prior's vote, each voter's loss where that vote is right"),
-    INFO(VOTE_HOLDOUT, "vote_holdout", AVERAGED_MAX, VOTE_HOLDOUT, 0, 1,
-         "the vote " WRONG_ON_SOME ", counted on examples that chose nothing",
-         "a held-out half of S and the errors of the vote on it"),
-    INFO(WORST_CASE, "worst_case", WORST_CASE, WORST_CASE, 1, 0, WRONG_SOMEWHERE ", for every posterior",
-         "KL and the proved losses under Q"),
-    INFO(WORST_CASE_UNION, "worst_case_union", WORST_CASE, WORST_CASE_UNION, 1, 0,
-         WRONG_SOMEWHERE ", from a limit for each voter: no KL",
-         "the posterior and each voter's proved loss"),
-    INFO(WORST_CASE_FROZEN, "worst_case_frozen", WORST_CASE, WORST_CASE_FROZEN, 0, 0,
-         WRONG_SOMEWHERE " (the prior's own vote)",
-         "Q = P and the number of examples on which its vote is not proved right"),
-    INFO(WORST_CASE_ANCHORED, "worst_case_anchored", WORST_CASE, WORST_CASE_ANCHORED, 0, 0,
-         WRONG_SOMEWHERE ", from the prior's vote and the losses where that is proved right",
-         "the posterior, the unproved examples of the prior's vote, each voter's proved loss on the others"),
-    INFO(WORST_CASE_HOLDOUT, "worst_case_holdout", WORST_CASE, WORST_CASE_HOLDOUT, 0, 1,
-         WRONG_SOMEWHERE ", counted on examples that chose nothing",
-         "a held-out half of S and the number of its examples on which the vote is not proved right"),
+/* clang-format off */
+static const surety_bound_info rows[SURETY_BOUNDS] = {
+    [SURETY_BOUND_CHROMATIC_SEEGER] = {
+        .id = SURETY_BOUND_CHROMATIC_SEEGER, .name = "chromatic_seeger",
+        .heading = "chromatic bound", .way = "the paper's, any posterior",
+        .promise = "the vote " WRONG_DRAWN ", for every posterior (the paper's)",
+        .needs = "KL and Rbar",
+        .risk = SURETY_RISK_AVERAGED, .event = SURETY_BOUND_SEEGER,
+        .q = SURETY_Q_ANY, .margin = SURETY_MARGIN_VOTE, .has_surrogate = 1, .learn = SURETY_LEARN_GIBBS,
+        .evidence = SURETY_NEEDS_GIBBS | SURETY_NEEDS_KL, .rule = rule_chromatic_seeger},
+    [SURETY_BOUND_CHROMATIC_MCALLESTER] = {
+        .id = SURETY_BOUND_CHROMATIC_MCALLESTER, .name = "chromatic_mcallester",
+        .heading = "chromatic bound (root form)", .way = "the paper's, looser form",
+        .promise = "as chromatic_seeger, in the looser form with a square root",
+        .needs = "KL and Rbar",
+        .risk = SURETY_RISK_AVERAGED, .event = SURETY_BOUND_SEEGER,
+        .q = SURETY_Q_ANY, .margin = SURETY_MARGIN_VOTE, .has_surrogate = 1, .learn = SURETY_LEARN_GIBBS,
+        .evidence = SURETY_NEEDS_GIBBS | SURETY_NEEDS_KL, .rule = rule_chromatic_mcallester},
+    [SURETY_BOUND_AVERAGE_MAX] = {
+        .id = SURETY_BOUND_AVERAGE_MAX, .name = "average_max",
+        .heading = "average-max bound", .way = "the paper's, any posterior",
+        .promise = "the vote " WRONG_ON_SOME ", for every posterior (the paper's)",
+        .needs = "KL and Gmax",
+        .risk = SURETY_RISK_AVERAGED_MAX, .event = SURETY_BOUND_AVERAGE_MAX_SEEGER,
+        .q = SURETY_Q_ANY, .margin = SURETY_MARGIN_VOTE, .has_surrogate = 1, .learn = SURETY_LEARN_GIBBS,
+        .evidence = SURETY_NEEDS_GIBBS | SURETY_NEEDS_KL, .rule = rule_average_max},
+    [SURETY_BOUND_AVERAGE_MAX_TV] = {
+        .id = SURETY_BOUND_AVERAGE_MAX_TV, .name = "average_max_tv",
+        .heading = "average-max bound (TV form)", .way = "the paper's, with total variation",
+        .promise = "as average_max, through the surrogate of the vote and a total variation",
+        .needs = "KL, Abar and TV",
+        .risk = SURETY_RISK_AVERAGED_MAX, .event = SURETY_BOUND_AVERAGE_MAX_SEEGER,
+        .q = SURETY_Q_ANY, .margin = SURETY_MARGIN_VOTE, .has_surrogate = 1,
+        .evidence = SURETY_NEEDS_ABAR | SURETY_NEEDS_TV | SURETY_NEEDS_KL, .rule = rule_average_max_tv},
+    [SURETY_BOUND_SEEGER] = {
+        .id = SURETY_BOUND_SEEGER, .name = "seeger",
+        .heading = "averaged bound (kl form)", .way = "any posterior",
+        .promise = "the vote " WRONG_DRAWN ", for every posterior",
+        .needs = "KL and Rbar",
+        .risk = SURETY_RISK_AVERAGED, .event = SURETY_BOUND_SEEGER,
+        .q = SURETY_Q_ANY, .margin = SURETY_MARGIN_VOTE, .has_surrogate = 1, .learn = SURETY_LEARN_GIBBS,
+        .evidence = SURETY_NEEDS_GIBBS | SURETY_NEEDS_KL, .rule = rule_seeger},
+    [SURETY_BOUND_AVERAGE_MAX_SEEGER] = {
+        .id = SURETY_BOUND_AVERAGE_MAX_SEEGER, .name = "average_max_seeger",
+        .heading = "average-max bound (kl form)", .way = "any posterior",
+        .promise = "the vote " WRONG_ON_SOME ", for every posterior",
+        .needs = "KL and Gmax",
+        .risk = SURETY_RISK_AVERAGED_MAX, .event = SURETY_BOUND_AVERAGE_MAX_SEEGER,
+        .q = SURETY_Q_ANY, .margin = SURETY_MARGIN_VOTE, .has_surrogate = 1, .learn = SURETY_LEARN_GIBBS,
+        .evidence = SURETY_NEEDS_GIBBS | SURETY_NEEDS_KL, .best = 1, .rule = rule_seeger},
+    [SURETY_BOUND_VOTERS_UNION] = {
+        .id = SURETY_BOUND_VOTERS_UNION, .name = "voters_union",
+        .heading = "union over the voters", .way = "a limit for each voter, no KL",
+        .promise = "as seeger, from a limit for each voter: no KL",
+        .needs = "the posterior and each voter's mean loss",
+        .risk = SURETY_RISK_AVERAGED, .event = SURETY_BOUND_VOTERS_UNION,
+        .q = SURETY_Q_ANY, .margin = SURETY_MARGIN_VOTE, .has_surrogate = 1, .learn = SURETY_LEARN_LEAST,
+        .evidence = SURETY_NEEDS_POSTERIOR | SURETY_NEEDS_LOSS, .rule = rule_union},
+    [SURETY_BOUND_AVERAGE_MAX_VOTERS_UNION] = {
+        .id = SURETY_BOUND_AVERAGE_MAX_VOTERS_UNION, .name = "average_max_voters_union",
+        .heading = "union over the voters", .way = "a limit for each voter, no KL",
+        .promise = "as average_max_seeger, from a limit for each voter: no KL",
+        .needs = "the posterior and each voter's mean largest loss, or its count of errors",
+        .risk = SURETY_RISK_AVERAGED_MAX, .event = SURETY_BOUND_AVERAGE_MAX_VOTERS_UNION,
+        .q = SURETY_Q_ANY, .margin = SURETY_MARGIN_VOTE, .has_surrogate = 1, .learn = SURETY_LEARN_LEAST,
+        .evidence = SURETY_NEEDS_POSTERIOR | SURETY_NEEDS_LOSS, .best = 1, .rule = rule_union},
+    [SURETY_BOUND_TANDEM] = {
+        .id = SURETY_BOUND_TANDEM, .name = "tandem",
+        .heading = "tandem bound", .way = "errors that two voters share",
+        .promise = "the vote " WRONG_DRAWN ", from errors that two voters share",
+        .needs = "KL and the tandem loss",
+        .risk = SURETY_RISK_AVERAGED, .event = SURETY_BOUND_TANDEM,
+        .q = SURETY_Q_ANY, .margin = SURETY_MARGIN_VOTE,
+        .evidence = SURETY_NEEDS_TANDEM | SURETY_NEEDS_KL, .rule = rule_tandem},
+    [SURETY_BOUND_VOTE_FROZEN_AVERAGED] = {
+        .id = SURETY_BOUND_VOTE_FROZEN_AVERAGED, .name = "vote_frozen_averaged",
+        .heading = "prior's vote, counted", .way = "this one vote, fixed beforehand",
+        .promise = "the prior's own vote " WRONG_DRAWN,
+        .needs = "Q = P and the averaged risk of its vote",
+        .risk = SURETY_RISK_AVERAGED, .event = SURETY_BOUND_VOTE_FROZEN_AVERAGED,
+        .q = SURETY_Q_FROZEN, .margin = SURETY_MARGIN_NONE,
+        .evidence = SURETY_NEEDS_PRIOR, .rule = rule_frozen},
+    [SURETY_BOUND_VOTE_FROZEN_MAX] = {
+        .id = SURETY_BOUND_VOTE_FROZEN_MAX, .name = "vote_frozen_max",
+        .heading = "prior's vote, counted", .way = "this one vote, fixed beforehand",
+        .promise = "the prior's own vote " WRONG_ON_SOME,
+        .needs = "Q = P and the number of examples on which its vote is wrong for some perturbation",
+        .risk = SURETY_RISK_AVERAGED_MAX, .event = SURETY_BOUND_VOTE_FROZEN_MAX,
+        .q = SURETY_Q_FROZEN, .margin = SURETY_MARGIN_NONE,
+        .evidence = SURETY_NEEDS_PRIOR, .best = 1, .rule = rule_frozen},
+    [SURETY_BOUND_VOTE_ANCHORED_AVERAGED] = {
+        .id = SURETY_BOUND_VOTE_ANCHORED_AVERAGED, .name = "vote_anchored_averaged",
+        .heading = "prior's vote, and losses", .way = "the prior's vote, and losses beside it",
+        .promise = "the vote " WRONG_DRAWN ", from the prior's vote and the losses where that is right",
+        .needs = "the posterior, the averaged risk of the prior's vote, each voter's loss where that vote "
+                 "is right",
+        .risk = SURETY_RISK_AVERAGED, .event = SURETY_BOUND_VOTE_ANCHORED_AVERAGED,
+        .q = SURETY_Q_ANY, .margin = SURETY_MARGIN_VOTE,
+        .evidence = SURETY_NEEDS_POSTERIOR | SURETY_NEEDS_PRIOR | SURETY_NEEDS_KEPT, .rule = rule_anchored},
+    [SURETY_BOUND_VOTE_ANCHORED_MAX] = {
+        .id = SURETY_BOUND_VOTE_ANCHORED_MAX, .name = "vote_anchored_max",
+        .heading = "prior's vote, and losses", .way = "the prior's vote, and losses beside it",
+        .promise = "the vote " WRONG_ON_SOME ", from the prior's vote and the losses where that is right",
+        .needs = "the posterior, the errors of the prior's vote, each voter's loss where that vote is right",
+        .risk = SURETY_RISK_AVERAGED_MAX, .event = SURETY_BOUND_VOTE_ANCHORED_MAX,
+        .q = SURETY_Q_ANY, .margin = SURETY_MARGIN_VOTE, .best = 1,
+        .evidence = SURETY_NEEDS_POSTERIOR | SURETY_NEEDS_PRIOR | SURETY_NEEDS_KEPT, .rule = rule_anchored},
+    [SURETY_BOUND_VOTE_HOLDOUT] = {
+        .id = SURETY_BOUND_VOTE_HOLDOUT, .name = "vote_holdout",
+        .heading = "held-out examples, counted", .way = "counted on the held-out examples",
+        .promise = "the vote " WRONG_ON_SOME ", counted on examples that chose nothing",
+        .needs = "a held-out half of S and the errors of the vote on it",
+        .risk = SURETY_RISK_AVERAGED_MAX, .event = SURETY_BOUND_VOTE_HOLDOUT,
+        .q = SURETY_Q_HELD_OUT, .margin = SURETY_MARGIN_NONE,
+        .evidence = SURETY_NEEDS_HELD_OUT, .rule = rule_holdout},
+    [SURETY_BOUND_WORST_CASE] = {
+        .id = SURETY_BOUND_WORST_CASE, .name = "worst_case",
+        .heading = "worst-case bound (kl form)", .way = "any posterior",
+        .promise = WRONG_SOMEWHERE ", for every posterior",
+        .needs = "KL and the proved losses under Q",
+        .risk = SURETY_RISK_WORST_CASE, .event = SURETY_BOUND_WORST_CASE,
+        .q = SURETY_Q_ANY, .margin = SURETY_MARGIN_VOTE, .has_surrogate = 1,
+        .evidence = SURETY_NEEDS_GIBBS | SURETY_NEEDS_KL, .best = 1, .rule = rule_seeger},
+    [SURETY_BOUND_WORST_CASE_UNION] = {
+        .id = SURETY_BOUND_WORST_CASE_UNION, .name = "worst_case_union",
+        .heading = "union over the voters", .way = "a limit for each voter, no KL",
+        .promise = WRONG_SOMEWHERE ", from a limit for each voter: no KL",
+        .needs = "the posterior and each voter's proved loss",
+        .risk = SURETY_RISK_WORST_CASE, .event = SURETY_BOUND_WORST_CASE_UNION,
+        .q = SURETY_Q_ANY, .margin = SURETY_MARGIN_VOTE, .has_surrogate = 1,
+        .evidence = SURETY_NEEDS_POSTERIOR | SURETY_NEEDS_LOSS, .best = 1, .rule = rule_union},
+    [SURETY_BOUND_WORST_CASE_FROZEN] = {
+        .id = SURETY_BOUND_WORST_CASE_FROZEN, .name = "worst_case_frozen",
+        .heading = "prior's vote, counted", .way = "this one vote, fixed beforehand",
+        .promise = WRONG_SOMEWHERE " (the prior's own vote)",
+        .needs = "Q = P and the number of examples on which its vote is not proved right",
+        .risk = SURETY_RISK_WORST_CASE, .event = SURETY_BOUND_WORST_CASE_FROZEN,
+        .q = SURETY_Q_FROZEN, .margin = SURETY_MARGIN_NONE,
+        .evidence = SURETY_NEEDS_PRIOR, .best = 1, .rule = rule_frozen},
+    [SURETY_BOUND_WORST_CASE_ANCHORED] = {
+        .id = SURETY_BOUND_WORST_CASE_ANCHORED, .name = "worst_case_anchored",
+        .heading = "prior's vote, and losses", .way = "the prior's vote, and losses beside it",
+        .promise = WRONG_SOMEWHERE ", from the prior's vote and the losses where that is proved right",
+        .needs = "the posterior, the unproved examples of the prior's vote, each voter's proved loss on the "
+                 "others",
+        .risk = SURETY_RISK_WORST_CASE, .event = SURETY_BOUND_WORST_CASE_ANCHORED,
+        .q = SURETY_Q_ANY, .margin = SURETY_MARGIN_VOTE, .best = 1,
+        .evidence = SURETY_NEEDS_POSTERIOR | SURETY_NEEDS_PRIOR | SURETY_NEEDS_KEPT, .rule = rule_anchored},
+    [SURETY_BOUND_WORST_CASE_HOLDOUT] = {
+        .id = SURETY_BOUND_WORST_CASE_HOLDOUT, .name = "worst_case_holdout",
+        .heading = "held-out examples, counted", .way = "counted on the held-out examples",
+        .promise = WRONG_SOMEWHERE ", counted on examples that chose nothing",
+        .needs = "a held-out half of S and the number of its examples on which the vote is not proved right",
+        .risk = SURETY_RISK_WORST_CASE, .event = SURETY_BOUND_WORST_CASE_HOLDOUT,
+        .q = SURETY_Q_HELD_OUT, .margin = SURETY_MARGIN_NONE,
+        .evidence = SURETY_NEEDS_HELD_OUT, .rule = rule_holdout},
 };
-
-static rule *const rules[SURETY_BOUNDS] = {
-    [SURETY_BOUND_CHROMATIC_SEEGER] = rule_chromatic_seeger,
-    [SURETY_BOUND_CHROMATIC_MCALLESTER] = rule_chromatic_mcallester,
-    [SURETY_BOUND_AVERAGE_MAX] = rule_average_max,
-    [SURETY_BOUND_AVERAGE_MAX_TV] = rule_average_max_tv,
-    [SURETY_BOUND_SEEGER] = rule_seeger,
-    [SURETY_BOUND_AVERAGE_MAX_SEEGER] = rule_seeger,
-    [SURETY_BOUND_VOTERS_UNION] = rule_union,
-    [SURETY_BOUND_AVERAGE_MAX_VOTERS_UNION] = rule_union,
-    [SURETY_BOUND_TANDEM] = rule_tandem,
-    [SURETY_BOUND_VOTE_FROZEN_AVERAGED] = rule_frozen,
-    [SURETY_BOUND_VOTE_FROZEN_MAX] = rule_frozen,
-    [SURETY_BOUND_VOTE_ANCHORED_AVERAGED] = rule_anchored,
-    [SURETY_BOUND_VOTE_ANCHORED_MAX] = rule_anchored,
-    [SURETY_BOUND_VOTE_HOLDOUT] = rule_holdout,
-    [SURETY_BOUND_WORST_CASE] = rule_seeger,
-    [SURETY_BOUND_WORST_CASE_UNION] = rule_union,
-    [SURETY_BOUND_WORST_CASE_FROZEN] = rule_frozen,
-    [SURETY_BOUND_WORST_CASE_ANCHORED] = rule_anchored,
-    [SURETY_BOUND_WORST_CASE_HOLDOUT] = rule_holdout,
-};
+/* clang-format on */
 
 const surety_bound_info *surety_bound_list(void) {
-    return infos;
+    return rows;
+}
+
+const char *surety_risk_kind_name(surety_risk_kind kind) {
+    static const char *const names[] = {[SURETY_RISK_AVERAGED] = "averaged",
+                                        [SURETY_RISK_AVERAGED_MAX] = "averaged_max",
+                                        [SURETY_RISK_WORST_CASE] = "worst_case"};
+    return names[kind];
 }
 
 static int same_name(const char *word, const char *name) {
@@ -333,8 +380,8 @@ surety_status surety_bound_find(const char *name, const surety_bound_info **info
     const char *names[SURETY_BOUNDS];
     *info = NULL;
     for (int i = 0; i < SURETY_BOUNDS; i++) {
-        names[i] = infos[i].name;
-        if (same_name(name, infos[i].name)) *info = &infos[i];
+        names[i] = rows[i].name;
+        if (same_name(name, rows[i].name)) *info = &rows[i];
     }
     if (*info) return SURETY_OK;
     const char *near = surety_nearest(name, names, SURETY_BOUNDS);
@@ -343,103 +390,122 @@ surety_status surety_bound_find(const char *name, const surety_bound_info **info
     return SURETY_E_USAGE;
 }
 
-/* ---- the input ---- */
-
-surety_bound_input surety_bound_input_defaults(void) {
-    const double unknown = (double)NAN;
-    const surety_evidence none = {.gibbs = unknown,
-                                  .prior_risk = unknown,
-                                  .prior_wrong = SURETY_ABSENT,
-                                  .held_out_m = SURETY_ABSENT,
-                                  .held_out_wrong = SURETY_ABSENT};
-    return (surety_bound_input){.delta = 0.05,
-                                .priors_compared = 1,
-                                .looks = 1,
-                                .kl = unknown,
-                                .averaged = none,
-                                .averaged_max = none,
-                                .worst_case = none,
-                                .abar = unknown,
-                                .tv = unknown,
-                                .tandem = unknown};
+size_t surety_bound_best(surety_risk_kind risk, surety_q_choice q, surety_bound_id events[SURETY_BOUNDS]) {
+    size_t count = 0;
+    for (int i = 0; i < SURETY_BOUNDS; i++)
+        if (rows[i].best && rows[i].risk == risk && rows[i].q == q) events[count++] = rows[i].id;
+    return count;
 }
 
-static surety_status refuse(surety_error *err, const char *place, double got, const char *expected) {
-    surety_fail(err, SURETY_E_INPUT, "%s is %g", place, got);
-    surety_fail_place(err, "%s", place);
-    surety_fail_expected(err, "%s", expected);
-    return SURETY_E_INPUT;
+/* ---- is a row complete? ---- */
+
+/* The event is one of the table, of the same risk and the same kind of Q, and names itself. Bound 0 rests on
+ * another one's event, so that 0 says that it was left out. */
+static int event_fits(const surety_bound_info *row) {
+    if (row->event < 1 || row->event >= SURETY_BOUNDS) return 0;
+    if (row->event == row->id) return 1;
+    const surety_bound_info *event = &rows[row->event];
+    return event->event == event->id && event->risk == row->risk && event->q == row->q;
 }
 
-static surety_status check_risk(double risk, const char *place, surety_error *err) {
-    if (isnan(risk) || (risk >= 0 && risk <= 1)) return SURETY_OK;
-    return refuse(err, place, risk, "a number in [0, 1]");
+/* A bound for all Q looks at Q; one that does not is about a vote that S did not choose. */
+static int evidence_fits(const surety_bound_info *row) {
+    int looks_at_q = (row->evidence & (SURETY_NEEDS_KL | SURETY_NEEDS_POSTERIOR)) != 0;
+    int held_out = row->evidence == SURETY_NEEDS_HELD_OUT;
+    return row->evidence && looks_at_q == (row->q == SURETY_Q_ANY) &&
+           held_out == (row->q == SURETY_Q_HELD_OUT);
 }
 
-static surety_status check_count(uint64_t count, uint64_t most, const char *place, surety_error *err) {
-    if (count == SURETY_ABSENT || count <= most) return SURETY_OK;
-    return refuse(err, place, (double)count, "a count that is not above the number of examples");
+/* What holds for all Q at once was shown for the voters, and so was every surrogate. */
+static int margin_fits(const surety_bound_info *row) {
+    int through_voters = row->q == SURETY_Q_ANY || row->has_surrogate;
+    return row->margin == SURETY_MARGIN_VOTE || (row->margin == SURETY_MARGIN_NONE && !through_voters);
 }
 
-/* The array of means or of counts of one voter each; in an array, NaN is an error too. */
-static surety_status check_voters(const double *mean, const uint64_t *sum, const surety_bound_input *in,
-                                  const char *what, surety_error *err) {
-    for (size_t h = 0; h < in->H; h++) {
-        int good = (!mean || (mean[h] >= 0 && mean[h] <= 1)) && (!sum || sum[h] <= in->m);
-        if (good) continue;
-        surety_fail(err, SURETY_E_INPUT, "the %s of a voter is out of range", what);
-        surety_fail_place(err, "voter %zu", h);
-        surety_fail_expected(err, "a mean in [0, 1], a count of at most %" PRIu64, in->m);
-        return SURETY_E_INPUT;
+surety_status surety_bound_row_check(const surety_bound_info *row, surety_error *err) {
+    const struct {
+        const char *fact;
+        int fits;
+    } facts[] = {
+        {"words", row->name && row->heading && row->way && row->promise && row->needs},
+        {"risk", row->risk >= SURETY_RISK_AVERAGED && row->risk <= SURETY_RISK_WORST_CASE},
+        {"q", row->q >= SURETY_Q_ANY && row->q <= SURETY_Q_HELD_OUT},
+        {"event", event_fits(row)},
+        {"margin", margin_fits(row)},
+        {"evidence", evidence_fits(row)},
+        {"learn", row->learn == SURETY_LEARN_NO || row->q == SURETY_Q_ANY},
+        {"best", !row->best || row->event == row->id},
+        {"rule", row->rule != NULL},
+    };
+    for (size_t k = 0; k < sizeof facts / sizeof *facts; k++) {
+        if (facts[k].fits) continue;
+        surety_fail(err, SURETY_E_CHECK, "the table of bounds lacks a fact about %s, or contradicts itself",
+                    row->name ? row->name : "a bound");
+        surety_fail_place(err, "%s", facts[k].fact);
+        return SURETY_E_CHECK;
     }
     return SURETY_OK;
 }
 
-static surety_status check_evidence(const surety_evidence *e, const surety_bound_input *in,
-                                    surety_error *err) {
-    SURETY_TRY(check_risk(e->gibbs, "gibbs", err));
-    SURETY_TRY(check_risk(e->prior_risk, "prior_risk", err));
-    SURETY_TRY(check_count(e->prior_wrong, in->m, "prior_wrong", err));
-    SURETY_TRY(check_voters(e->loss, e->loss_sum, in, "loss", err));
-    SURETY_TRY(check_voters(e->kept, e->kept_sum, in, "loss where the prior is right", err));
-    if (e->held_out_m == SURETY_ABSENT) return SURETY_OK;
-    if (e->held_out_m < 1 || e->held_out_m > SURETY_M_LIMIT)
-        return refuse(err, "held_out_m", (double)e->held_out_m, "1 to 4294967296 examples");
-    return check_count(e->held_out_wrong, e->held_out_m, "held_out_wrong", err);
+/* ---- computing ---- */
+
+static const surety_evidence *evidence_on(const surety_bound_input *in, surety_risk_kind risk) {
+    if (risk == SURETY_RISK_AVERAGED) return &in->averaged;
+    return risk == SURETY_RISK_AVERAGED_MAX ? &in->averaged_max : &in->worst_case;
 }
 
-static surety_status check_input(const surety_bound_input *in, const surety_evidence *e, surety_error *err) {
-    if (!(in->delta > 0 && in->delta < 1)) return refuse(err, "delta", in->delta, "a number inside (0, 1)");
-    if (in->m < 1 || in->m > SURETY_M_LIMIT)
-        return refuse(err, "m", (double)in->m, "1 to 4294967296 examples");
-    if (in->H < 1) return refuse(err, "H", 0, "at least one voter");
-    if (in->priors_compared < 1) return refuse(err, "priors_compared", 0, "at least 1");
-    if (in->looks < 1) return refuse(err, "looks", 0, "at least 1");
-    if (!isnan(in->kl) && !(in->kl >= 0 && in->kl <= DBL_MAX))
-        return refuse(err, "kl", in->kl, "a finite number that is not negative");
-    if (in->frozen && in->kl > 0) return refuse(err, "kl", in->kl, "0, because Q is said to be the prior");
-    SURETY_TRY(check_risk(in->abar, "abar", err));
-    SURETY_TRY(check_risk(in->tv, "tv", err));
-    SURETY_TRY(check_risk(in->tandem, "tandem", err));
-    if (in->posterior) SURETY_TRY(surety_distribution_validate(in->posterior, in->H, "posterior", err));
-    return check_evidence(e, in, err);
+/* The first input that the row needs and nobody gave, in words, or NULL. */
+static const char *missing_input(const surety_bound_info *row, const surety_bound_input *in,
+                                 const surety_evidence *e) {
+    const struct {
+        unsigned need;
+        int given;
+        const char *words;
+    } inputs[] = {
+        {SURETY_NEEDS_POSTERIOR, in->posterior != NULL, "the posterior"},
+        {SURETY_NEEDS_ABAR, !isnan(in->abar), "the averaged-max surrogate Abar"},
+        {SURETY_NEEDS_TV, !isnan(in->tv), "the total variation"},
+        {SURETY_NEEDS_TANDEM, !isnan(in->tandem), "the tandem loss"},
+        {SURETY_NEEDS_GIBBS, !isnan(e->gibbs), "the mean loss of the voters under Q"},
+        {SURETY_NEEDS_KL, !isnan(in->kl), "KL(Q||P)"},
+        {SURETY_NEEDS_LOSS, e->loss || e->loss_sum, "the mean loss of each voter"},
+        {SURETY_NEEDS_PRIOR, !isnan(e->prior_risk) || e->prior_wrong != SURETY_ABSENT,
+         "the risk of the prior's vote"},
+        {SURETY_NEEDS_KEPT, e->kept || e->kept_sum,
+         "the losses of each voter where the prior's vote is right"},
+        {SURETY_NEEDS_HELD_OUT, e->held_out_m != SURETY_ABSENT && e->held_out_wrong != SURETY_ABSENT,
+         "a held-out half of S"},
+    };
+    if (row->q == SURETY_Q_FROZEN && !in->frozen) return "a posterior that is exactly a candidate prior";
+    for (size_t k = 0; k < sizeof inputs / sizeof *inputs; k++)
+        if (row->evidence & inputs[k].need && !inputs[k].given) return inputs[k].words;
+    return NULL;
+}
+
+static surety_bound_value no_value(surety_bound_id id) {
+    const double none = (double)NAN;
+    return (surety_bound_value){
+        .id = id, .surrogate = none, .vote = none, .vote_clipped = none, .d_risk = none, .d_kl = none};
+}
+
+surety_status surety_bound_row_compute(const surety_bound_info *row, const surety_bound_input *input,
+                                       surety_bound_value *value, surety_error *err) {
+    *value = no_value(row->id);
+    SURETY_TRY(surety_bound_row_check(row, err));
+    const surety_evidence *e = evidence_on(input, row->risk);
+    SURETY_TRY(surety_bound_input_check(input, e, err));
+    value->missing = missing_input(row, input, e);
+    value->available = !value->missing;
+    if (!value->available) return SURETY_OK;
+    row->rule(input, e, value);
+    if (!row->has_surrogate) value->surrogate = (double)NAN;
+    value->vote_clipped = fmin(value->vote, 1);
+    return SURETY_OK;
 }
 
 surety_status surety_bound_compute(surety_bound_id id, const surety_bound_input *input,
                                    surety_bound_value *value, surety_error *err) {
-    const double none = (double)NAN;
-    *value = (surety_bound_value){
-        .id = id, .surrogate = none, .vote = none, .vote_clipped = none, .d_risk = none, .d_kl = none};
-    if ((int)id < 0 || id >= SURETY_BOUNDS)
-        return surety_fail(err, SURETY_E_USAGE, "there is no bound %d", (int)id);
-    const surety_evidence *evidence[] = {[SURETY_RISK_AVERAGED] = &input->averaged,
-                                         [SURETY_RISK_AVERAGED_MAX] = &input->averaged_max,
-                                         [SURETY_RISK_WORST_CASE] = &input->worst_case};
-    const surety_evidence *e = evidence[infos[id].risk];
-    SURETY_TRY(check_input(input, e, err));
-    value->missing = rules[id](input, e, value);
-    value->available = !value->missing;
-    if (!infos[id].has_surrogate) value->surrogate = none;
-    if (value->available) value->vote_clipped = fmin(value->vote, 1);
-    return SURETY_OK;
+    if ((int)id >= 0 && id < SURETY_BOUNDS) return surety_bound_row_compute(&rows[id], input, value, err);
+    *value = no_value(id);
+    return surety_fail(err, SURETY_E_USAGE, "there is no bound %d", (int)id);
 }

@@ -36,21 +36,16 @@ void surety_certify_defaults(surety_certify_settings *s, const surety_model *mod
         s->attack.kind = SURETY_ATTACK_PGDU;
 }
 
-const char *surety_certify_default_bound(const surety_model *model, int worst_case) {
-    static const surety_bound_id bounds[2][2] = {
-        {SURETY_BOUND_AVERAGE_MAX_SEEGER, SURETY_BOUND_VOTE_FROZEN_MAX},
-        {SURETY_BOUND_WORST_CASE, SURETY_BOUND_WORST_CASE_FROZEN}};
-    return surety_bound_list()[bounds[worst_case][is_baseline(model)]].name;
+size_t surety_certify_best_events(const surety_model *model, int worst_case,
+                                  surety_bound_id events[SURETY_BOUNDS]) {
+    return surety_bound_best(worst_case ? SURETY_RISK_WORST_CASE : SURETY_RISK_AVERAGED_MAX,
+                             is_baseline(model) ? SURETY_Q_FROZEN : SURETY_Q_ANY, events);
 }
 
-const surety_bound_id *surety_certify_best_events(const surety_model *model, int worst_case, size_t *count) {
-    static const surety_bound_id learned[2][3] = {
-        {SURETY_BOUND_AVERAGE_MAX_SEEGER, SURETY_BOUND_AVERAGE_MAX_VOTERS_UNION,
-         SURETY_BOUND_VOTE_ANCHORED_MAX},
-        {SURETY_BOUND_WORST_CASE, SURETY_BOUND_WORST_CASE_UNION, SURETY_BOUND_WORST_CASE_ANCHORED}};
-    static const surety_bound_id frozen[2] = {SURETY_BOUND_VOTE_FROZEN_MAX, SURETY_BOUND_WORST_CASE_FROZEN};
-    *count = is_baseline(model) ? 1 : 3;
-    return is_baseline(model) ? &frozen[worst_case] : learned[worst_case];
+const char *surety_certify_default_bound(const surety_model *model, int worst_case) {
+    surety_bound_id events[SURETY_BOUNDS];
+    surety_certify_best_events(model, worst_case, events);
+    return surety_bound_list()[events[0]].name;
 }
 
 typedef struct certifying {
@@ -61,7 +56,7 @@ typedef struct certifying {
     surety_attack_settings attack;
     int best;
     const surety_bound_info *named; /* unless best */
-    surety_bound_id events[SURETY_CERTIFICATE_EVENTS];
+    surety_bound_id events[SURETY_BOUNDS];
     size_t event_count;
     surety_ledger *ledger;
     surety_risks risks;
@@ -113,13 +108,11 @@ static surety_status settle_attack(certifying *w, surety_error *err) {
 static surety_status settle_bound(certifying *w, surety_error *err) {
     const char *name = w->s->bound ? w->s->bound : surety_certify_default_bound(w->model, w->s->worst_case);
     if ((w->best = !strcmp(name, "best"))) {
-        const surety_bound_id *events =
-            surety_certify_best_events(w->model, w->s->worst_case, &w->event_count);
-        memcpy(w->events, events, w->event_count * sizeof *events);
+        w->event_count = surety_certify_best_events(w->model, w->s->worst_case, w->events);
         return SURETY_OK;
     }
     SURETY_TRY(surety_bound_find(name, &w->named, err));
-    if (w->named->held_out)
+    if (w->named->q == SURETY_Q_HELD_OUT)
         return surety_fail(err, SURETY_E_CHECK,
                            "%s needs a half of S that chose nothing; training used all of it",
                            w->named->name);
@@ -179,16 +172,13 @@ static surety_status prepare(certifying *w, surety_error *err) {
 /* The best available bound among those that rest on event and may be used. */
 static void take_smallest(const certifying *w, surety_bound_id event, double share,
                           const surety_bound_value values[SURETY_BOUNDS]) {
-    static const char *const risks[] = {"averaged", "averaged_max", "worst_case"};
     surety_certificate *c = w->c;
-    surety_risk_kind risk = w->s->worst_case ? SURETY_RISK_WORST_CASE : SURETY_RISK_AVERAGED_MAX;
     for (int id = 0; id < SURETY_BOUNDS; id++) {
         const surety_bound_info *info = &surety_bound_list()[id];
-        int wanted =
-            w->best ? info->event == event && info->risk == risk && !info->held_out : info == w->named;
+        int wanted = w->best ? info->event == event : info == w->named;
         if (!wanted || !values[id].available || (c->bound[0] && values[id].vote >= c->value)) continue;
         snprintf(c->bound, sizeof c->bound, "%s", info->name);
-        snprintf(c->risk, sizeof c->risk, "%s", risks[info->risk]);
+        snprintf(c->risk, sizeof c->risk, "%s", surety_risk_kind_name(info->risk));
         c->value = values[id].vote;
         c->surrogate = values[id].surrogate;
         c->inputs.delta_share = share;

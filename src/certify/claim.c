@@ -41,9 +41,13 @@ static const char *confidence(double delta, char text[32]) {
     return text;
 }
 
+static int is_risk(const surety_certificate *c, surety_risk_kind kind) {
+    return !strcmp(c->risk, surety_risk_kind_name(kind));
+}
+
 static void say_limit(surety_certificate *c) {
     char text[32], level[32];
-    int perturbed = !strcmp(c->risk, "averaged") && c->inputs.n > 1;
+    int perturbed = is_risk(c, SURETY_RISK_AVERAGED) && c->inputs.n > 1;
     if (c->vacuous)
         say(c, "This certificate promises nothing: its limit of %s is not below 1; it would say that, with ",
             surety_shortest(c->value, text));
@@ -91,7 +95,7 @@ static void say_failure(surety_certificate *c) {
     }
     if (c->inputs.n == 1)
         say(c, "the perturbation that attack %s makes of it %s,", c->attack.name, target);
-    else if (!strcmp(c->risk, "averaged"))
+    else if (is_risk(c, SURETY_RISK_AVERAGED))
         say(c, "one perturbation, drawn at random among those that attack %s makes of it %s,", c->attack.name,
             target);
     else
@@ -116,7 +120,7 @@ static void say_assumptions(surety_certificate *c) {
 void surety_certificate_word(surety_certificate *c) {
     c->claim[0] = 0;
     say_limit(c);
-    if (!strcmp(c->risk, "worst_case"))
+    if (is_risk(c, SURETY_RISK_WORST_CASE))
         say_worst(c);
     else
         say_failure(c);

@@ -24,61 +24,14 @@ static const char *show_bound(const void *target, char *buffer, size_t size) {
 
 /* ---- the table ---- */
 
-/* How a bound gets there, in the words of its column. What it promises stands above the column, because all
- * bounds on one risk promise the same thing. */
-static const char *way_of(surety_bound_id id) {
-    switch (id) {
-        case SURETY_BOUND_CHROMATIC_SEEGER:
-            return "the paper's, any posterior";
-        case SURETY_BOUND_CHROMATIC_MCALLESTER:
-            return "the paper's, looser form";
-        case SURETY_BOUND_AVERAGE_MAX:
-            return "the paper's, any posterior";
-        case SURETY_BOUND_AVERAGE_MAX_TV:
-            return "the paper's, with total variation";
-        case SURETY_BOUND_SEEGER:
-        case SURETY_BOUND_AVERAGE_MAX_SEEGER:
-            return "any posterior";
-        case SURETY_BOUND_VOTERS_UNION:
-        case SURETY_BOUND_AVERAGE_MAX_VOTERS_UNION:
-            return "a limit for each voter, no KL";
-        case SURETY_BOUND_TANDEM:
-            return "errors that two voters share";
-        case SURETY_BOUND_VOTE_FROZEN_AVERAGED:
-        case SURETY_BOUND_VOTE_FROZEN_MAX:
-            return "this one vote, fixed beforehand";
-        case SURETY_BOUND_VOTE_ANCHORED_AVERAGED:
-        case SURETY_BOUND_VOTE_ANCHORED_MAX:
-            return "the prior's vote, and losses beside it";
-        case SURETY_BOUND_VOTE_HOLDOUT:
-            return "counted on the held-out examples";
-        default:
-            return "";
-    }
-}
-
-/* A letter for each random event, in the order in which the table meets them. */
-typedef struct letters {
-    surety_bound_id events[SURETY_BOUNDS];
-    int count;
-} letters;
-
-static char letter_of(letters *l, surety_bound_id event) {
-    int k = 0;
-    while (k < l->count && l->events[k] != event) k++;
-    if (k == l->count) l->events[l->count++] = event;
-    return (char)('a' + k);
-}
-
-static void print_bounds(const surety_votes_result *r, surety_risk_kind risk, letters *l) {
+static void print_bounds(const surety_votes_result *r, surety_risk_kind risk, cli_letters *l) {
     const surety_bound_info *list = surety_bound_list();
     for (int event = 0; event < SURETY_BOUNDS; event++)
         for (int id = 0; id < SURETY_BOUNDS; id++) {
             const surety_bound_value *v = &r->bounds[id];
             if ((int)list[id].event != event || list[id].risk != risk || !v->available) continue;
-            printf("  %c  %-25s %8.5f  %s\n", letter_of(l, list[id].event), list[id].name,
-                   cli_limit(v->vote, 5),
-                   v->vote < 1 ? way_of((surety_bound_id)id) : "vacuous: 1 or more says nothing");
+            printf("  %c  %-25s %8.5f  %s\n", cli_letter(l, list[id].event), list[id].name,
+                   cli_limit(v->vote, 5), v->vote < 1 ? list[id].way : "vacuous: 1 or more says nothing");
         }
 }
 
@@ -98,19 +51,31 @@ static void print_missing(const surety_votes_result *r) {
     }
 }
 
+/* The first available bound on the averaged-max risk that is an event's own and lets Q be chosen so, or
+ * SURETY_BOUNDS. */
+static surety_bound_id first_of(const surety_votes_result *r, surety_q_choice q) {
+    const surety_bound_info *list = surety_bound_list();
+    int id = 0;
+    for (; id < SURETY_BOUNDS; id++)
+        if (list[id].q == q && list[id].risk == SURETY_RISK_AVERAGED_MAX && (int)list[id].event == id &&
+            r->bounds[id].available)
+            break;
+    return (surety_bound_id)id;
+}
+
 /* The bound of the example sentence depends on what was asked, never on the values: to choose the smallest
  * after looking would not be what was paid for. */
 static surety_bound_id example_of(const surety_votes_result *r) {
-    if (r->bounds[SURETY_BOUND_VOTE_HOLDOUT].available) return SURETY_BOUND_VOTE_HOLDOUT;
+    surety_bound_id held_out = first_of(r, SURETY_Q_HELD_OUT), frozen = first_of(r, SURETY_Q_FROZEN);
+    if (held_out < SURETY_BOUNDS) return held_out;
     if (r->learned) return r->learning.objective;
-    if (r->bounds[SURETY_BOUND_VOTE_FROZEN_MAX].available) return SURETY_BOUND_VOTE_FROZEN_MAX;
-    return SURETY_BOUND_AVERAGE_MAX_SEEGER;
+    return frozen < SURETY_BOUNDS ? frozen : first_of(r, SURETY_Q_ANY);
 }
 
 static void print_example(const surety_votes_result *r) {
     surety_bound_id id = example_of(r);
+    if (id == SURETY_BOUNDS) return;
     double vote = r->bounds[id].vote;
-    if (!r->bounds[id].available) return;
     if (vote >= 1) {
         printf("\n%s is vacuous: there is nothing to quote from it.\n", surety_bound_list()[id].name);
         return;
@@ -127,7 +92,7 @@ static void print_example(const surety_votes_result *r) {
 
 static void print_table(const surety_votes_result *r) {
     const surety_risks *risks = &r->risks;
-    letters l = {.count = 0};
+    cli_letters l = {.count = 0};
     printf("%llu examples, %zu perturbation%s each, %zu voters (%s votes)\n", (unsigned long long)risks->m,
            risks->n, risks->n == 1 ? "" : "s", risks->voters, risks->signed_votes ? "signed" : "real");
     if (r->input.averaged_max.held_out_m != SURETY_ABSENT)

@@ -14,6 +14,7 @@ typedef struct options {
     surety_certify_settings certify;
     const char *attack, *out;
     double delta;
+    char bound_help[1024];
 } options;
 
 static surety_status read_looks(const char *text, void *target, surety_error *err) {
@@ -26,16 +27,34 @@ static surety_status read_looks(const char *text, void *target, surety_error *er
     return SURETY_E_USAGE;
 }
 
+/* "first, second, ..": the bounds that certificates use unless told otherwise. */
+static const char *names_of(surety_risk_kind risk, surety_q_choice q, char text[160]) {
+    surety_bound_id events[SURETY_BOUNDS];
+    size_t count = surety_bound_best(risk, q, events), used = 0;
+    for (size_t i = 0; i < count && used < 160; i++)
+        used += (size_t)snprintf(text + used, 160 - used, "%s%s", i ? ", " : "",
+                                 surety_bound_list()[events[i]].name);
+    return text;
+}
+
+static void word_bound_help(options *o) {
+    char learned[160], baseline[160], worst_learned[160], worst_baseline[160];
+    snprintf(o->bound_help, sizeof o->bound_help,
+             "the bound; unless given, the first of %s (baseline: %s; worst-case: %s; both: %s). best: the "
+             "smallest of this list and of others on the same events, delta split evenly among the events",
+             names_of(SURETY_RISK_AVERAGED_MAX, SURETY_Q_ANY, learned),
+             names_of(SURETY_RISK_AVERAGED_MAX, SURETY_Q_FROZEN, baseline),
+             names_of(SURETY_RISK_WORST_CASE, SURETY_Q_ANY, worst_learned),
+             names_of(SURETY_RISK_WORST_CASE, SURETY_Q_FROZEN, worst_baseline));
+}
+
 static void add_options(cli *c, options *o) {
+    word_bound_help(o);
     cli_text(
         c, "attack", "NAME", &o->attack,
         "none, unif, fgsm, ifgsm, pgd, ifgsmu or pgdu; worst-case: every point of the ball, whatever the "
         "attack; unless given, the model's defense (worst-case for certified)");
-    cli_text(c, "bound", "NAME|best", &o->certify.bound,
-             "the bound; unless given, vote_frozen_max for a baseline, else average_max_seeger (worst-case: "
-             "worst_case_frozen, worst_case). best: the "
-             "smallest for the averaged-max risk of those on three events (average_max_seeger, "
-             "average_max_voters_union, vote_anchored_max), each with a third of delta");
+    cli_text(c, "bound", "NAME|best", &o->certify.bound, o->bound_help);
     cli_other(
         c, "looks", "N", &o->certify.looks, read_looks, NULL,
         "how many certificates looking at S could have led to, this one included; 1, which is assumed unless "
@@ -79,7 +98,7 @@ static void print_inputs(const surety_certificate *c) {
            "sizes", c->inputs.m, c->inputs.n, c->inputs.voter_count);
     printf("%-22s T_p = %" PRIu64 " candidates, KL(Q||P) = %.6f%s\n", "prior", c->inputs.priors_compared,
            c->inputs.kl, c->inputs.frozen ? " (Q is P)" : "");
-    if (!strcmp(c->risk, "worst_case")) {
+    if (!strcmp(c->risk, surety_risk_kind_name(SURETY_RISK_WORST_CASE))) {
         printf("%-22s vote %.6f of S, voters %.6f under Q\n", "not proved right", c->risks.averaged_max,
                c->risks.gmax);
     } else {

@@ -7,7 +7,7 @@
 #include "cli/shared.h"
 #include "surety/evaluate.h"
 
-enum { MOST_ATTACKS = 16 };
+enum { MOST_ATTACKS = 16, ACROSS = 3 /* rows side by side: a line has 80 letters */ };
 
 typedef struct attack_list {
     surety_threat threats[MOST_ATTACKS];
@@ -69,44 +69,92 @@ static surety_status open_all(cli *c, opened *o) {
 
 /* ---- evaluate ---- */
 
-/* The bounds that a row shows; each is the vote's value, not clipped. */
-static const surety_bound_id shown[] = {SURETY_BOUND_SEEGER, SURETY_BOUND_AVERAGE_MAX_SEEGER,
-                                        SURETY_BOUND_AVERAGE_MAX, SURETY_BOUND_AVERAGE_MAX_TV};
+/* Rows side by side in one table. */
+typedef struct block {
+    const surety_row *rows[ACROSS];
+    size_t count;
+} block;
 
-static void print_attacks(const surety_row *rows, size_t count) {
-    printf("          risks of the vote on T        vote bounds from S\n");
-    printf("%-8s %8s %9s %8s %10s %10s %10s %10s\n", "attack", "R_att", "averaged", "max", "averaged", "max",
-           "max, print", "tv, print");
-    for (size_t i = 0; i < count; i++) {
-        if (rows[i].worst_case) continue;
-        printf("%-8s %8.4f %9.4f %8.4f", surety_attack_kind_name(rows[i].attack), rows[i].adversarial_risk,
-               rows[i].averaged_risk, rows[i].averaged_max);
-        for (size_t k = 0; k < 4; k++) printf(" %10.4f", cli_limit(rows[i].bounds[shown[k]].vote, 4));
-        printf("\n");
-    }
-    printf(
-        "\nBounds: seeger, average_max_seeger, average_max, average_max_tv. Each holds with\n"
-        "confidence %g; the last three hold together. --json has all bounds.\n",
-        1 - rows[0].input.delta);
+static void print_line(char letter, const char *heading, const double *values, size_t count,
+                       const char *name) {
+    printf("%c %-27s", letter, heading);
+    for (size_t k = 0; k < count; k++) printf(" %7.4f", values[k]);
+    printf("%s%s\n", *name ? "  " : "", name);
 }
 
-/* Each worst-case bound is an event of its own. */
-static void print_worst(const surety_row *row) {
-    printf("\nworst case, every perturbation of the ball: not proved right %.4f of T, %.4f of S\n",
-           row->test.averaged_max, row->learn.averaged_max);
-    for (int id = SURETY_BOUND_WORST_CASE; id < SURETY_BOUNDS; id++)
-        if (row->bounds[id].available)
-            printf("  %-22s %.4f\n", surety_bound_list()[id].name, cli_limit(row->bounds[id].vote, 4));
-    printf("With confidence %g (each bound alone) no attack whatever does better on new inputs.\n",
-           1 - row->input.delta);
+/* The largest limit across. */
+static double weakest(const block *b, int id) {
+    double most = 0;
+    for (size_t k = 0; k < b->count; k++) most = fmax(most, b->rows[k]->bounds[id].vote);
+    return most;
+}
+
+/* The bounds on a risk that are available, smallest first; returns how many. */
+static int sort_bounds(const block *b, surety_risk_kind risk, int ids[SURETY_BOUNDS]) {
+    int count = 0;
+    for (int id = 0; id < SURETY_BOUNDS; id++) {
+        if (surety_bound_list()[id].risk != risk || !b->rows[0]->bounds[id].available) continue;
+        int at = count++;
+        for (; at > 0 && weakest(b, id) < weakest(b, ids[at - 1]); at--) ids[at] = ids[at - 1];
+        ids[at] = id;
+    }
+    return count;
+}
+
+static void print_bounds(const block *b, surety_risk_kind risk, cli_letters *letters) {
+    int ids[SURETY_BOUNDS], count = sort_bounds(b, risk, ids);
+    for (int i = 0; i < count; i++) {
+        const surety_bound_info *info = &surety_bound_list()[ids[i]];
+        double votes[ACROSS];
+        for (size_t k = 0; k < b->count; k++) votes[k] = cli_limit(b->rows[k]->bounds[info->id].vote, 4);
+        print_line(cli_letter(letters, info->event), info->heading, votes, b->count, info->name);
+    }
+}
+
+static void print_attacks(const block *b, cli_letters *letters) {
+    double attacked[ACROSS], averaged[ACROSS], max[ACROSS];
+    printf("%-29s", "Risks of the vote on T");
+    for (size_t k = 0; k < b->count; k++) {
+        attacked[k] = b->rows[k]->adversarial_risk;
+        averaged[k] = b->rows[k]->averaged_risk;
+        max[k] = b->rows[k]->averaged_max;
+        printf(" %7s", surety_attack_kind_name(b->rows[k]->attack));
+    }
+    printf("\n");
+    print_line(' ', "R_att, itself attacked", attacked, b->count, "");
+    print_line(' ', "averaged", averaged, b->count, "");
+    print_line(' ', "averaged-max", max, b->count, "");
+    printf("Bounds on its averaged-max risk, from S\n");
+    print_bounds(b, SURETY_RISK_AVERAGED_MAX, letters);
+    printf("Bounds on its averaged risk, from S\n");
+    print_bounds(b, SURETY_RISK_AVERAGED, letters);
+    printf("\n");
+}
+
+static void print_worst(const surety_row *row, cli_letters *letters) {
+    block one = {{row}, 1};
+    printf("Worst case, every perturbation of the ball\n");
+    print_line(' ', "not proved right, of T", &row->test.averaged_max, 1, "");
+    print_line(' ', "not proved right, of S", &row->learn.averaged_max, 1, "");
+    print_bounds(&one, SURETY_RISK_WORST_CASE, letters);
+    printf("No attack whatever fools it on a larger share of new inputs.\n\n");
 }
 
 static void print_rows(const surety_row *rows, size_t count) {
-    size_t attacks = 0;
-    for (size_t i = 0; i < count; i++) attacks += !rows[i].worst_case;
-    if (attacks) print_attacks(rows, count);
+    block b = {.count = 0};
+    cli_letters letters = {.count = 0};
+    for (size_t i = 0; i < count; i++) {
+        if (!rows[i].worst_case) b.rows[b.count++] = &rows[i];
+        if (b.count < ACROSS && i + 1 < count) continue;
+        if (b.count) print_attacks(&b, &letters);
+        b.count = 0;
+    }
     for (size_t i = 0; i < count; i++)
-        if (rows[i].worst_case) print_worst(&rows[i]);
+        if (rows[i].worst_case) print_worst(&rows[i], &letters);
+    printf(
+        "Each bound holds alone, with confidence %g; those of one attack with the same\n"
+        "letter hold together. Choose one before looking: certify --bound NAME.\n",
+        1 - rows[0].input.delta);
 }
 
 static surety_status evaluate(cli *c, opened *o, const attack_list *attacks, const char *per_example) {

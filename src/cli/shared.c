@@ -177,3 +177,12 @@ surety_status cli_settle_model(cli *c, const surety_model *model, surety_data_se
     attack->ball.hi = data->box_hi;
     return surety_attack_validate(attack, &c->error);
 }
+
+/* ---- tables of bounds ---- */
+
+char cli_letter(cli_letters *letters, surety_bound_id event) {
+    int k = 0;
+    while (k < letters->count && letters->events[k] != event) k++;
+    if (k == letters->count) letters->events[letters->count++] = event;
+    return (char)('a' + k);
+}

@@ -7,6 +7,7 @@
 
 #include "cli/cli.h"
 #include "surety/attack.h"
+#include "surety/bound.h"
 #include "surety/data.h"
 #include "surety/model.h"
 
@@ -36,5 +37,14 @@ surety_status cli_settle(cli *c, surety_data_settings *data, surety_attack_setti
  * data, ball and seed). The strings stay the model's. */
 surety_status cli_settle_model(cli *c, const surety_model *model, surety_data_settings *data,
                                surety_attack_settings *attack);
+
+/* A letter for each random event of a table of bounds, in the order in which it meets them: bounds with the
+ * same letter hold together. Start with count 0. */
+typedef struct cli_letters {
+    surety_bound_id events[SURETY_BOUNDS];
+    int count;
+} cli_letters;
+
+char cli_letter(cli_letters *letters, surety_bound_id event);
 
 #endif

@@ -16,11 +16,11 @@ typedef struct column {
 
 static const column chromatic[] = {{SURETY_ADVERSARIAL_RISK, "R_att, attack without u"},
                                    {SURETY_AVERAGED_RISK, "R on perturbed T"},
-                                   {SURETY_BOUND_OF_SEEGER, "bound chromatic_seeger"}};
+                                   {SURETY_BOUND_OF_SEEGER, "chromatic bound"}};
 static const column average_max[] = {{SURETY_ADVERSARIAL_RISK, "R_att, attack without u"},
                                      {SURETY_AVERAGED_MAX_RISK, "A on perturbed T"},
-                                     {SURETY_BOUND_OF_TV, "bound average_max_tv"},
-                                     {SURETY_BOUND_OF_MAX, "bound average_max"}};
+                                     {SURETY_BOUND_OF_TV, "average-max bound (TV form)"},
+                                     {SURETY_BOUND_OF_MAX, "average-max bound"}};
 static const column baseline[] = {{SURETY_ADVERSARIAL_RISK, "R_att"}};
 
 static const struct {

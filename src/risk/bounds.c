@@ -35,20 +35,13 @@ surety_status surety_risks_input(const surety_risks *r, const double *q, const d
     return SURETY_OK;
 }
 
-/* Whether the bound goes from the voters to their vote through "R <= 2 Rbar" or its kin. */
-static int rests_on_voters(surety_bound_id id) {
-    return surety_bound_list()[id].has_surrogate || id == SURETY_BOUND_TANDEM ||
-           id == SURETY_BOUND_VOTE_ANCHORED_AVERAGED || id == SURETY_BOUND_VOTE_ANCHORED_MAX ||
-           id == SURETY_BOUND_WORST_CASE_ANCHORED;
-}
-
 surety_status surety_risks_bounds(const surety_bound_input *input, surety_bound_value values[SURETY_BOUNDS],
                                   surety_error *err) {
     double margin = surety_vote_margin(input->H);
     for (int id = 0; id < SURETY_BOUNDS; id++) {
         surety_bound_value *value = &values[id];
         SURETY_TRY(surety_bound_compute((surety_bound_id)id, input, value, err));
-        if (!value->available || !rests_on_voters((surety_bound_id)id)) continue;
+        if (!value->available || surety_bound_list()[id].margin != SURETY_MARGIN_VOTE) continue;
         value->vote += margin;
         value->vote_clipped = value->vote < 1 ? value->vote : 1;
     }
@@ -63,7 +56,6 @@ static json_t *put(json_t *object, const char *name, json_t *value) {
 }
 
 json_t *surety_bounds_object(const surety_bound_value values[SURETY_BOUNDS]) {
-    static const char *const risks[] = {"averaged", "averaged_max", "worst_case"};
     const surety_bound_info *list = surety_bound_list();
     json_t *bounds = json_object();
     for (int id = 0; id < SURETY_BOUNDS && bounds; id++) {
@@ -73,7 +65,7 @@ json_t *surety_bounds_object(const surety_bound_value values[SURETY_BOUNDS]) {
                      SURETY_JSON_OBJECT({"surrogate", surety_json_real(v->surrogate)},
                                         {"vote", surety_json_real(v->vote)},
                                         {"vote_clipped", surety_json_real(v->vote_clipped)},
-                                        {"risk", surety_json_string(risks[list[id].risk])},
+                                        {"risk", surety_json_string(surety_risk_kind_name(list[id].risk))},
                                         {"event", surety_json_string(list[list[id].event].name)}));
     }
     return bounds;

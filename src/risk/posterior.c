@@ -1,7 +1,7 @@
 /* Learning the posterior: the Q that minimises a bound (docs/theory.md 4.3, 4.5) on all of S.
  *
  * With r_h the mean loss of voter h on S, R = sum_h Q_h r_h and K = KL(Q||P), the bounds that can be learned
- * are
+ * are of two kinds (surety_bound_info.learn: SURETY_LEARN_GIBBS, SURETY_LEARN_LEAST):
  *
  * 1. B(R, K), growing in both. At a minimum over the simplex all derivatives in Q_h are equal,
  *      B_R r_h + B_K (ln(Q_h / P_h) + 1) = const,   so   Q_h = P_h exp(-beta r_h) / Z,   beta = B_R / B_K:
@@ -16,6 +16,7 @@
  */
 #include <float.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -26,7 +27,7 @@ typedef struct search {
     size_t H;
     const double *p, *r; /* (H) prior, mean losses */
     double *q;           /* (H) */
-    surety_bound_id objective;
+    const surety_bound_info *objective;
     surety_bound_input input;
     double *gibbs; /* where in input R goes */
     surety_bound_value value;
@@ -50,10 +51,10 @@ static surety_status measure(search *s, surety_error *err) {
     s->steps++;
     SURETY_TRY(surety_posterior_mean(s->q, s->r, s->H, s->gibbs, err));
     SURETY_TRY(surety_kl_divergence(s->q, s->p, s->H, &s->input.kl, err));
-    SURETY_TRY(surety_bound_compute(s->objective, &s->input, &s->value, err));
+    SURETY_TRY(surety_bound_compute(s->objective->id, &s->input, &s->value, err));
     if (s->value.available) return SURETY_OK;
-    return surety_fail(err, SURETY_E_USAGE, "%s cannot be learned: %s is missing",
-                       surety_bound_list()[s->objective].name, s->value.missing);
+    return surety_fail(err, SURETY_E_USAGE, "%s cannot be learned: %s is missing", s->objective->name,
+                       s->value.missing);
 }
 
 /* The bound and dB/dbeta up to the factor V at beta. Where no loss is left (d_risk is then given as 0, the
@@ -108,32 +109,30 @@ static double gradient_norm(const search *s) {
     return norm;
 }
 
-static int is_union(surety_bound_id id) {
-    return id == SURETY_BOUND_VOTERS_UNION || id == SURETY_BOUND_AVERAGE_MAX_VOTERS_UNION;
+/* ": a, b, ..", the bounds that can be learned. */
+static void learnable(char *text, size_t size) {
+    size_t used = 0;
+    for (int id = 0; id < SURETY_BOUNDS && used < size; id++) {
+        const surety_bound_info *info = &surety_bound_list()[id];
+        if (info->learn == SURETY_LEARN_NO) continue;
+        used += (size_t)snprintf(text + used, size - used, "%s %s", used ? "," : ":", info->name);
+    }
 }
 
 static surety_status check_objective(surety_bound_id id, surety_error *err) {
-    static const surety_bound_id can[] = {SURETY_BOUND_CHROMATIC_SEEGER,
-                                          SURETY_BOUND_CHROMATIC_MCALLESTER,
-                                          SURETY_BOUND_SEEGER,
-                                          SURETY_BOUND_VOTERS_UNION,
-                                          SURETY_BOUND_AVERAGE_MAX,
-                                          SURETY_BOUND_AVERAGE_MAX_SEEGER,
-                                          SURETY_BOUND_AVERAGE_MAX_VOTERS_UNION};
-    for (size_t k = 0; k < sizeof can / sizeof *can; k++)
-        if (can[k] == id) return SURETY_OK;
+    int known = (int)id >= 0 && id < SURETY_BOUNDS;
+    if (known && surety_bound_list()[id].learn != SURETY_LEARN_NO) return SURETY_OK;
+    char names[256];
+    learnable(names, sizeof names);
     surety_fail(err, SURETY_E_USAGE, "%s cannot be learned",
-                id < SURETY_BOUNDS ? surety_bound_list()[id].name : "this bound");
-    surety_fail_expected(err,
-                         "a bound on a mean over voters: average_max_seeger, average_max, "
-                         "average_max_voters_union, seeger, chromatic_seeger, chromatic_mcallester or "
-                         "voters_union");
+                known ? surety_bound_list()[id].name : "this bound");
+    surety_fail_expected(err, "a bound on a mean over voters%s", names);
     return SURETY_E_USAGE;
 }
 
 /* Sets up the search at Q = P. losses is scratch (H): for a union bound on counts, the counts decide. */
 static void set_up(search *s, const surety_risks *risks, const surety_bound_input *input, double *losses) {
-    int averaged = surety_bound_list()[s->objective].risk == SURETY_RISK_AVERAGED;
+    surety_risk_kind risk = s->objective->risk;
     s->input = surety_bound_input_defaults();
     s->input.m = risks->m;
     s->input.H = s->H;
@@ -141,10 +140,10 @@ static void set_up(search *s, const surety_risks *risks, const surety_bound_inpu
     s->input.priors_compared = input->priors_compared;
     s->input.looks = input->looks;
     s->input.posterior = s->q;
-    surety_evidence *evidence = averaged ? &s->input.averaged : &s->input.averaged_max;
-    surety_risks_evidence(risks, averaged ? SURETY_RISK_AVERAGED : SURETY_RISK_AVERAGED_MAX, evidence);
+    surety_evidence *evidence = risk == SURETY_RISK_AVERAGED ? &s->input.averaged : &s->input.averaged_max;
+    surety_risks_evidence(risks, risk, evidence);
     s->gibbs = &evidence->gibbs;
-    int counted = is_union(s->objective) && evidence->loss_sum;
+    int counted = s->objective->learn == SURETY_LEARN_LEAST && evidence->loss_sum;
     for (size_t h = 0; h < s->H; h++)
         losses[h] = counted ? surety_ratio_up(evidence->loss_sum[h], risks->m) : evidence->loss[h];
     s->r = losses;
@@ -157,18 +156,19 @@ static int all_equal(const double *x, size_t count) {
 }
 
 static surety_status learn(search *s, surety_learned *out, surety_error *err) {
+    int least = s->objective->learn == SURETY_LEARN_LEAST;
     memcpy(s->q, s->p, s->H * sizeof *s->q);
     SURETY_TRY(measure(s, err));
     out->start = s->value.vote;
     if (!all_equal(s->r, s->H)) {
-        SURETY_TRY(is_union(s->objective) ? try_beta(s, INFINITY, err) : descend(s, err));
+        SURETY_TRY(least ? try_beta(s, INFINITY, err) : descend(s, err));
         if (!(s->value.vote < out->start)) { /* the prior is as good as it gets */
             memcpy(s->q, s->p, s->H * sizeof *s->q);
             SURETY_TRY(measure(s, err));
         }
     }
     out->value = s->value.vote;
-    out->gradient_norm = is_union(s->objective) ? 0 : gradient_norm(s);
+    out->gradient_norm = least ? 0 : gradient_norm(s);
     out->iterations = s->steps;
     return SURETY_OK;
 }
@@ -180,7 +180,7 @@ surety_status surety_posterior_learn(const surety_risks *risks, const double *p,
     SURETY_TRY(check_objective(objective, err));
     double *losses = NULL;
     SURETY_TRY(surety_alloc(&losses, risks->voters, sizeof *losses, err));
-    search s = {.H = risks->voters, .p = p, .q = q, .objective = objective};
+    search s = {.H = risks->voters, .p = p, .q = q, .objective = &surety_bound_list()[objective]};
     set_up(&s, risks, input, losses);
     surety_status status = learn(&s, learned, err);
     surety_free(losses);

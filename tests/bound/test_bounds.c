@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <mpfr.h>
 
-#include "bound/kl.h"
+#include "bound/table.h"
 #include "points.h"
 
 enum { H_MOST = 8, COLUMNS = 64 };
@@ -245,10 +245,10 @@ static void all_wrong(void **state) {
     setting s;
     paper_setting(&s, 5000);
     for (int i = 0; i < SURETY_BOUNDS; i++) {
-        s.in.frozen = strstr(surety_bound_list()[i].name, "frozen") != NULL;
+        s.in.frozen = surety_bound_list()[i].q == SURETY_Q_FROZEN;
         s.in.kl = s.in.frozen ? 0 : 0.1;
         double vote = vote_of((surety_bound_id)i, &s.in);
-        if (s.in.frozen || surety_bound_list()[i].held_out) assert_true(vote == 1);
+        if (s.in.frozen || surety_bound_list()[i].q == SURETY_Q_HELD_OUT) assert_true(vote == 1);
         assert_true(vote >= 1);
     }
 }
@@ -314,7 +314,7 @@ static void monotone(void **state) {
             setting s;
             random_setting(&s, i);
             const char *name = surety_bound_list()[id].name;
-            if (strstr(name, "frozen")) s.in.frozen = 1, s.in.kl = 0;
+            if (surety_bound_list()[id].q == SURETY_Q_FROZEN) s.in.frozen = 1, s.in.kl = 0;
             const double slack = 1 + 1e-12, before = vote_of((surety_bound_id)id, &s.in);
             surety_bound_input in = s.in;
             if (!in.frozen) {
@@ -328,7 +328,7 @@ static void monotone(void **state) {
             in.delta = s.in.delta, in.priors_compared *= 3;
             double more = vote_of((surety_bound_id)id, &in);
             check(more * slack >= before, "%s falls with T_p", name);
-            if (surety_bound_list()[id].held_out) check(more == before, "%s pays T_p", name);
+            if (surety_bound_list()[id].q == SURETY_Q_HELD_OUT) check(more == before, "%s pays T_p", name);
             in.priors_compared = s.in.priors_compared, in.looks = 3;
             check(vote_of((surety_bound_id)id, &in) >= more / slack, "%s: looks cost less than T_p", name);
             in.looks = 1, in.m += in.m / 3;
@@ -384,9 +384,7 @@ static void table_is_complete(void **state) {
     surety_error err = SURETY_ERROR_NONE;
     for (int i = 0; i < SURETY_BOUNDS; i++) {
         assert_int_equal(info[i].id, i);
-        assert_true(info[i].name && info[i].promise && info[i].needs);
-        assert_int_equal(info[info[i].event].risk, info[i].risk);
-        assert_int_equal(info[info[i].event].event, info[i].event);
+        check_ok(surety_bound_row_check(&info[i], &err));
         char hyphens[64];
         snprintf(hyphens, sizeof hyphens, "%s", info[i].name);
         for (char *c = hyphens; *c; c++) *c = *c == '_' ? '-' : *c;
@@ -404,8 +402,85 @@ static void table_is_complete(void **state) {
     assert_int_equal(surety_bound_find("", &found, &err), SURETY_E_USAGE);
 }
 
-/* Nothing but m and H: every bound says what it lacks. Each input taken away in turn: never a number from
- * nothing. */
+/* Which bounds count the computed vote itself, written down a second time; all others owe the vote's margin.
+ */
+static void margins_are_these(void **state) {
+    (void)state;
+    const surety_bound_id counted[] = {SURETY_BOUND_VOTE_FROZEN_AVERAGED, SURETY_BOUND_VOTE_FROZEN_MAX,
+                                       SURETY_BOUND_VOTE_HOLDOUT, SURETY_BOUND_WORST_CASE_FROZEN,
+                                       SURETY_BOUND_WORST_CASE_HOLDOUT};
+    for (int i = 0; i < SURETY_BOUNDS; i++) {
+        surety_margin margin = SURETY_MARGIN_VOTE;
+        for (size_t k = 0; k < sizeof counted / sizeof *counted; k++)
+            if (counted[k] == (surety_bound_id)i) margin = SURETY_MARGIN_NONE;
+        check(surety_bound_list()[i].margin == margin, "%s has the wrong margin",
+              surety_bound_list()[i].name);
+    }
+}
+
+static void row_refused(const surety_bound_info *row, const char *fact) {
+    surety_error err = SURETY_ERROR_NONE;
+    surety_bound_value v;
+    setting s;
+    paper_setting(&s, 25);
+    surety_status status = surety_bound_row_compute(row, &s.in, &v, &err);
+    check(status == SURETY_E_CHECK && !strcmp(err.place, fact), "%s without %s: %s, place %s",
+          row->name ? row->name : "?", fact, surety_status_name(status), err.place);
+    assert_true(!v.available && isnan(v.vote) && isnan(v.surrogate) && isnan(v.vote_clipped));
+}
+
+/* Mutants of every row with one fact left out, as somebody who adds a bound might. */
+static void a_forgotten_fact_is_refused(void **state) {
+    (void)state;
+#define FORGOTTEN(fact, place)                          \
+    do {                                                \
+        surety_bound_info row = surety_bound_list()[i]; \
+        memset(&row.fact, 0, sizeof row.fact);          \
+        row_refused(&row, place);                       \
+    } while (0)
+    for (int i = 0; i < SURETY_BOUNDS; i++) {
+        FORGOTTEN(margin, "margin");
+        FORGOTTEN(risk, "risk");
+        FORGOTTEN(event, "event");
+        FORGOTTEN(q, "q");
+        FORGOTTEN(evidence, "evidence");
+        FORGOTTEN(rule, "rule");
+        FORGOTTEN(name, "words");
+        FORGOTTEN(heading, "words");
+        FORGOTTEN(way, "words");
+        FORGOTTEN(promise, "words");
+        FORGOTTEN(needs, "words");
+    }
+#undef FORGOTTEN
+    row_refused(&(surety_bound_info){.id = SURETY_BOUND_TANDEM}, "words"); /* an id without a row */
+}
+
+/* Mutants with a wrong fact, where that contradicts another one. */
+static void a_contradiction_is_refused(void **state) {
+    (void)state;
+    for (int i = 0; i < SURETY_BOUNDS; i++) {
+        const surety_bound_info *row = &surety_bound_list()[i];
+        surety_bound_info mutant = *row;
+        mutant.margin = SURETY_MARGIN_NONE;
+        if (row->q == SURETY_Q_ANY) row_refused(&mutant, "margin");
+        mutant = *row, mutant.has_surrogate = 1, mutant.margin = SURETY_MARGIN_NONE;
+        row_refused(&mutant, "margin");
+        for (int q = SURETY_Q_ANY; q <= SURETY_Q_HELD_OUT; q++) {
+            mutant = *row, mutant.q = (surety_q_choice)q, mutant.event = mutant.id;
+            mutant.margin = SURETY_MARGIN_VOTE, mutant.learn = SURETY_LEARN_NO;
+            if (mutant.q != row->q && mutant.event) row_refused(&mutant, "evidence");
+        }
+        mutant = *row, mutant.event = SURETY_BOUND_WORST_CASE;
+        if (row->risk != SURETY_RISK_WORST_CASE) row_refused(&mutant, "event");
+        mutant = *row, mutant.learn = SURETY_LEARN_LEAST;
+        if (row->q != SURETY_Q_ANY) row_refused(&mutant, "learn");
+        mutant = *row, mutant.best = 1;
+        if (row->event != row->id) row_refused(&mutant, "best");
+    }
+}
+
+/* Nothing but m and H: every bound says what it lacks. Each input taken away in turn: the bound is not
+ * available, or it has the value that it has with all inputs. */
 static void missing_inputs(void **state) {
     (void)state;
     surety_error err = SURETY_ERROR_NONE;
@@ -419,8 +494,11 @@ static void missing_inputs(void **state) {
                     isnan(v.surrogate));
     }
     for (int i = 0; i < SURETY_BOUNDS; i++) {
-        for (int take = 0; take < 7; take++) {
+        for (int take = 0; take < 10; take++) {
             paper_setting(&s, 25);
+            s.in.frozen = surety_bound_list()[i].q == SURETY_Q_FROZEN;
+            if (s.in.frozen) s.in.kl = 0;
+            double whole = vote_of((surety_bound_id)i, &s.in);
             surety_evidence *all[] = {&s.in.averaged, &s.in.averaged_max, &s.in.worst_case};
             for (int k = 0; k < 3; k++) {
                 if (take == 0) all[k]->gibbs = (double)NAN;
@@ -429,10 +507,13 @@ static void missing_inputs(void **state) {
                 if (take == 3) all[k]->kept = NULL, all[k]->kept_sum = NULL;
                 if (take == 4) all[k]->held_out_wrong = SURETY_ABSENT;
             }
-            if (take == 5) s.in.kl = s.in.abar = s.in.tv = s.in.tandem = (double)NAN;
-            if (take == 6) s.in.posterior = NULL;
+            if (take == 5) s.in.kl = (double)NAN;
+            if (take == 6) s.in.abar = (double)NAN;
+            if (take == 7) s.in.tv = (double)NAN;
+            if (take == 8) s.in.tandem = (double)NAN;
+            if (take == 9) s.in.posterior = NULL;
             check_ok(surety_bound_compute((surety_bound_id)i, &s.in, &v, &err));
-            assert_true(v.available ? v.vote > 0 && !v.missing : isnan(v.vote) && v.missing);
+            assert_true(v.available ? v.vote == whole && !v.missing : isnan(v.vote) && v.missing);
         }
     }
     paper_setting(&s, 25);
@@ -508,7 +589,7 @@ static void extremes(void **state) {
     in.averaged = (surety_evidence){1e-300, loss, NULL, 0, SURETY_ABSENT, loss, NULL, 1, 0};
     in.averaged_max = in.worst_case = (surety_evidence){1e-300, loss, none, 0, 0, loss, none, 1, 0};
     for (int i = 0; i < SURETY_BOUNDS; i++) {
-        in.frozen = strstr(surety_bound_list()[i].name, "frozen") != NULL;
+        in.frozen = surety_bound_list()[i].q == SURETY_Q_FROZEN;
         in.kl = in.frozen ? 0 : 1e300;
         double vote = vote_of((surety_bound_id)i, &in);
         assert_true(vote >= 0.99);
@@ -516,7 +597,7 @@ static void extremes(void **state) {
     in.frozen = 0, in.kl = 0, in.delta = 1 - 0x1p-53,
     in.priors_compared = in.looks = 1; /* no confidence at all */
     for (int i = 0; i < SURETY_BOUNDS; i++) {
-        in.frozen = strstr(surety_bound_list()[i].name, "frozen") != NULL;
+        in.frozen = surety_bound_list()[i].q == SURETY_Q_FROZEN;
         assert_true(vote_of((surety_bound_id)i, &in) > 0);
     }
 }
@@ -567,6 +648,9 @@ int main(void) {
         cmocka_unit_test(monotone),
         cmocka_unit_test(gradients),
         cmocka_unit_test(table_is_complete),
+        cmocka_unit_test(margins_are_these),
+        cmocka_unit_test(a_forgotten_fact_is_refused),
+        cmocka_unit_test(a_contradiction_is_refused),
         cmocka_unit_test(missing_inputs),
         cmocka_unit_test(bad_inputs),
         cmocka_unit_test(extremes),

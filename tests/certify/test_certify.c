@@ -201,6 +201,33 @@ static void test_sentence_errs_on_the_safe_side(void **state) {
     surety_certificate_free(&c);
 }
 
+/* Certificates that exist announced these events: one more would change what "best" pays for each. */
+static void test_best_events_stay(void **state) {
+    (void)state;
+    const struct {
+        surety_risk_kind risk;
+        surety_q_choice q;
+        size_t count;
+        surety_bound_id events[3];
+    } lists[] = {{SURETY_RISK_AVERAGED_MAX,
+                  SURETY_Q_ANY,
+                  3,
+                  {SURETY_BOUND_AVERAGE_MAX_SEEGER, SURETY_BOUND_AVERAGE_MAX_VOTERS_UNION,
+                   SURETY_BOUND_VOTE_ANCHORED_MAX}},
+                 {SURETY_RISK_AVERAGED_MAX, SURETY_Q_FROZEN, 1, {SURETY_BOUND_VOTE_FROZEN_MAX}},
+                 {SURETY_RISK_WORST_CASE,
+                  SURETY_Q_ANY,
+                  3,
+                  {SURETY_BOUND_WORST_CASE, SURETY_BOUND_WORST_CASE_UNION, SURETY_BOUND_WORST_CASE_ANCHORED}},
+                 {SURETY_RISK_WORST_CASE, SURETY_Q_FROZEN, 1, {SURETY_BOUND_WORST_CASE_FROZEN}}};
+    for (size_t k = 0; k < 4; k++) {
+        surety_bound_id events[SURETY_BOUNDS];
+        assert_int_equal(surety_bound_best(lists[k].risk, lists[k].q, events), lists[k].count);
+        assert_memory_equal(events, lists[k].events, lists[k].count * sizeof *events);
+        assert_true(lists[k].count <= SURETY_CERTIFICATE_EVENTS);
+    }
+}
+
 static void test_best_pays_for_its_events(void **state) {
     (void)state;
     surety_certificate one, best;
@@ -634,6 +661,7 @@ int main(void) {
         cmocka_unit_test(test_agrees_and_says_what_it_must),
         cmocka_unit_test(test_bits_for_any_number_of_threads),
         cmocka_unit_test(test_sentence_errs_on_the_safe_side),
+        cmocka_unit_test(test_best_events_stay),
         cmocka_unit_test(test_best_pays_for_its_events),
         cmocka_unit_test(test_more_looks_cost),
         cmocka_unit_test(test_refusals),

@@ -234,6 +234,19 @@ def test_learn_and_hold_out():
     assert "did you mean" in str(error(*words, "--posterior", "learn", "--objective", "seegr", code=2))
 
 
+def test_frozen_bounds_after_learning():
+    """As docs/votes.md says: gone with other weights than the prior's, there where learning ends at the prior."""
+    frozen = {"vote_frozen_averaged", "vote_frozen_max"}
+    votes, labels = votes_and_labels(200)
+    words = ["bound", "--labels", save("y.npy", labels), "--posterior", "learn"]
+    got = answer(*words, "--votes", save("v.npy", votes))
+    assert got["kl"] > 0 and not frozen & set(got["bounds"]) and frozen <= set(got["unavailable"])
+    words += ["--votes", save("same.npy", np.repeat(votes[:, :, :1], 4, axis=2))]  # no voter is better than another
+    got, text = answer(*words), run(*words).stdout
+    assert got["kl"] == 0 and frozen <= set(got["bounds"]) and not frozen & set(got["unavailable"])
+    assert all(f"  {name} " in text for name in frozen)
+
+
 # ---- bad input ----
 
 def refused(words, place, code=3):

@@ -1,4 +1,4 @@
-"""predict, attack and inspect as a user runs them, checked against NumPy and an independent reader of model files."""
+"""predict, attack, inspect and evaluate's table as a user runs them, checked against NumPy and an independent reader of model files."""
 import json
 import os
 import struct
@@ -262,6 +262,33 @@ def test_help_examples_work():
         words = [FOREST if w == "model.safetensors" else path("X_test.npy") if words[i - 1] == "--input" else
                  path("out_" + w) if w.endswith(".npy") else w for i, w in enumerate(words)]
         run(*words[1:], *(DATA if command == "attack" else []))
+
+
+def test_evaluate_shows_every_bound_smallest_first():
+    for model, first in ((LINEAR, "vote_frozen_max"), (SIGNED, None)):
+        words = ["evaluate", model, *DATA, "--attacks", "none,unif,pgdu,worst-case,ifgsmu", "--samples", 3, "--quiet"]
+        rows, text = answer(*words)["attacks"], run(*words).stdout
+        assert all(len(line) <= 80 for line in text.splitlines())
+        worst = [r for r in rows if r["attack"] == "worst-case"]
+        drawn = [r for r in rows if r["attack"] != "worst-case"]
+        shown = [line.split() for line in text.splitlines() if line[:2].strip().islower() and line[1] == " "]
+        for block, kinds in ((drawn[:3], 2), (drawn[3:], 2), (worst, 1)):
+            names = block[0]["bounds"]
+            lines, shown = shown[:len(names)], shown[len(names):]
+            assert {line[-1] for line in lines} == set(names)
+            risks = [names[line[-1]]["risk"] for line in lines]
+            assert len({*risks}) == kinds and risks == sorted(risks, reverse=True)  # averaged_max, then averaged
+            for line in lines:
+                values = [float(v) for v in line[-1 - len(block):-1]]
+                assert all(0 <= v - r["bounds"][line[-1]]["vote"] <= 1.01e-4 for v, r in zip(values, block)), line
+            for one, two in zip(lines, lines[1:]):
+                if names[one[-1]]["risk"] == names[two[-1]]["risk"]:
+                    assert max(one[-1 - len(block):-1]) <= max(two[-1 - len(block):-1]), (one, two)
+            letters = {line[0]: names[line[-1]]["event"] for line in lines}
+            assert all(letters[line[0]] == names[line[-1]]["event"] for line in lines)
+            if first and kinds == 2:
+                assert lines[0][-1] == first
+        assert not shown
 
 
 if __name__ == "__main__":
