@@ -8,9 +8,14 @@ foreach(set surety_targets surety_static_targets)
 endforeach()
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
-# -l for every library of OpenMP: gomp with gcc, omp with clang.
-list(TRANSFORM OpenMP_C_LIB_NAMES PREPEND -l OUTPUT_VARIABLE SURETY_OPENMP)
-list(JOIN SURETY_OPENMP " " SURETY_OPENMP)
+# The way back to the prefix, so that it may be chosen when installing. OpenMP: gcc finds its own library by name, clang's
+# lies in a folder of its own.
+file(RELATIVE_PATH SURETY_PREFIX /p/${CMAKE_INSTALL_LIBDIR}/pkgconfig /p)
+string(REGEX REPLACE "/$" "" SURETY_PREFIX "${SURETY_PREFIX}")
+set(SURETY_OPENMP -lgomp)
+if(NOT CMAKE_C_COMPILER_ID STREQUAL GNU)
+  list(JOIN OpenMP_C_LIBRARIES " " SURETY_OPENMP)
+endif()
 configure_file(cmake/surety.pc.in ${PROJECT_BINARY_DIR}/surety.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/surety.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 

@@ -54,7 +54,7 @@ surety_status surety_parallel(const surety_run *run, const char *phase, size_t b
         surety_status status = surety_stopped(run, &mine);
         if (status == SURETY_OK) status = fn(arg, block, omp_get_thread_num(), &mine);
         if (status != SURETY_OK) {
-#pragma omp critical
+#pragma omp critical(surety_first_error) /* not the nameless one, which a host program may hold */
             if (block < first_block) {
                 __atomic_store_n(&first_block, block, __ATOMIC_RELAXED);
                 first = mine;

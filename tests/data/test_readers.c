@@ -329,7 +329,7 @@ static void csv_values(void **state) {
     static const char text[] =
         "0.1,00012,1e-3,123456789,1234567890,2\n-0.25,.5,5.,1E+2,0.30000000000000004,1\n"
         "0,0,0,0,0,1\n";
-    static const float wanted[2][5] = {{0.1f, 12, 1e-3f, 123456789, 1234567890},
+    static const float wanted[2][5] = {{0.1f, 12, 1e-3f, 123456789.f, 1234567890.f},
                                        {-0.25f, .5f, 5, 100, 0.30000000000000004f}};
     comma_begin();
     surety_data_settings s = surety_data_defaults();
