@@ -1,0 +1,313 @@
+/* From tables, which files or arrays filled, to S', S and T: pick two classes, split, check every feature
+ * (docs/theory.md 1 and 6). */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/random.h"
+#include "data/data.h"
+#include "data/equal.h"
+
+/* ---- two tables ---- */
+
+/* Row by row, so that it does not matter where they come from; it ends at the first row that differs. */
+static surety_status same_rows(const surety_table *a, const surety_table *b, int *same, surety_error *err) {
+    float *x = NULL;
+    *same = 0;
+    if (a->rows != b->rows) return SURETY_OK;
+    SURETY_TRY(surety_alloc(&x, 2 * a->d, sizeof *x, err));
+    size_t i = 0;
+    for (; i < a->rows; i++) {
+        surety_table_row(a, i, x);
+        surety_table_row(b, i, x + a->d);
+        size_t j = 0;
+        while (j < a->d && x[j] == x[a->d + j]) j++;
+        if (j < a->d) break;
+    }
+    *same = i == a->rows;
+    surety_free(x);
+    return SURETY_OK;
+}
+
+/* The two must fit, and must not be the same rows twice. */
+static surety_status compare_tables(const surety_tables *o, surety_error *err) {
+    int same = 0;
+    if (!o->has_test) return SURETY_OK;
+    if (o->train.d != o->test.d || o->train.scale != o->test.scale) {
+        surety_fail(err, SURETY_E_INPUT, "%zu features%s, but the training rows have %zu%s", o->test.d,
+                    o->test.scale > 1 ? " in bytes" : "", o->train.d, o->train.scale > 1 ? " in bytes" : "");
+        surety_fail_expected(err, "the same features in both");
+        surety_fail_file(err, o->test.name);
+        return SURETY_E_INPUT;
+    }
+    if (o->train.names[0] && o->test.names[0] && strcmp(o->train.names, o->test.names) != 0) {
+        surety_fail(err, SURETY_E_INPUT, "the columns have other names than in the training file");
+        surety_fail_expected(err, "the same names in the same order as in %s", o->train.name);
+        surety_fail_place(err, "line 1");
+        surety_fail_file(err, o->test.name);
+        return SURETY_E_INPUT;
+    }
+    SURETY_TRY(same_rows(&o->train, &o->test, &same, err));
+    if (!same) return SURETY_OK;
+    surety_fail(err, SURETY_E_INPUT, "the test rows have the same content as the training rows");
+    surety_fail_expected(err, "other rows than those of %s, or a test size instead", o->train.name);
+    surety_fail_file(err, o->test.name);
+    return SURETY_E_INPUT;
+}
+
+/* ---- classes ---- */
+
+static int by_value(const void *a, const void *b) {
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* The different labels of a table, ascending, into *values (surety_free). */
+static surety_status distinct_labels(const surety_table *t, int64_t **values, size_t *count,
+                                     surety_error *err) {
+    SURETY_TRY(surety_alloc(values, t->rows, sizeof **values, err));
+    memcpy(*values, t->labels, t->rows * sizeof **values);
+    qsort(*values, t->rows, sizeof **values, by_value);
+    *count = 0;
+    for (size_t i = 0; i < t->rows; i++)
+        if (!*count || (*values)[*count - 1] != (*values)[i]) (*values)[(*count)++] = (*values)[i];
+    return SURETY_OK;
+}
+
+/* "0, 1, 2 .. (60000 in all)" */
+static void list_labels(char *text, size_t size, const int64_t *values, size_t count) {
+    size_t n = 0;
+    for (size_t i = 0; i < count && i < 12; i++)
+        n += (size_t)snprintf(text + n, size - n, "%s%lld", i ? ", " : "", (long long)values[i]);
+    if (count > 12) snprintf(text + n, size - n, " .. (%zu in all)", count);
+}
+
+static int occurs(const int64_t *values, size_t count, int64_t label) {
+    return bsearch(&label, values, count, sizeof label, by_value) != NULL;
+}
+
+/* Both classes must occur in the file; where they were not named, no third may. */
+static surety_status check_classes(const surety_table *t, const int64_t classes[2], int named,
+                                   surety_error *err) {
+    int64_t *values = NULL;
+    size_t count = 0;
+    char text[400];
+    surety_status status = distinct_labels(t, &values, &count, err);
+    if (status != SURETY_OK) return status;
+    list_labels(text, sizeof text, values, count);
+    for (int c = 0; c < 2 && status == SURETY_OK; c++)
+        if (!occurs(values, count, classes[c]))
+            status = surety_fail(err, SURETY_E_INPUT, "the class %lld does not occur", (long long)classes[c]);
+    if (status == SURETY_OK && !named && count > 2)
+        status = surety_fail(err, SURETY_E_INPUT, "labels of more than two classes");
+    if (status != SURETY_OK) {
+        surety_fail_expected(err, "two classes (--classes A,B) of those that occur: %s", text);
+        surety_fail_file(err, t->labels_name);
+    }
+    surety_free(values);
+    return status;
+}
+
+/* The two labels that become -1 and +1. */
+static surety_status choose_classes(surety_data_info *info, const surety_data_settings *s,
+                                    const surety_task *task, const surety_table *train, surety_error *err) {
+    const int64_t *given = task ? task->classes : s->classes;
+    if (task || s->classes_given) {
+        info->classes[0] = given[0], info->classes[1] = given[1];
+        return SURETY_OK;
+    }
+    int64_t *values = NULL;
+    size_t count = 0;
+    SURETY_TRY(distinct_labels(train, &values, &count, err));
+    info->classes[0] = values[0], info->classes[1] = values[count > 1];
+    surety_free(values);
+    if (count > 1) return SURETY_OK; /* more than two: check_classes says so */
+    surety_fail(err, SURETY_E_INPUT, "all labels are %lld", (long long)info->classes[0]);
+    surety_fail_expected(err, "two classes");
+    surety_fail_file(err, train->labels_name);
+    return SURETY_E_INPUT;
+}
+
+/* Rows of the two classes in file order into *rows (surety_free). */
+static surety_status pick_rows(const surety_table *t, const int64_t classes[2], uint32_t **rows,
+                               size_t *count, surety_error *err) {
+    SURETY_TRY(surety_alloc(rows, t->rows, sizeof **rows, err));
+    *count = 0;
+    for (size_t i = 0; i < t->rows; i++)
+        if (t->labels[i] == classes[0] || t->labels[i] == classes[1]) (*rows)[(*count)++] = (uint32_t)i;
+    return SURETY_OK;
+}
+
+/* ---- splitting ---- */
+
+static surety_status shuffle(uint32_t *rows, size_t count, uint64_t seed, surety_error *err) {
+    uint32_t *order = NULL, *copy = NULL;
+    const surety_address address = {.purpose = SURETY_FOR_SPLIT};
+    surety_status status = surety_alloc(&order, count, sizeof *order, err);
+    if (status == SURETY_OK) status = surety_alloc(&copy, count, sizeof *copy, err);
+    if (status == SURETY_OK) {
+        memcpy(copy, rows, count * sizeof *rows);
+        surety_random_order(seed, &address, order, (uint32_t)count);
+        for (size_t i = 0; i < count; i++) rows[i] = copy[order[i]];
+    }
+    surety_free(order);
+    surety_free(copy);
+    return status;
+}
+
+static surety_status check_enough(const surety_data_settings *s, size_t count, const char *path,
+                                  surety_error *err) {
+    if (count > s->learn_size + s->test_size) return SURETY_OK;
+    surety_fail(err, SURETY_E_INPUT, "%zu rows of the two classes are too few", count);
+    surety_fail_expected(err, "at least %zu: %zu for S (--learn-size), %zu for T, and one for S'",
+                         s->learn_size + s->test_size + 1, s->learn_size, s->test_size);
+    surety_fail_file(err, path);
+    return SURETY_E_INPUT;
+}
+
+/* A feature that is not finite or not in the box. Features are compared as floats, so is the box. */
+static surety_status check_row(const surety_data_info *info, const surety_table *t, size_t row,
+                               const float *x, surety_error *err) {
+    float lo = info->boxed ? (float)info->box_lo : -INFINITY,
+          hi = info->boxed ? (float)info->box_hi : INFINITY;
+    size_t j = 0;
+    while (j < t->d && isfinite(x[j]) && x[j] >= lo && x[j] <= hi) j++;
+    if (j == t->d) return SURETY_OK;
+    if (!isfinite(x[j])) {
+        surety_fail(err, SURETY_E_INPUT, "the feature is %s",
+                    isnan(x[j]) ? "not a number (NaN)" : "infinite");
+        surety_fail_expected(err, "finite numbers that a float can hold");
+    } else {
+        surety_fail(err, SURETY_E_INPUT, "the feature %g is outside the box [%g, %g]", (double)x[j],
+                    info->box_lo, info->box_hi);
+        surety_fail_expected(err, "scaled features, another box (--box LO,HI), or none (--box none)");
+    }
+    surety_table_place(t, row, j, err);
+    return SURETY_E_INPUT;
+}
+
+/* Fills one set with these rows of a table. */
+static surety_status fill_set(surety_data *data, surety_set_name which, const surety_table *t,
+                              const uint32_t *rows, size_t m, surety_error *err) {
+    surety_set *set = &data->sets[which];
+    size_t stride = surety_padded(t->d), floats = 0;
+    if (__builtin_mul_overflow(m, stride, &floats))
+        return surety_fail(err, SURETY_E_MEMORY, "%zu rows of %zu features are too many", m, t->d);
+    SURETY_TRY(surety_alloc(&data->own[which].x, floats, sizeof(float), err));
+    SURETY_TRY(surety_alloc(&data->own[which].y, m, sizeof(int8_t), err));
+    SURETY_TRY(surety_alloc(&data->own[which].row, m, sizeof(uint32_t), err));
+    for (size_t i = 0; i < m; i++) {
+        float *x = data->own[which].x + i * stride;
+        int positive = t->labels[rows[i]] == data->info.classes[1];
+        surety_table_row(t, rows[i], x);
+        SURETY_TRY(check_row(&data->info, t, rows[i], x, err));
+        data->own[which].y[i] = positive ? 1 : -1;
+        data->own[which].row[i] = rows[i];
+        data->info.positive[which] += (size_t)positive;
+    }
+    *set = (surety_set){m, t->d, stride, data->own[which].x, data->own[which].y, data->own[which].row, which};
+    data->info.m[which] = m;
+    return SURETY_OK;
+}
+
+static surety_status fill_test(surety_data *data, const surety_table *test, surety_error *err) {
+    uint32_t *rows = NULL;
+    size_t count = 0;
+    surety_status status = pick_rows(test, data->info.classes, &rows, &count, err);
+    if (status == SURETY_OK) status = fill_set(data, SURETY_SET_TEST, test, rows, count, err);
+    surety_free(rows);
+    return status;
+}
+
+/* S is the first of the picked rows, T the next unless it has rows of its own, S' the rest. */
+static surety_status split(surety_data *data, const surety_tables *o, const surety_data_settings *s,
+                           surety_error *err) {
+    uint32_t *rows = NULL;
+    size_t count = 0, learn = s->learn_size, test = o->has_test ? 0 : s->test_size;
+    surety_status status = pick_rows(&o->train, data->info.classes, &rows, &count, err);
+    if (status == SURETY_OK) status = check_enough(s, count, o->train.name, err);
+    if (status == SURETY_OK && data->info.shuffled) status = shuffle(rows, count, s->seed, err);
+    if (status == SURETY_OK) status = fill_set(data, SURETY_SET_LEARN, &o->train, rows, learn, err);
+    if (status == SURETY_OK)
+        status = fill_set(data, SURETY_SET_PRIOR, &o->train, rows + learn + test, count - learn - test, err);
+    if (status == SURETY_OK)
+        status = o->has_test ? fill_test(data, &o->test, err)
+                             : fill_set(data, SURETY_SET_TEST, &o->train, rows + learn, test, err);
+    surety_free(rows);
+    data->info.train = data->info.m[SURETY_SET_PRIOR] + data->info.m[SURETY_SET_LEARN];
+    data->info.test = data->info.m[SURETY_SET_TEST];
+    return status;
+}
+
+/* ---- what was opened ---- */
+
+static surety_status note_files(surety_data *data, const surety_table *t, surety_error *err) {
+    surety_data_info *info = &data->info;
+    for (size_t i = 0; i < t->files; i++) {
+        SURETY_TRY(surety_join(&data->paths[info->files], t->used[i].path, "", "", err));
+        info->file[info->files] = t->used[i];
+        info->file[info->files].path = data->paths[info->files];
+        info->files++;
+    }
+    return SURETY_OK;
+}
+
+static surety_status note(surety_data *data, const surety_tables *o, const surety_data_settings *s,
+                          const surety_task *task, surety_error *err) {
+    surety_data_info *info = &data->info;
+    info->task = task ? task->name : NULL;
+    for (int c = 0; task && c < 2; c++) info->class_names[c] = task->class_names[c];
+    info->scale = o->train.scale;
+    info->boxed = s->boxed, info->box_lo = s->box_lo, info->box_hi = s->box_hi;
+    info->d = o->train.d, info->height = o->train.height, info->width = o->train.width;
+    info->shuffled = !task;
+    info->seed = task ? 0 : s->seed;
+    info->learn_size = s->learn_size, info->test_size = s->test_size;
+    if (task)
+        snprintf(info->split, sizeof info->split,
+                 "S: the first %zu training rows of the two classes in file order; S': the rest; T: the test "
+                 "file",
+                 s->learn_size);
+    else
+        snprintf(
+            info->split, sizeof info->split,
+            "training rows of the two classes shuffled by seed %llu; S: the first %zu; T: %s; S': the rest",
+            (unsigned long long)s->seed, s->learn_size, s->test ? "the test file" : "the next");
+    SURETY_TRY(note_files(data, &o->train, err));
+    return note_files(data, &o->test, err);
+}
+
+static surety_status count_equal_rows(surety_data *data, surety_error *err) {
+    size_t shared[SURETY_SETS][SURETY_SETS];
+    SURETY_TRY(surety_equal_rows(data->sets, shared, err));
+    data->info.learn_in_prior = shared[SURETY_SET_LEARN][SURETY_SET_PRIOR];
+    data->info.test_in_prior = shared[SURETY_SET_TEST][SURETY_SET_PRIOR];
+    data->info.test_in_learn = shared[SURETY_SET_TEST][SURETY_SET_LEARN];
+    return SURETY_OK;
+}
+
+static surety_status build(surety_data *data, const surety_tables *o, const surety_data_settings *s,
+                           const surety_task *task, surety_error *err) {
+    int named = task || s->classes_given;
+    SURETY_TRY(compare_tables(o, err));
+    SURETY_TRY(choose_classes(&data->info, s, task, &o->train, err));
+    SURETY_TRY(check_classes(&o->train, data->info.classes, named, err));
+    if (o->has_test) SURETY_TRY(check_classes(&o->test, data->info.classes, named, err));
+    SURETY_TRY(note(data, o, s, task, err));
+    SURETY_TRY(split(data, o, s, err));
+    return count_equal_rows(data, err);
+}
+
+surety_status surety_data_build(surety_data **out, const surety_tables *tables,
+                                const surety_data_settings *settings, const surety_task *task,
+                                surety_error *err) {
+    surety_data *data = NULL;
+    SURETY_TRY(surety_alloc(&data, 1, sizeof *data, err));
+    surety_status status = build(data, tables, settings, task, err);
+    if (status == SURETY_OK)
+        *out = data;
+    else
+        surety_data_free(data);
+    return status;
+}
