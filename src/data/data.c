@@ -51,8 +51,7 @@ static surety_status check_files(const surety_data_settings *s, surety_error *er
     return SURETY_OK;
 }
 
-surety_status surety_data_check(const surety_data_settings *s, surety_error *err) {
-    SURETY_TRY(check_files(s, err));
+surety_status surety_data_check_split(const surety_data_settings *s, surety_error *err) {
     if (s->classes_given && s->classes[0] == s->classes[1])
         return surety_data_usage(err, "the two classes are the same", "two different labels");
     if (s->learn_size < 1 || s->learn_size > UINT32_MAX)
@@ -63,6 +62,12 @@ surety_status surety_data_check(const surety_data_settings *s, surety_error *err
         return surety_data_usage(err, "the box is empty or not finite",
                                  "two finite numbers, the smaller first");
     if (s->seed >= SURETY_SEED_LIMIT) return surety_data_usage(err, "seed is out of range", "0 to 2^63 - 1");
+    return SURETY_OK;
+}
+
+surety_status surety_data_check(const surety_data_settings *s, surety_error *err) {
+    SURETY_TRY(check_files(s, err));
+    SURETY_TRY(surety_data_check_split(s, err));
     if ((unsigned)s->header > SURETY_HEADER_NO)
         return surety_data_usage(err, "header is out of range", "auto, yes or no");
     return SURETY_OK;
@@ -70,7 +75,7 @@ surety_status surety_data_check(const surety_data_settings *s, surety_error *err
 
 /* ---- reading ---- */
 
-static void close_tables(surety_tables *o) {
+void surety_tables_close(surety_tables *o) {
     surety_table_close(&o->train);
     surety_table_close(&o->test);
 }
@@ -129,8 +134,8 @@ surety_status surety_data_open(surety_data **out, const surety_data_settings *se
     SURETY_TRY(surety_data_check(settings, err));
     const surety_task *task = settings->task ? surety_task_find(settings->task, err) : NULL;
     surety_status status = task ? open_task(&tables, settings, task, err) : open_own(&tables, settings, err);
-    if (status == SURETY_OK) status = surety_data_build(out, &tables, settings, task, err);
-    close_tables(&tables);
+    if (status == SURETY_OK) status = surety_data_build(out, &tables, settings, task, NULL, err);
+    surety_tables_close(&tables);
     return status;
 }
 

@@ -21,11 +21,16 @@ typedef struct surety_tables {
     int has_test; /* 0: T comes from train, test is empty */
 } surety_tables;
 
+void surety_tables_close(surety_tables *tables); /* all zero is fine */
+
 /* Makes the data set: checks that the tables fit, picks the classes, splits, checks every feature. task: NULL
- * for own data. The tables are only read. */
+ * for own data; given: NULL to split as the settings say. The tables are only read. */
 surety_status surety_data_build(surety_data **out, const surety_tables *tables,
                                 const surety_data_settings *settings, const surety_task *task,
-                                surety_error *err);
+                                const surety_split *given, surety_error *err);
+
+/* The part of surety_data_check that does not depend on where the rows come from. */
+surety_status surety_data_check_split(const surety_data_settings *settings, surety_error *err);
 
 /* SURETY_E_USAGE with these words. */
 surety_status surety_data_usage(surety_error *err, const char *what, const char *expected);

@@ -23,9 +23,10 @@ static json_t *files_json(const surety_data_info *info) {
 }
 
 static json_t *split_json(const surety_data_info *info) {
+    static const char *const orders[] = {"file", "shuffled", "given"};
     return SURETY_JSON_OBJECT(
-        {"order", surety_json_string(info->shuffled ? "shuffled" : "file")},
-        {"seed", info->shuffled ? surety_json_count(info->seed) : json_null()},
+        {"order", surety_json_string(orders[info->order])},
+        {"seed", info->order == SURETY_ORDER_SHUFFLED ? surety_json_count(info->seed) : json_null()},
         {"learn_size", surety_json_count(info->learn_size)},
         {"test_size", info->test_size ? surety_json_count(info->test_size) : json_null()},
         {"text", surety_json_string(info->split)});

@@ -141,20 +141,11 @@ static surety_status pick_rows(const surety_table *t, const int64_t classes[2], 
 
 /* ---- splitting ---- */
 
-static surety_status shuffle(uint32_t *rows, size_t count, uint64_t seed, surety_error *err) {
-    uint32_t *order = NULL, *copy = NULL;
-    const surety_address address = {.purpose = SURETY_FOR_SPLIT};
-    surety_status status = surety_alloc(&order, count, sizeof *order, err);
-    if (status == SURETY_OK) status = surety_alloc(&copy, count, sizeof *copy, err);
-    if (status == SURETY_OK) {
-        memcpy(copy, rows, count * sizeof *rows);
-        surety_random_order(seed, &address, order, (uint32_t)count);
-        for (size_t i = 0; i < count; i++) rows[i] = copy[order[i]];
-    }
-    surety_free(order);
-    surety_free(copy);
-    return status;
-}
+/* The rows of the training table that each set gets, in the set's order. */
+typedef struct chosen {
+    uint32_t *rows;
+    size_t first[SURETY_SETS], m[SURETY_SETS]; /* a set's part of rows */
+} chosen;
 
 static surety_status check_enough(const surety_data_settings *s, size_t count, const char *path,
                                   surety_error *err) {
@@ -165,6 +156,76 @@ static surety_status check_enough(const surety_data_settings *s, size_t count, c
     surety_fail_file(err, path);
     return SURETY_E_INPUT;
 }
+
+/* S is the first of the picked rows, in their order or shuffled, T the next, S' the rest. */
+static surety_status choose(chosen *c, const surety_data_settings *s, int shuffled, const uint32_t *picked,
+                            size_t count, surety_error *err) {
+    const surety_address address = {.purpose = SURETY_FOR_SPLIT};
+    size_t learn = s->learn_size, test = s->test_size;
+    SURETY_TRY(surety_alloc(&c->rows, count, sizeof *c->rows, err));
+    if (shuffled) surety_random_order(s->seed, &address, c->rows, (uint32_t)count);
+    for (size_t i = 0; i < count; i++) c->rows[i] = picked[shuffled ? c->rows[i] : i];
+    c->first[SURETY_SET_LEARN] = 0, c->m[SURETY_SET_LEARN] = learn;
+    c->first[SURETY_SET_TEST] = learn, c->m[SURETY_SET_TEST] = test;
+    c->first[SURETY_SET_PRIOR] = learn + test, c->m[SURETY_SET_PRIOR] = count - learn - test;
+    return SURETY_OK;
+}
+
+static surety_status bad_index(surety_set_name which, size_t index, const char *expected, surety_error *err) {
+    static const char *const letters[SURETY_SETS] = {"S'", "S", "T"};
+    surety_fail_place(err, "%s, index %zu", letters[which], index);
+    surety_fail_expected(err, "%s", expected);
+    surety_fail_file(err, "array split");
+    return SURETY_E_INPUT;
+}
+
+/* One set's indices: in range, of the two classes, and nowhere else in the split. */
+static surety_status take_indices(chosen *c, surety_set_name which, const surety_split *given,
+                                  const surety_table *t, const int64_t classes[2], uint8_t *seen,
+                                  surety_error *err) {
+    for (size_t i = 0; i < c->m[which]; i++) {
+        int64_t row = given->rows[which][i];
+        if (row < 0 || (uint64_t)row >= t->rows) {
+            surety_fail(err, SURETY_E_INPUT, "there is no row %lld among %zu", (long long)row, t->rows);
+            return bad_index(which, i, "row numbers from 0", err);
+        }
+        if (t->labels[row] != classes[0] && t->labels[row] != classes[1]) {
+            surety_fail(err, SURETY_E_INPUT, "row %lld has the label %lld, which is none of the two classes",
+                        (long long)row, (long long)t->labels[row]);
+            return bad_index(which, i, "rows of the two classes", err);
+        }
+        if (seen[row]++) {
+            surety_fail(err, SURETY_E_INPUT, "row %lld is in the split twice", (long long)row);
+            return bad_index(which, i, "every row in one set at most, and once", err);
+        }
+        c->rows[c->first[which] + i] = (uint32_t)row;
+    }
+    return SURETY_OK;
+}
+
+static surety_status choose_given(chosen *c, const surety_split *given, const surety_table *t,
+                                  const int64_t classes[2], surety_error *err) {
+    uint8_t *seen = NULL;
+    size_t count = 0;
+    for (int k = 0; k < SURETY_SETS; k++) {
+        c->first[k] = count, c->m[k] = given->m[k];
+        if (given->m[k] > t->rows || (given->m[k] && !given->rows[k]))
+            return surety_data_usage(err, "a split with more indices than rows, or without indices",
+                                     "m row numbers for each set");
+        count += given->m[k];
+    }
+    if (!c->m[SURETY_SET_PRIOR] || !c->m[SURETY_SET_LEARN])
+        return surety_data_usage(err, "a split without S' or without S", "at least one row in each");
+    SURETY_TRY(surety_alloc(&c->rows, count, sizeof *c->rows, err));
+    SURETY_TRY(surety_alloc(&seen, t->rows, 1, err));
+    surety_status status = SURETY_OK;
+    for (int k = 0; k < SURETY_SETS && status == SURETY_OK; k++)
+        status = take_indices(c, (surety_set_name)k, given, t, classes, seen, err);
+    surety_free(seen);
+    return status;
+}
+
+/* ---- filling the sets ---- */
 
 /* A feature that is not finite or not in the box. Features are compared as floats, so is the box. */
 static surety_status check_row(const surety_data_info *info, const surety_table *t, size_t row,
@@ -220,23 +281,31 @@ static surety_status fill_test(surety_data *data, const surety_table *test, sure
     return status;
 }
 
-/* S is the first of the picked rows, T the next unless it has rows of its own, S' the rest. */
+static surety_status fill_chosen(surety_data *data, surety_set_name which, const surety_table *t,
+                                 const chosen *c, surety_error *err) {
+    return fill_set(data, which, t, c->rows + c->first[which], c->m[which], err);
+}
+
 static surety_status split(surety_data *data, const surety_tables *o, const surety_data_settings *s,
-                           surety_error *err) {
-    uint32_t *rows = NULL;
-    size_t count = 0, learn = s->learn_size, test = o->has_test ? 0 : s->test_size;
-    surety_status status = pick_rows(&o->train, data->info.classes, &rows, &count, err);
-    if (status == SURETY_OK) status = check_enough(s, count, o->train.name, err);
-    if (status == SURETY_OK && data->info.shuffled) status = shuffle(rows, count, s->seed, err);
-    if (status == SURETY_OK) status = fill_set(data, SURETY_SET_LEARN, &o->train, rows, learn, err);
-    if (status == SURETY_OK)
-        status = fill_set(data, SURETY_SET_PRIOR, &o->train, rows + learn + test, count - learn - test, err);
+                           const surety_split *given, surety_error *err) {
+    uint32_t *picked = NULL;
+    size_t count = 0;
+    chosen c = {0};
+    surety_data_info *info = &data->info;
+    surety_status status = pick_rows(&o->train, info->classes, &picked, &count, err);
+    if (status == SURETY_OK && given)
+        status = choose_given(&c, given, &o->train, info->classes, err);
+    else if (status == SURETY_OK && (status = check_enough(s, count, o->train.name, err)) == SURETY_OK)
+        status = choose(&c, s, info->order == SURETY_ORDER_SHUFFLED, picked, count, err);
+    if (status == SURETY_OK) status = fill_chosen(data, SURETY_SET_LEARN, &o->train, &c, err);
+    if (status == SURETY_OK) status = fill_chosen(data, SURETY_SET_PRIOR, &o->train, &c, err);
     if (status == SURETY_OK)
         status = o->has_test ? fill_test(data, &o->test, err)
-                             : fill_set(data, SURETY_SET_TEST, &o->train, rows + learn, test, err);
-    surety_free(rows);
-    data->info.train = data->info.m[SURETY_SET_PRIOR] + data->info.m[SURETY_SET_LEARN];
-    data->info.test = data->info.m[SURETY_SET_TEST];
+                             : fill_chosen(data, SURETY_SET_TEST, &o->train, &c, err);
+    surety_free(picked);
+    surety_free(c.rows);
+    info->train = info->m[SURETY_SET_PRIOR] + info->m[SURETY_SET_LEARN];
+    info->test = info->m[SURETY_SET_TEST];
     return status;
 }
 
@@ -253,27 +322,38 @@ static surety_status note_files(surety_data *data, const surety_table *t, surety
     return SURETY_OK;
 }
 
+static void note_split(surety_data_info *info, const surety_tables *o, const surety_data_settings *s,
+                       const surety_split *given) {
+    const char *test = o->has_test ? "rows of its own" : "none";
+    size_t size = sizeof info->split;
+    info->order = info->task ? SURETY_ORDER_FILE : given ? SURETY_ORDER_GIVEN : SURETY_ORDER_SHUFFLED;
+    info->seed = info->order == SURETY_ORDER_SHUFFLED ? s->seed : 0;
+    info->learn_size = given ? given->m[SURETY_SET_LEARN] : s->learn_size;
+    info->test_size = given ? given->m[SURETY_SET_TEST] : s->test_size;
+    if (info->order == SURETY_ORDER_FILE)
+        snprintf(info->split, size,
+                 "S: the first %zu training rows of the two classes in file order; S': the rest; T: the test "
+                 "file",
+                 s->learn_size);
+    else if (info->order == SURETY_ORDER_GIVEN)
+        snprintf(info->split, size, "training rows by the caller's indices; T: %s",
+                 info->test_size ? "by indices too" : test);
+    else
+        snprintf(
+            info->split, size,
+            "training rows of the two classes shuffled by seed %llu; S: the first %zu; T: %s; S': the rest",
+            (unsigned long long)s->seed, s->learn_size, info->test_size ? "the next" : test);
+}
+
 static surety_status note(surety_data *data, const surety_tables *o, const surety_data_settings *s,
-                          const surety_task *task, surety_error *err) {
+                          const surety_task *task, const surety_split *given, surety_error *err) {
     surety_data_info *info = &data->info;
     info->task = task ? task->name : NULL;
     for (int c = 0; task && c < 2; c++) info->class_names[c] = task->class_names[c];
     info->scale = o->train.scale;
     info->boxed = s->boxed, info->box_lo = s->box_lo, info->box_hi = s->box_hi;
     info->d = o->train.d, info->height = o->train.height, info->width = o->train.width;
-    info->shuffled = !task;
-    info->seed = task ? 0 : s->seed;
-    info->learn_size = s->learn_size, info->test_size = s->test_size;
-    if (task)
-        snprintf(info->split, sizeof info->split,
-                 "S: the first %zu training rows of the two classes in file order; S': the rest; T: the test "
-                 "file",
-                 s->learn_size);
-    else
-        snprintf(
-            info->split, sizeof info->split,
-            "training rows of the two classes shuffled by seed %llu; S: the first %zu; T: %s; S': the rest",
-            (unsigned long long)s->seed, s->learn_size, s->test ? "the test file" : "the next");
+    note_split(info, o, s, given);
     SURETY_TRY(note_files(data, &o->train, err));
     return note_files(data, &o->test, err);
 }
@@ -288,23 +368,23 @@ static surety_status count_equal_rows(surety_data *data, surety_error *err) {
 }
 
 static surety_status build(surety_data *data, const surety_tables *o, const surety_data_settings *s,
-                           const surety_task *task, surety_error *err) {
+                           const surety_task *task, const surety_split *given, surety_error *err) {
     int named = task || s->classes_given;
     SURETY_TRY(compare_tables(o, err));
     SURETY_TRY(choose_classes(&data->info, s, task, &o->train, err));
     SURETY_TRY(check_classes(&o->train, data->info.classes, named, err));
     if (o->has_test) SURETY_TRY(check_classes(&o->test, data->info.classes, named, err));
-    SURETY_TRY(note(data, o, s, task, err));
-    SURETY_TRY(split(data, o, s, err));
+    SURETY_TRY(note(data, o, s, task, given, err));
+    SURETY_TRY(split(data, o, s, given, err));
     return count_equal_rows(data, err);
 }
 
 surety_status surety_data_build(surety_data **out, const surety_tables *tables,
                                 const surety_data_settings *settings, const surety_task *task,
-                                surety_error *err) {
+                                const surety_split *given, surety_error *err) {
     surety_data *data = NULL;
     SURETY_TRY(surety_alloc(&data, 1, sizeof *data, err));
-    surety_status status = build(data, tables, settings, task, err);
+    surety_status status = build(data, tables, settings, task, given, err);
     if (status == SURETY_OK)
         *out = data;
     else

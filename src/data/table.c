@@ -209,8 +209,8 @@ void surety_table_close(surety_table *table) {
 
 void surety_table_row(const surety_table *table, size_t row, float *out) {
     size_t first = row * table->d;
-    if (table->values)
-        memcpy(out, table->values + first, table->d * sizeof *out);
+    if (table->floats)
+        memcpy(out, table->floats + row * table->stride, table->d * sizeof *out);
     else if (!table->bytes)
         surety_npy_floats(&table->array, first, table->d, out);
     else

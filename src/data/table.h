@@ -1,5 +1,5 @@
 /* Examples as they were read, before classes are picked: labels of all rows, and features on demand. Readers
- * of IDX, NPY and CSV fill one; nothing behind it knows the format. */
+ * of IDX, NPY and CSV fill one, and so do arrays; nothing behind it knows the format. */
 #ifndef SURETY_DATA_TABLE_H
 #define SURETY_DATA_TABLE_H
 
@@ -12,8 +12,10 @@ typedef struct surety_table {
     double scale;                  /* features are divided by it: 255 for bytes, else 1 */
     int64_t *labels;               /* (rows) */
     /* Features (rows, d) are one of: */
-    const uint8_t *bytes;           /* in file or array */
-    surety_npy array;               /* NPY of other types */
+    const uint8_t *bytes; /* in file or array */
+    surety_npy array;     /* NPY of other types */
+    const float *floats;  /* the caller's array or values, stride floats from row to row */
+    size_t stride;
     float *values;                  /* CSV, ours */
     surety_file file;               /* what bytes points into, if not array */
     const char *name, *labels_name; /* what messages call the features and the labels */

@@ -151,7 +151,7 @@ surety_status surety_evaluate_fresh(const surety_model *model, const surety_data
     int length = snprintf(train, sizeof train, "%s:%s", info->file[0].role, info->file[0].sha256);
     if (!files || strncmp(files, train, (size_t)length)) return SURETY_OK;
     SURETY_TRY(surety_model_data_settings(model, &was, err));
-    if ((was.task == NULL) == info->shuffled && was.seed == info->seed &&
+    if ((was.task == NULL) == (info->order == SURETY_ORDER_SHUFFLED) && was.seed == info->seed &&
         was.learn_size == info->learn_size && was.test_size == info->test_size &&
         was.classes[0] == info->classes[0] && was.classes[1] == info->classes[1])
         return SURETY_OK;

@@ -29,10 +29,10 @@ static void describe(const surety_data_info *info, remembered *list) {
                                info->file[i].sha256);
     snprintf(list[2].text, TEXT, "%" PRId64 ",%" PRId64, info->classes[0], info->classes[1]);
     surety_format(list[3].text, TEXT, "%.17g", info->scale);
-    if (info->shuffled)
+    if (info->order == SURETY_ORDER_SHUFFLED)
         snprintf(list[4].text, TEXT, "%" PRIu64, info->seed);
     else
-        snprintf(list[4].text, TEXT, "file order");
+        snprintf(list[4].text, TEXT, "%s", info->order == SURETY_ORDER_FILE ? "file order" : "given");
     snprintf(list[5].text, TEXT, "%zu", info->learn_size);
     snprintf(list[6].text, TEXT, "%zu", info->test_size);
     if (info->boxed)

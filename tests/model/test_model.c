@@ -566,7 +566,7 @@ static void data_is_remembered(void **state) {
     others[3].scale = 1;
     others[4].boxed = 0;
     others[5].learn_size = 4999;
-    others[6].shuffled = 1, others[6].seed = 5;
+    others[6].order = SURETY_ORDER_SHUFFLED, others[6].seed = 5;
     others[7].box_hi = 1.0000000001;
     others[8].test_size = 1;
     for (int i = 0; i < 9; i++) {
