@@ -178,6 +178,11 @@ typedef struct surety_data_info {
     size_t train, test;      /* examples in S' and S together, and in T */
     size_t m[SURETY_SETS];
     size_t positive[SURETY_SETS]; /* examples labelled +1 */
+    /* Digests of the decoded rows (docs/certificates.md, "Digests of rows"), the same from a file or from
+     * memory: of each set with its order, labels and row numbers; and of all training rows of each class,
+     * in whatever order they stand and however they are split. */
+    char set_sha256[SURETY_SETS][65];
+    char class_sha256[2][65];
     surety_order order;
     uint64_t seed;                /* of the shuffle, else 0 */
     size_t learn_size, test_size; /* as asked for; test_size is 0 where T has rows of its own */

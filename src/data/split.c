@@ -7,6 +7,7 @@
 
 #include "base/random.h"
 #include "data/data.h"
+#include "data/digest.h"
 #include "data/equal.h"
 
 /* ---- two tables ---- */
@@ -129,14 +130,23 @@ static surety_status choose_classes(surety_data_info *info, const surety_data_se
     return SURETY_E_INPUT;
 }
 
-/* Rows of the two classes in file order into *rows (surety_free). */
-static surety_status pick_rows(const surety_table *t, const int64_t classes[2], uint32_t **rows,
-                               size_t *count, surety_error *err) {
-    SURETY_TRY(surety_alloc(rows, t->rows, sizeof **rows, err));
-    *count = 0;
+/* Rows of the two classes in the table's order, and their digests (data/digest.h). */
+typedef struct picked {
+    uint32_t *rows;
+    size_t count;
+    uint8_t *digests; /* by row of the table */
+} picked;
+
+static surety_status pick(picked *p, const surety_table *t, const int64_t classes[2], surety_error *err) {
+    SURETY_TRY(surety_alloc(&p->rows, t->rows, sizeof *p->rows, err));
     for (size_t i = 0; i < t->rows; i++)
-        if (t->labels[i] == classes[0] || t->labels[i] == classes[1]) (*rows)[(*count)++] = (uint32_t)i;
-    return SURETY_OK;
+        if (t->labels[i] == classes[0] || t->labels[i] == classes[1]) p->rows[p->count++] = (uint32_t)i;
+    return surety_digest_rows(&p->digests, t, p->rows, p->count, err);
+}
+
+static void drop(picked *p) {
+    surety_free(p->rows);
+    surety_free(p->digests);
 }
 
 /* ---- splitting ---- */
@@ -158,13 +168,14 @@ static surety_status check_enough(const surety_data_settings *s, size_t count, c
 }
 
 /* S is the first of the picked rows, in their order or shuffled, T the next, S' the rest. */
-static surety_status choose(chosen *c, const surety_data_settings *s, int shuffled, const uint32_t *picked,
-                            size_t count, surety_error *err) {
+static surety_status choose(chosen *c, const surety_data_settings *s, int shuffled, const picked *p,
+                            const char *name, surety_error *err) {
     const surety_address address = {.purpose = SURETY_FOR_SPLIT};
-    size_t learn = s->learn_size, test = s->test_size;
+    size_t learn = s->learn_size, test = s->test_size, count = p->count;
+    SURETY_TRY(check_enough(s, count, name, err));
     SURETY_TRY(surety_alloc(&c->rows, count, sizeof *c->rows, err));
     if (shuffled) surety_random_order(s->seed, &address, c->rows, (uint32_t)count);
-    for (size_t i = 0; i < count; i++) c->rows[i] = picked[shuffled ? c->rows[i] : i];
+    for (size_t i = 0; i < count; i++) c->rows[i] = p->rows[shuffled ? c->rows[i] : i];
     c->first[SURETY_SET_LEARN] = 0, c->m[SURETY_SET_LEARN] = learn;
     c->first[SURETY_SET_TEST] = learn, c->m[SURETY_SET_TEST] = test;
     c->first[SURETY_SET_PRIOR] = learn + test, c->m[SURETY_SET_PRIOR] = count - learn - test;
@@ -248,9 +259,9 @@ static surety_status check_row(const surety_data_info *info, const surety_table 
     return SURETY_E_INPUT;
 }
 
-/* Fills one set with these rows of a table. */
+/* Fills one set with these rows of a table; p: what was picked of it. */
 static surety_status fill_set(surety_data *data, surety_set_name which, const surety_table *t,
-                              const uint32_t *rows, size_t m, surety_error *err) {
+                              const picked *p, const uint32_t *rows, size_t m, surety_error *err) {
     surety_set *set = &data->sets[which];
     size_t stride = surety_padded(t->d), floats = 0;
     if (__builtin_mul_overflow(m, stride, &floats))
@@ -269,40 +280,42 @@ static surety_status fill_set(surety_data *data, surety_set_name which, const su
     }
     *set = (surety_set){m, t->d, stride, data->own[which].x, data->own[which].y, data->own[which].row, which};
     data->info.m[which] = m;
-    return SURETY_OK;
+    return surety_digest_set(data->info.set_sha256[which], set, p->digests, err);
 }
 
 static surety_status fill_test(surety_data *data, const surety_table *test, surety_error *err) {
-    uint32_t *rows = NULL;
-    size_t count = 0;
-    surety_status status = pick_rows(test, data->info.classes, &rows, &count, err);
-    if (status == SURETY_OK) status = fill_set(data, SURETY_SET_TEST, test, rows, count, err);
-    surety_free(rows);
+    picked p = {0};
+    surety_status status = pick(&p, test, data->info.classes, err);
+    if (status == SURETY_OK) status = fill_set(data, SURETY_SET_TEST, test, &p, p.rows, p.count, err);
+    drop(&p);
     return status;
 }
 
-static surety_status fill_chosen(surety_data *data, surety_set_name which, const surety_table *t,
-                                 const chosen *c, surety_error *err) {
-    return fill_set(data, which, t, c->rows + c->first[which], c->m[which], err);
+static surety_status fill_chosen(surety_data *data, const surety_tables *o, const picked *p, const chosen *c,
+                                 surety_error *err) {
+    static const surety_set_name order[SURETY_SETS] = {SURETY_SET_LEARN, SURETY_SET_PRIOR, SURETY_SET_TEST};
+    for (int k = 0; k < SURETY_SETS; k++) {
+        surety_set_name which = order[k];
+        if (which == SURETY_SET_TEST && o->has_test) return fill_test(data, &o->test, err);
+        SURETY_TRY(fill_set(data, which, &o->train, p, c->rows + c->first[which], c->m[which], err));
+    }
+    return SURETY_OK;
 }
 
 static surety_status split(surety_data *data, const surety_tables *o, const surety_data_settings *s,
                            const surety_split *given, surety_error *err) {
-    uint32_t *picked = NULL;
-    size_t count = 0;
+    picked p = {0};
     chosen c = {0};
     surety_data_info *info = &data->info;
-    surety_status status = pick_rows(&o->train, info->classes, &picked, &count, err);
-    if (status == SURETY_OK && given)
-        status = choose_given(&c, given, &o->train, info->classes, err);
-    else if (status == SURETY_OK && (status = check_enough(s, count, o->train.name, err)) == SURETY_OK)
-        status = choose(&c, s, info->order == SURETY_ORDER_SHUFFLED, picked, count, err);
-    if (status == SURETY_OK) status = fill_chosen(data, SURETY_SET_LEARN, &o->train, &c, err);
-    if (status == SURETY_OK) status = fill_chosen(data, SURETY_SET_PRIOR, &o->train, &c, err);
+    surety_status status = pick(&p, &o->train, info->classes, err);
+    for (int k = 0; k < 2 && status == SURETY_OK; k++)
+        status = surety_digest_class(info->class_sha256[k], &o->train, info->classes[k], p.rows, p.count,
+                                     p.digests, err);
     if (status == SURETY_OK)
-        status = o->has_test ? fill_test(data, &o->test, err)
-                             : fill_chosen(data, SURETY_SET_TEST, &o->train, &c, err);
-    surety_free(picked);
+        status = given ? choose_given(&c, given, &o->train, info->classes, err)
+                       : choose(&c, s, info->order == SURETY_ORDER_SHUFFLED, &p, o->train.name, err);
+    if (status == SURETY_OK) status = fill_chosen(data, o, &p, &c, err);
+    drop(&p);
     surety_free(c.rows);
     info->train = info->m[SURETY_SET_PRIOR] + info->m[SURETY_SET_LEARN];
     info->test = info->m[SURETY_SET_TEST];
