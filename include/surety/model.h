@@ -1,4 +1,4 @@
-/* surety/model.h - trained votes as files: the voters, prior P, posterior Q, and how they were made.
+/* surety/model.h - trained votes as files or bytes: the voters, prior P, posterior Q, and how they were made.
  *
  * The file is a safetensors file, which Python, Rust and JavaScript read too: tensors `prior`, `posterior`
  * (H) float64, then the voters' own (a forest: `splits.weight` (H, 2^l - 1, d) float32 with the mask applied,
@@ -105,13 +105,19 @@ SURETY_API surety_status surety_model_data_settings(const surety_model *model, s
 SURETY_API surety_status surety_model_check_data(const surety_model *model, const surety_data_info *info,
                                                  surety_error *err);
 
-/* ---- files ---- */
+/* ---- bytes and files ---- */
 
-/* Safely: the file appears complete or not at all. */
+/* The model as its file holds it: *size bytes, the caller's (surety_bytes_free). */
+SURETY_API surety_status surety_model_encode(const surety_model *model, uint8_t **bytes, size_t *size,
+                                             surety_error *err);
+
+/* Reads bytes and checks everything that surety_model_new checks, and the order of the file itself, before
+ * anything is given out. The bytes are only read. name: what errors call them, or NULL. */
+SURETY_API surety_status surety_model_decode(surety_model **out, const uint8_t *bytes, size_t size,
+                                             const char *name, surety_error *err);
+
+/* The same bytes to a file, safely: it appears complete or not at all; and from one. */
 SURETY_API surety_status surety_model_save(const surety_model *model, const char *path, surety_error *err);
-
-/* Reads a file and checks everything that surety_model_new checks, and the file's own order, before anything
- * is given out. */
 SURETY_API surety_status surety_model_load(surety_model **out, const char *path, surety_error *err);
 
 /* SHA-256 of the file that surety_model_save writes: 64 hexadecimal digits. */

@@ -129,6 +129,31 @@ static void what_is_written_reads_back(void **state) {
         }
 }
 
+/* The bytes of encode are those of save, and read back from any address. */
+static void bytes_are_the_file(void **state) {
+    (void)state;
+    for (int forest = 0; forest < 2; forest++) {
+        surety_error err = SURETY_ERROR_NONE;
+        surety_model *m = small_model(forest, 3), *again = NULL;
+        bytes file = model_bytes(forest);
+        uint8_t *encoded = NULL;
+        size_t size = 0;
+        check_ok(surety_model_encode(m, &encoded, &size, &err));
+        assert_int_equal(size, file.size);
+        assert_memory_equal(encoded, file.data, size);
+        uint8_t *moved = malloc(size + 3);
+        memcpy(moved + 3, encoded, size);
+        surety_bytes_free(encoded);
+        check_ok(surety_model_decode(&again, moved + 3, size, NULL, &err));
+        free(moved);
+        assert_same_model(m, again);
+        surety_model_free(again);
+        surety_model_free(m);
+        free(file.data);
+    }
+    surety_bytes_free(NULL);
+}
+
 /* Texts in another order, set twice: the same file. */
 static void the_file_depends_on_content_only(void **state) {
     (void)state;
@@ -148,14 +173,35 @@ static void the_file_depends_on_content_only(void **state) {
 
 /* ---- damage ---- */
 
+/* The first size bytes and not one more: a reader that went on would be caught by the sanitizer. */
+static surety_status try_cut(const bytes *b, size_t size, surety_error *err) {
+    surety_model *m = (surety_model *)err;
+    uint8_t *part = malloc(size ? size : 1);
+    memcpy(part, b->data, size);
+    *err = (surety_error)SURETY_ERROR_NONE;
+    surety_status status = surety_model_decode(&m, part, size, "the bytes", err);
+    free(part);
+    assert_true((status == SURETY_OK) == (m != NULL));
+    if (status != SURETY_OK) assert_string_equal(err->file, "the bytes");
+    surety_model_free(m);
+    return status;
+}
+
 static void cut_off_anywhere(void **state) {
     (void)state;
     for (int forest = 0; forest < 2; forest++) {
         surety_error err;
         bytes b = model_bytes(forest);
         assert_int_equal(try_bytes(b.data, b.size, &err), SURETY_OK);
-        for (size_t size = 0; size < b.size; size++)
+        for (size_t size = 0; size < b.size; size++) {
             assert_int_equal(try_bytes(b.data, size, &err), SURETY_E_INPUT);
+            assert_int_equal(try_cut(&b, size, &err), SURETY_E_INPUT);
+        }
+        assert_int_equal(try_cut(&b, b.size, &err), SURETY_OK);
+        surety_model *none = (surety_model *)&err;
+        err = (surety_error)SURETY_ERROR_NONE;
+        assert_int_equal(surety_model_decode(&none, NULL, 0, NULL, &err), SURETY_E_INPUT);
+        assert_true(!none && err.file[0]);
         b.data[b.size] = 0; /* one byte too many */
         assert_int_equal(try_bytes(b.data, b.size + 1, &err), SURETY_E_INPUT);
         free(b.data);
@@ -660,6 +706,7 @@ static void a_failed_save_leaves_the_old_file(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_written_reads_back),
+        cmocka_unit_test(bytes_are_the_file),
         cmocka_unit_test(the_file_depends_on_content_only),
         cmocka_unit_test(cut_off_anywhere),
         cmocka_unit_test(flipped_bytes),
