@@ -575,16 +575,15 @@ static void wrong_models_are_refused(void **state) {
 
 static surety_data_info some_info(void) {
     surety_data_info info = {.task = "mnist-1v7",
-                             .files = 2,
+                             .files = 2, /* files and their scale are not remembered: rows are */
                              .classes = {1, 7},
                              .scale = 255,
                              .boxed = 1,
                              .box_hi = 1,
                              .learn_size = 5000,
                              .test_size = 0};
-    info.file[0].role = "train", info.file[1].role = "test";
-    memset(info.file[0].sha256, 'a', 64);
-    memset(info.file[1].sha256, 'b', 64);
+    for (int k = 0; k < SURETY_SETS; k++) memset(info.set_sha256[k], 'a' + k, 64);
+    for (int k = 0; k < 2; k++) memset(info.class_sha256[k], 'd' + k, 64);
     return info;
 }
 
@@ -604,18 +603,25 @@ static void data_is_remembered(void **state) {
     assert_string_equal(s.task, "mnist-1v7");
     assert_true(s.classes_given && s.classes[0] == 1 && s.classes[1] == 7 && s.learn_size == 5000 &&
                 s.boxed && s.box_lo == 0 && s.box_hi == 1);
-    surety_data_info others[9];
-    for (int i = 0; i < 9; i++) others[i] = info;
-    others[0].file[0].sha256[3] = 'c';
+    surety_data_info others[14], same = info;
+    same.files = 0, same.scale = 1, same.height = 28;
+    check_ok(surety_model_check_data(again, &same, &err));
+    for (int i = 0; i < 14; i++) others[i] = info;
+    others[0].set_sha256[SURETY_SET_PRIOR][3] = '0';
     others[1].task = NULL;
     others[2].classes[1] = 8;
-    others[3].scale = 1;
+    others[3].set_sha256[SURETY_SET_LEARN][3] = '0';
     others[4].boxed = 0;
     others[5].learn_size = 4999;
     others[6].order = SURETY_ORDER_SHUFFLED, others[6].seed = 5;
     others[7].box_hi = 1.0000000001;
     others[8].test_size = 1;
-    for (int i = 0; i < 9; i++) {
+    others[9].set_sha256[SURETY_SET_TEST][3] = '0';
+    others[10].class_sha256[0][0] = '0';
+    others[11].class_sha256[1][63] = '0';
+    others[12].order = SURETY_ORDER_GIVEN;
+    others[13].boxed = 0, others[13].task = NULL;
+    for (int i = 0; i < 14; i++) {
         err = (surety_error)SURETY_ERROR_NONE;
         check(surety_model_check_data(again, &others[i], &err) == SURETY_E_CHECK && err.what[0],
               "data %d pass", i);
@@ -625,10 +631,11 @@ static void data_is_remembered(void **state) {
     check_ok(surety_model_set_data(again, &others[6], &err)); /* a shuffle has a seed; no box, no task */
     check_ok(surety_model_data_settings(again, &s, &err));
     assert_true(s.seed == 5);
-    others[4].task = NULL;
-    check_ok(surety_model_set_data(again, &others[4], &err));
+    check_ok(surety_model_set_data(again, &others[13], &err));
     check_ok(surety_model_data_settings(again, &s, &err));
     assert_true(!s.task && !s.boxed);
+    check_ok(surety_model_set_data(again, &others[12], &err));
+    assert_int_equal(surety_model_data_settings(again, &s, &err), SURETY_E_USAGE); /* no setting repeats it */
     static const char *const bad[][2] = {
         {"data.classes", "1"},       {"data.classes", ","},    {"data.classes", "1,x"},
         {"data.classes", "1,2,3"},   {"data.box", "0"},        {"data.box", "1,0"},
