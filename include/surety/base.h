@@ -56,6 +56,9 @@ SURETY_API int surety_status_exit(surety_status code);
 SURETY_API char *surety_error_json(const surety_error *err);
 SURETY_API void surety_text_free(char *text);
 
+/* Frees bytes that a call has handed over (surety_model_encode). NULL is fine. */
+SURETY_API void surety_bytes_free(uint8_t *bytes);
+
 /* The name among names[count] that is nearest to word by edit distance, NULL if none is near. For messages
  * such as "unknown attack 'pgdd': did you mean 'pgd'?". */
 SURETY_API const char *surety_nearest(const char *word, const char *const *names, size_t count);

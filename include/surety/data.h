@@ -1,4 +1,4 @@
-/* surety/data.h - labelled examples and how they are split.
+/* surety/data.h - labelled examples, from files or from memory, and how they are split.
  *
  * A data set becomes three sets of rows that share none (docs/theory.md 1):
  *   S' (prior)  trains the voters and the prior
@@ -63,7 +63,7 @@ SURETY_API const surety_task *surety_tasks(size_t *count);
 /* The task of that name ('_' and '-' are the same), or NULL with an error that names the nearest. */
 SURETY_API const surety_task *surety_task_find(const char *name, surety_error *err);
 
-/* ---- opening ---- */
+/* ---- opening files ---- */
 
 /* Whether a CSV file's first line holds names. AUTO: yes if no field of it is a number, no if all are; a
  * mixed line is an error, because dropping a damaged first row would be a silent repair. */
@@ -116,10 +116,40 @@ SURETY_API surety_status surety_data_open(surety_data **out, const surety_data_s
                                           surety_error *err);
 SURETY_API void surety_data_free(surety_data *data); /* NULL is fine */
 
+/* ---- from memory ---- */
+
+/* Rows of the training array in S', S and T, in this order (surety_set_name): numbers from 0, each in one set
+ * at most and once; at least one row in S' and in S. The sets keep the order of the indices. */
+typedef struct surety_split {
+    size_t m[SURETY_SETS];
+    const int64_t *rows[SURETY_SETS]; /* (m); may be NULL where m is 0 */
+} surety_split;
+
+/* Arrays of the caller. All that is needed is copied: they may go when the call returns. */
+typedef struct surety_arrays {
+    size_t m, d;           /* training rows, features */
+    const float *features; /* (m, d), row after row */
+    size_t stride;         /* floats from one row to the next, at least d; 0: d */
+    const int64_t *labels; /* (m) */
+    /* Rows for T alone; test_m = 0: T comes from the training rows, or is empty. */
+    size_t test_m;
+    const float *test_features; /* (test_m, d) */
+    size_t test_stride;
+    const int64_t *test_labels;
+    const surety_split *split; /* NULL: as settings say */
+} surety_arrays;
+
+/* The same as surety_data_open for rows in memory: same checks, same split, so that the same rows with the
+ * same settings are the same sets. Messages name the array ("array features"), row and column. Of the
+ * settings, classes, box and, without a split, learn_size, test_size and seed are read; those that name files
+ * must be NULL. Without test arrays and with test_size 0 T is empty. */
+SURETY_API surety_status surety_data_from_arrays(surety_data **out, const surety_arrays *arrays,
+                                                 const surety_data_settings *settings, surety_error *err);
+
+/* ---- what there is then ---- */
+
 /* One of the three sets, owned by data. */
 SURETY_API const surety_set *surety_data_set(const surety_data *data, surety_set_name which);
-
-/* ---- what was opened ---- */
 
 typedef struct surety_data_file {
     const char *role; /* "train", "train_labels", "test", "test_labels" */
@@ -128,9 +158,16 @@ typedef struct surety_data_file {
     char sha256[65]; /* of the uncompressed bytes */
 } surety_data_file;
 
+/* How rows got into their sets. */
+typedef enum surety_order {
+    SURETY_ORDER_FILE,     /* "file": a task's, S first */
+    SURETY_ORDER_SHUFFLED, /* "shuffled": by seed */
+    SURETY_ORDER_GIVEN     /* "given": by the caller's indices */
+} surety_order;
+
 typedef struct surety_data_info {
-    const char *task; /* NULL: own files */
-    size_t files;
+    const char *task; /* NULL: own data */
+    size_t files;     /* 0: arrays */
     surety_data_file file[4];
     int64_t classes[2];         /* labels that became -1 and +1 */
     const char *class_names[2]; /* of a task, else NULL */
@@ -141,9 +178,14 @@ typedef struct surety_data_info {
     size_t train, test;      /* examples in S' and S together, and in T */
     size_t m[SURETY_SETS];
     size_t positive[SURETY_SETS]; /* examples labelled +1 */
-    int shuffled;                 /* 0: file order */
-    uint64_t seed;                /* of the shuffle, if shuffled */
-    size_t learn_size, test_size; /* as asked for */
+    /* Digests of the decoded rows (docs/certificates.md, "Digests of rows"), the same from a file or from
+     * memory: of each set with its order, labels and row numbers; and of all training rows of each class,
+     * in whatever order they stand and however they are split. */
+    char set_sha256[SURETY_SETS][65];
+    char class_sha256[2][65];
+    surety_order order;
+    uint64_t seed;                /* of the shuffle, else 0 */
+    size_t learn_size, test_size; /* as asked for; test_size is 0 where T has rows of its own */
     char split[256];              /* the same in words */
     /* Warnings. Rows of one set whose features equal those of a row of another: counted, never removed (that
      * would bias S). */

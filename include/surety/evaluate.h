@@ -53,8 +53,9 @@ typedef struct surety_row {
     double norm_max; /* largest distance of R_att's points */
 } surety_row;
 
-/* Bounds need an S, and risks a T, that trained no voter. The file that trained the model is accepted only if
- * it is split as it was then (else SURETY_E_CHECK); another file is fresh by the caller's word, and a model
+/* Bounds need an S, and risks a T, that trained no voter. The rows that trained the model, also in another
+ * order, in another file or in memory (all training rows of one class are the same), are accepted only if S'
+ * and S are what they were then (else SURETY_E_CHECK); other rows are fresh by the caller's word, and a model
  * that remembers no data says nothing. */
 SURETY_API surety_status surety_evaluate_fresh(const surety_model *model, const surety_data *data,
                                                surety_error *err);

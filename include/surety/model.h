@@ -1,4 +1,4 @@
-/* surety/model.h - trained votes as files: the voters, prior P, posterior Q, and how they were made.
+/* surety/model.h - trained votes as files or bytes: the voters, prior P, posterior Q, and how they were made.
  *
  * The file is a safetensors file, which Python, Rust and JavaScript read too: tensors `prior`, `posterior`
  * (H) float64, then the voters' own (a forest: `splits.weight` (H, 2^l - 1, d) float32 with the mask applied,
@@ -90,13 +90,14 @@ SURETY_API surety_status surety_model_reals(const surety_model *model, const cha
 
 /* ---- the data it was trained on ---- */
 
-/* Remembers what was opened: task or checksums of the files, classes, scale, box and split (keys "data.*").
- */
+/* Remembers the data: task, digests of the rows, classes, box and split (keys "data.*"). The same rows from a
+ * file or from memory are remembered in the same bytes. */
 SURETY_API surety_status surety_model_set_data(surety_model *model, const surety_data_info *info,
                                                surety_error *err);
 
 /* Sets task, classes, learn_size, test_size, box and seed of the split as they were; the rest of settings is
- * left alone. The task's name is the model's own. Own files have no task: their paths are not remembered. */
+ * left alone. The task's name is the model's own. Own data have no task: paths are not remembered. Data that
+ * were split by indices are SURETY_E_USAGE: no setting repeats that. */
 SURETY_API surety_status surety_model_data_settings(const surety_model *model, surety_data_settings *settings,
                                                     surety_error *err);
 
@@ -105,13 +106,19 @@ SURETY_API surety_status surety_model_data_settings(const surety_model *model, s
 SURETY_API surety_status surety_model_check_data(const surety_model *model, const surety_data_info *info,
                                                  surety_error *err);
 
-/* ---- files ---- */
+/* ---- bytes and files ---- */
 
-/* Safely: the file appears complete or not at all. */
+/* The model as its file holds it: *size bytes, the caller's (surety_bytes_free). */
+SURETY_API surety_status surety_model_encode(const surety_model *model, uint8_t **bytes, size_t *size,
+                                             surety_error *err);
+
+/* Reads bytes and checks everything that surety_model_new checks, and the order of the file itself, before
+ * anything is given out. The bytes are only read. name: what errors call them, or NULL. */
+SURETY_API surety_status surety_model_decode(surety_model **out, const uint8_t *bytes, size_t size,
+                                             const char *name, surety_error *err);
+
+/* The same bytes to a file, safely: it appears complete or not at all; and from one. */
 SURETY_API surety_status surety_model_save(const surety_model *model, const char *path, surety_error *err);
-
-/* Reads a file and checks everything that surety_model_new checks, and the file's own order, before anything
- * is given out. */
 SURETY_API surety_status surety_model_load(surety_model **out, const char *path, surety_error *err);
 
 /* SHA-256 of the file that surety_model_save writes: 64 hexadecimal digits. */

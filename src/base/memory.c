@@ -29,3 +29,7 @@ surety_status surety_alloc(void *out, size_t count, size_t size, surety_error *e
 void surety_free(void *memory) {
     free(memory);
 }
+
+void surety_bytes_free(uint8_t *bytes) {
+    surety_free(bytes);
+}

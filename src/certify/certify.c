@@ -286,8 +286,8 @@ void surety_certificate_set_data(surety_certificate *c, const surety_data_info *
     c->data.features = info->d;
     c->data.learn_size = info->learn_size;
     c->data.test_size = info->test_size;
-    c->data.shuffled = info->shuffled;
-    c->data.seed = info->shuffled ? info->seed : SURETY_ABSENT;
+    c->data.shuffled = info->order == SURETY_ORDER_SHUFFLED;
+    c->data.seed = c->data.shuffled ? info->seed : SURETY_ABSENT;
     snprintf(c->data.split, sizeof c->data.split, "%s", info->split);
     c->data.rows_prior = info->m[SURETY_SET_PRIOR];
     c->data.rows_learn = info->m[SURETY_SET_LEARN];

@@ -244,6 +244,8 @@ surety_status surety_csv_read(surety_table *t, const surety_file *file, const ch
     }
     SURETY_TRY(surety_alloc(&t->labels, t->rows, sizeof *t->labels, err));
     SURETY_TRY(surety_alloc(&t->values, t->rows * t->d, sizeof *t->values, err)); /* fields that exist */
+    t->floats = t->values;
+    t->stride = t->d;
     r = begin(file, err);
     if (skip) SURETY_TRY(read_names(t, &r));
     return read_rows(t, &r);

@@ -23,9 +23,10 @@ static json_t *files_json(const surety_data_info *info) {
 }
 
 static json_t *split_json(const surety_data_info *info) {
+    static const char *const orders[] = {"file", "shuffled", "given"};
     return SURETY_JSON_OBJECT(
-        {"order", surety_json_string(info->shuffled ? "shuffled" : "file")},
-        {"seed", info->shuffled ? surety_json_count(info->seed) : json_null()},
+        {"order", surety_json_string(orders[info->order])},
+        {"seed", info->order == SURETY_ORDER_SHUFFLED ? surety_json_count(info->seed) : json_null()},
         {"learn_size", surety_json_count(info->learn_size)},
         {"test_size", info->test_size ? surety_json_count(info->test_size) : json_null()},
         {"text", surety_json_string(info->split)});
@@ -56,6 +57,12 @@ static json_t *equal_json(const surety_data_info *info) {
                               {"test_in_learn", surety_json_count(info->test_in_learn)});
 }
 
+static json_t *digests_json(const surety_data_info *info) {
+    return json_pack("{s: s, s: s, s: s, s: [s, s]}", "prior", info->set_sha256[SURETY_SET_PRIOR], "learn",
+                     info->set_sha256[SURETY_SET_LEARN], "test", info->set_sha256[SURETY_SET_TEST], "classes",
+                     info->class_sha256[0], info->class_sha256[1]);
+}
+
 char *surety_data_info_json(const surety_data_info *info) {
     return surety_json_text(SURETY_JSON_OBJECT(
         {"task", surety_json_string(info->task)}, {"train", surety_json_count(info->train)},
@@ -64,7 +71,8 @@ char *surety_data_info_json(const surety_data_info *info) {
         {"height", surety_json_count(info->height)}, {"width", surety_json_count(info->width)},
         {"classes", classes_json(info->classes)}, {"class_names", names_json(info->class_names)},
         {"positive", positive_json(info)}, {"scale", surety_json_real(info->scale)}, {"box", box_json(info)},
-        {"split", split_json(info)}, {"equal_rows", equal_json(info)}, {"files", files_json(info)}));
+        {"split", split_json(info)}, {"equal_rows", equal_json(info)}, {"sha256", digests_json(info)},
+        {"files", files_json(info)}));
 }
 
 /* ---- the tasks ---- */

@@ -101,7 +101,8 @@ static surety_status open_checked(surety_table *table, int which, const surety_s
     surety_data_file *used = &table->used[which];
     char *copy = NULL;
     SURETY_TRY(surety_join(&copy, path, "", "", err));
-    used->path = copy;
+    used->path = table->labels_name = copy;
+    if (!which) table->name = copy;
     used->role = which ? source->labels_role : source->role;
     table->files = (size_t)which + 1;
     SURETY_TRY(surety_file_open(file, path, err));
@@ -208,8 +209,8 @@ void surety_table_close(surety_table *table) {
 
 void surety_table_row(const surety_table *table, size_t row, float *out) {
     size_t first = row * table->d;
-    if (table->values)
-        memcpy(out, table->values + first, table->d * sizeof *out);
+    if (table->floats)
+        memcpy(out, table->floats + row * table->stride, table->d * sizeof *out);
     else if (!table->bytes)
         surety_npy_floats(&table->array, first, table->d, out);
     else
@@ -222,5 +223,5 @@ void surety_table_place(const surety_table *table, size_t row, size_t column, su
                           column + 1 + (column >= table->label_column));
     else
         surety_fail_place(err, "row %zu, column %zu (from 0)", row, column);
-    surety_fail_file(err, table->used[0].path);
+    surety_fail_file(err, table->name);
 }

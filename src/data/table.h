@@ -1,5 +1,5 @@
-/* A file of examples as it was read, before classes are picked: labels of all rows, and features on demand.
- * Readers of IDX, NPY and CSV fill one; nothing behind it knows the format. */
+/* Examples as they were read, before classes are picked: labels of all rows, and features on demand. Readers
+ * of IDX, NPY and CSV fill one, and so do arrays; nothing behind it knows the format. */
 #ifndef SURETY_DATA_TABLE_H
 #define SURETY_DATA_TABLE_H
 
@@ -14,8 +14,11 @@ typedef struct surety_table {
     /* Features (rows, d) are one of: */
     const uint8_t *bytes; /* in file or array */
     surety_npy array;     /* NPY of other types */
-    float *values;        /* CSV, ours */
-    surety_file file;     /* what bytes points into, if not array */
+    const float *floats;  /* the caller's array or values, stride floats from row to row */
+    size_t stride;
+    float *values;                  /* CSV, ours */
+    surety_file file;               /* what bytes points into, if not array */
+    const char *name, *labels_name; /* what messages call the features and the labels */
     /* For messages about CSV: line of row 0 (0: not CSV), label's column from 0. */
     size_t first_line, label_column;
     char names[SURETY_SHA256_TEXT]; /* CSV with a header: a sum of its names, else empty */

@@ -140,25 +140,26 @@ static surety_status check_kin(const surety_model *const *models, size_t count, 
     return SURETY_OK;
 }
 
+static int same_text(const surety_model *model, const char *key, const char *text) {
+    const char *was = surety_model_text(model, key);
+    return was && !strcmp(was, text);
+}
+
 surety_status surety_evaluate_fresh(const surety_model *model, const surety_data *data, surety_error *err) {
     const surety_data_info *info = surety_data_describe(data);
-    const char *files = surety_model_text(model, "data.sha256");
-    surety_data_settings was = surety_data_defaults();
-    char train[128];
-    int length = snprintf(train, sizeof train, "%s:%s", info->file[0].role, info->file[0].sha256);
-    if (!files || strncmp(files, train, (size_t)length)) return SURETY_OK;
-    SURETY_TRY(surety_model_data_settings(model, &was, err));
-    if ((was.task == NULL) == info->shuffled && was.seed == info->seed &&
-        was.learn_size == info->learn_size && was.test_size == info->test_size &&
-        was.classes[0] == info->classes[0] && was.classes[1] == info->classes[1])
+    const char *rows = surety_model_text(model, "data.class_rows");
+    if (!rows && surety_model_text(model, "data.task"))
+        return surety_fail(err, SURETY_E_CHECK,
+                           "the model does not say which rows trained it: train it again");
+    if (!rows || (!strstr(rows, info->class_sha256[0]) && !strstr(rows, info->class_sha256[1])))
+        return SURETY_OK;
+    if (same_text(model, "data.prior", info->set_sha256[SURETY_SET_PRIOR]) &&
+        same_text(model, "data.learn", info->set_sha256[SURETY_SET_LEARN]))
         return SURETY_OK;
     surety_fail(err, SURETY_E_CHECK,
-                "the file that trained the model is split another way: S or T may hold what trained it");
-    surety_fail_file(err, info->file[0].path);
-    surety_fail_expected(err,
-                         "the model's split (%zu examples in S, test size %zu, the same classes and seed), "
-                         "or another file",
-                         was.learn_size, was.test_size);
+                "the rows that trained the model are split another way: S or T may hold what trained it");
+    if (info->files) surety_fail_file(err, info->file[0].path);
+    surety_fail_expected(err, "the model's own split (surety inspect shows it), or other rows");
     return SURETY_E_CHECK;
 }
 

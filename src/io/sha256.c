@@ -25,13 +25,21 @@ surety_status surety_sha256_add(surety_sha256_sum *sum, const void *data, size_t
     return EVP_DigestUpdate(sum->context, data, size) == 1 ? SURETY_OK : failed(err);
 }
 
+surety_status surety_sha256_bytes(surety_sha256_sum *sum, uint8_t bytes[SURETY_SHA256_BYTES],
+                                  surety_error *err) {
+    unsigned count = 0;
+    if (EVP_DigestFinal_ex(sum->context, bytes, &count) != 1 || count != SURETY_SHA256_BYTES ||
+        EVP_DigestInit_ex(sum->context, NULL, NULL) != 1)
+        return failed(err);
+    return SURETY_OK;
+}
+
 surety_status surety_sha256_text(surety_sha256_sum *sum, char text[SURETY_SHA256_TEXT], surety_error *err) {
     static const char digits[] = "0123456789abcdef";
-    unsigned char bytes[EVP_MAX_MD_SIZE];
-    unsigned count = 0;
+    uint8_t bytes[SURETY_SHA256_BYTES];
     text[0] = 0;
-    if (EVP_DigestFinal_ex(sum->context, bytes, &count) != 1 || count != 32) return failed(err);
-    for (size_t i = 0; i < count; i++) {
+    SURETY_TRY(surety_sha256_bytes(sum, bytes, err));
+    for (size_t i = 0; i < sizeof bytes; i++) {
         text[2 * i] = digits[bytes[i] >> 4];
         text[2 * i + 1] = digits[bytes[i] & 15];
     }

@@ -1,6 +1,12 @@
-/* What a model remembers of its data: the keys data.task, data.sha256 (role:sum, ..), data.classes,
- * data.scale, data.box, data.split (file order, or the seed of the shuffle), data.learn_size, data.test_size.
- * No paths. */
+/* What a model remembers of its data, in texts:
+ *   data.task                         its name, or empty
+ *   data.prior, data.learn, data.test digests of the three sets, and
+ *   data.class_rows                   of the training rows of each class (docs/certificates.md, "Digests of
+ *                                     rows"): the same whether rows came from a file or from memory
+ *   data.classes, data.box            labels that are -1 and +1; the box, or none
+ *   data.split                        the seed of the shuffle, "file order" or "given"
+ *   data.learn_size, data.test_size
+ * No paths, no checksums of files. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,34 +17,40 @@
 #include "base/random.h"
 #include "model/model.h"
 
-enum { KEYS = 8, TEXT = 512 };
+enum { KEYS = 10, TEXT = 160 };
 
 typedef struct remembered {
     const char *key;
     char text[TEXT];
 } remembered;
 
+static void describe_split(const surety_data_info *info, char text[TEXT]) {
+    if (info->order == SURETY_ORDER_SHUFFLED)
+        snprintf(text, TEXT, "%" PRIu64, info->seed);
+    else
+        snprintf(text, TEXT, "%s", info->order == SURETY_ORDER_FILE ? "file order" : "given");
+}
+
+static void describe_box(const surety_data_info *info, char text[TEXT]) {
+    if (info->boxed)
+        surety_format(text, TEXT, "%.17g,%.17g", info->box_lo, info->box_hi);
+    else
+        snprintf(text, TEXT, "none");
+}
+
 static void describe(const surety_data_info *info, remembered *list) {
-    static const char *const keys[KEYS] = {"data.task",  "data.sha256",     "data.classes",   "data.scale",
-                                           "data.split", "data.learn_size", "data.test_size", "data.box"};
+    static const char *const keys[KEYS] = {"data.task",       "data.prior",   "data.learn", "data.test",
+                                           "data.class_rows", "data.classes", "data.split", "data.learn_size",
+                                           "data.test_size",  "data.box"};
     for (size_t i = 0; i < KEYS; i++) list[i].key = keys[i];
     snprintf(list[0].text, TEXT, "%s", info->task ? info->task : "");
-    list[1].text[0] = 0;
-    for (size_t i = 0, at = 0; i < info->files; i++)
-        at += (size_t)snprintf(list[1].text + at, TEXT - at, "%s%s:%s", i ? "," : "", info->file[i].role,
-                               info->file[i].sha256);
-    snprintf(list[2].text, TEXT, "%" PRId64 ",%" PRId64, info->classes[0], info->classes[1]);
-    surety_format(list[3].text, TEXT, "%.17g", info->scale);
-    if (info->shuffled)
-        snprintf(list[4].text, TEXT, "%" PRIu64, info->seed);
-    else
-        snprintf(list[4].text, TEXT, "file order");
-    snprintf(list[5].text, TEXT, "%zu", info->learn_size);
-    snprintf(list[6].text, TEXT, "%zu", info->test_size);
-    if (info->boxed)
-        surety_format(list[7].text, TEXT, "%.17g,%.17g", info->box_lo, info->box_hi);
-    else
-        snprintf(list[7].text, TEXT, "none");
+    for (int k = 0; k < SURETY_SETS; k++) snprintf(list[1 + k].text, TEXT, "%s", info->set_sha256[k]);
+    snprintf(list[4].text, TEXT, "%s,%s", info->class_sha256[0], info->class_sha256[1]);
+    snprintf(list[5].text, TEXT, "%" PRId64 ",%" PRId64, info->classes[0], info->classes[1]);
+    describe_split(info, list[6].text);
+    snprintf(list[7].text, TEXT, "%zu", info->learn_size);
+    snprintf(list[8].text, TEXT, "%zu", info->test_size);
+    describe_box(info, list[9].text);
 }
 
 surety_status surety_model_set_data(surety_model *m, const surety_data_info *info, surety_error *err) {
@@ -105,10 +117,16 @@ static int read_split(const char *text, uint64_t *seed) {
 
 surety_status surety_model_data_settings(const surety_model *m, surety_data_settings *s, surety_error *err) {
     const char *task = surety_model_text(m, "data.task");
+    const char *split = surety_model_text(m, "data.split");
     uint64_t learn, test;
     if (!task) return bad("data.task", err);
+    if (split && !strcmp(split, "given")) {
+        surety_fail(err, SURETY_E_USAGE, "the model's sets were split by indices, which no setting repeats");
+        surety_fail_expected(err, "the arrays and the indices that trained it, from a program");
+        return SURETY_E_USAGE;
+    }
     if (!read_classes(surety_model_text(m, "data.classes"), s->classes)) return bad("data.classes", err);
-    if (!read_split(surety_model_text(m, "data.split"), &s->seed)) return bad("data.split", err);
+    if (!read_split(split, &s->seed)) return bad("data.split", err);
     if (!read_box(surety_model_text(m, "data.box"), s)) return bad("data.box", err);
     SURETY_TRY(surety_model_count(m, "data.learn_size", &learn, err));
     SURETY_TRY(surety_model_count(m, "data.test_size", &test, err));

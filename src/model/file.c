@@ -1,4 +1,5 @@
-/* Model files. Tensors in this order: prior, posterior, the voters' own, mask: so that all are aligned. */
+/* Models as bytes and files. Tensors in this order: prior, posterior, the voters' own, mask: so that all are
+ * aligned. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,14 +33,27 @@ static size_t list_tensors(const surety_model *m, surety_stored *list) {
     return n;
 }
 
-/* The whole file in memory: *out (surety_free), *size bytes. */
-static surety_status encode(const surety_model *m, uint8_t **out, size_t *size, surety_error *err) {
-    const surety_voters *v = m->voters;
+static void copy_tensors(const surety_model *m, const surety_stored *list, size_t count, uint8_t *body) {
+    memcpy(body + list[0].begin, m->prior, list[0].bytes);
+    memcpy(body + list[1].begin, m->posterior, list[1].bytes);
+    for (size_t k = 0; k < surety_voters_tensors(m->voters); k++) {
+        surety_tensor t = surety_voters_tensor(m->voters, k);
+        for (size_t i = 0; i < t.rows; i++)
+            memcpy(body + list[2 + k].begin + i * t.length * sizeof(float), t.values + i * t.stride,
+                   t.length * sizeof(float));
+    }
+    surety_tensor w = surety_voters_tensor(m->voters, MASK_OF);
+    for (size_t i = 0; w.mask && i < w.rows; i++)
+        memcpy(body + list[count - 1].begin + i * w.length, w.mask + i * w.stride, w.length);
+}
+
+surety_status surety_model_encode(const surety_model *m, uint8_t **out, size_t *size, surety_error *err) {
     surety_stored list[SURETY_TENSORS_MOST];
     size_t count = list_tensors(m, list), header_size = 0;
     uint8_t *header = NULL;
     json_t *all = json_copy(m->texts);
-    surety_status status = surety_facts_write(&m->facts, v, all, err);
+    *out = NULL;
+    surety_status status = surety_facts_write(&m->facts, m->voters, all, err);
     json_t *metadata = surety_texts_sorted(all);
     json_decref(all);
     if (status == SURETY_OK)
@@ -49,19 +63,8 @@ static surety_status encode(const surety_model *m, uint8_t **out, size_t *size, 
     *size = header_size + list[count - 1].begin + list[count - 1].bytes;
     status = surety_alloc(out, *size, 1, err);
     if (status == SURETY_OK) {
-        uint8_t *body = *out + header_size;
         memcpy(*out, header, header_size);
-        memcpy(body + list[0].begin, m->prior, list[0].bytes);
-        memcpy(body + list[1].begin, m->posterior, list[1].bytes);
-        for (size_t k = 0; k < surety_voters_tensors(v); k++) {
-            surety_tensor t = surety_voters_tensor(v, k);
-            for (size_t i = 0; i < t.rows; i++)
-                memcpy(body + list[2 + k].begin + i * t.length * sizeof(float), t.values + i * t.stride,
-                       t.length * sizeof(float));
-        }
-        surety_tensor w = surety_voters_tensor(v, MASK_OF);
-        for (size_t i = 0; w.mask && i < w.rows; i++)
-            memcpy(body + list[count - 1].begin + i * w.length, w.mask + i * w.stride, w.length);
+        copy_tensors(m, list, count, *out + header_size);
     }
     surety_free(header);
     return status;
@@ -70,7 +73,7 @@ static surety_status encode(const surety_model *m, uint8_t **out, size_t *size, 
 surety_status surety_model_save(const surety_model *m, const char *path, surety_error *err) {
     uint8_t *bytes;
     size_t size;
-    SURETY_TRY(encode(m, &bytes, &size, err));
+    SURETY_TRY(surety_model_encode(m, &bytes, &size, err));
     surety_status status = surety_write_file(path, bytes, size, err);
     surety_free(bytes);
     return status;
@@ -79,7 +82,7 @@ surety_status surety_model_save(const surety_model *m, const char *path, surety_
 surety_status surety_model_sha256(const surety_model *m, char text[65], surety_error *err) {
     uint8_t *bytes;
     size_t size;
-    SURETY_TRY(encode(m, &bytes, &size, err));
+    SURETY_TRY(surety_model_encode(m, &bytes, &size, err));
     surety_status status = surety_sha256(bytes, size, text, err);
     surety_free(bytes);
     return status;
@@ -199,24 +202,31 @@ static surety_status build(const parsed *p, surety_model **out, surety_voters **
     return SURETY_OK;
 }
 
-surety_status surety_model_load(surety_model **out, const char *path, surety_error *err) {
-    surety_file file = {0};
+surety_status surety_model_decode(surety_model **out, const uint8_t *bytes, size_t size, const char *name,
+                                  surety_error *err) {
     parsed p = {0};
     surety_voters *voters = NULL;
     double *weights = NULL;
     *out = NULL;
-    SURETY_TRY(surety_file_open(&file, path, err));
-    surety_status status =
-        surety_safetensors_parse(file.data, file.size, path, &p.metadata, p.list, &p.count, err);
+    if (!name) name = "a model in memory";
+    surety_status status = surety_safetensors_parse(bytes, size, name, &p.metadata, p.list, &p.count, err);
     if (status == SURETY_OK) status = build(&p, out, &voters, &weights, err);
     if (status != SURETY_OK) {
         surety_model_free(*out);
         *out = NULL;
-        surety_fail_file(err, path);
+        surety_fail_file(err, name);
     }
     surety_voters_free(voters);
     surety_free(weights);
     json_decref(p.metadata);
+    return status;
+}
+
+surety_status surety_model_load(surety_model **out, const char *path, surety_error *err) {
+    surety_file file = {0};
+    *out = NULL;
+    SURETY_TRY(surety_file_open(&file, path, err));
+    surety_status status = surety_model_decode(out, file.data, file.size, path, err);
     surety_file_close(&file);
     return status;
 }

@@ -99,12 +99,9 @@ static json_t *attack_json(const surety_attack_settings *a) {
 
 /* Everything that decides the result, as canonical text: kept in the model and in checkpoints. */
 static char *settings_text(const surety_train_settings *s, const surety_data_info *info) {
-    json_t *files = json_array();
-    for (size_t i = 0; i < info->files; i++)
-        json_array_append_new(files, surety_json_string(info->file[i].sha256));
     json_t *data = SURETY_JSON_OBJECT(
-        {"files", files}, {"class_first", json_integer(info->classes[0])},
-        {"class_second", json_integer(info->classes[1])}, {"learn_size", surety_json_count(info->learn_size)},
+        {"class_first", json_integer(info->classes[0])}, {"class_second", json_integer(info->classes[1])},
+        {"learn_size", surety_json_count(info->learn_size)},
         {"test_size", surety_json_count(info->test_size)}, {"split_seed", surety_json_count(info->seed)});
     return surety_json_canonical(SURETY_JSON_OBJECT(
         {"objective", surety_json_string(objectives[s->objective])}, {"defense", attack_json(&s->defense)},
@@ -116,7 +113,9 @@ static char *settings_text(const surety_train_settings *s, const surety_data_inf
         {"lr", surety_json_real(s->lr)}, {"delta", surety_json_real(s->delta)},
         {"holdout", surety_json_real(s->holdout)}, {"certified", surety_json_real(s->certified)},
         {"keep_last", json_boolean(s->keep_last)}, {"decay", json_boolean(s->decay)},
-        {"seed", surety_json_count(s->seed)}, {"data", data}));
+        {"seed", surety_json_count(s->seed)}, {"data", data},
+        {"rows_prior", surety_json_string(info->set_sha256[SURETY_SET_PRIOR])},
+        {"rows_learn", surety_json_string(info->set_sha256[SURETY_SET_LEARN])}));
 }
 
 static json_t *reals(const double *values, size_t count) {

@@ -27,8 +27,27 @@ def pick(folder, prefix, classes):
     return images[rows].reshape(len(rows), -1), np.where(labels[rows] == classes[1], 1, -1), rows
 
 
+def sizes(x):
+    return struct.pack("<QQ", x.shape[1], len(x))
+
+
+def digests(x):
+    x = x.astype(np.float32) / np.float32(255) + np.float32(0)
+    return [hashlib.sha256(row.astype("<f4").tobytes()).digest() for row in x]
+
+
+def set_digest(x, y, rows):
+    of_rows = (struct.pack("<II", row, label == 1) + d for row, label, d in zip(rows, y, digests(x)))
+    return hashlib.sha256(sizes(x) + b"".join(of_rows)).hexdigest()
+
+
+def class_digest(x):
+    return hashlib.sha256(sizes(x) + b"".join(sorted(digests(x)))).hexdigest()
+
+
 def describe(x, y, rows):
     return {
+        "digest": set_digest(x, y, rows),
         "m": len(y),
         "positive": int((y == 1).sum()),
         "x": hashlib.sha256((x.astype(np.float32) / np.float32(255)).tobytes()).hexdigest(),
@@ -52,4 +71,5 @@ print(json.dumps({
     "learn_in_prior": shared(x[:learn], x[learn:]),
     "test_in_prior": shared(test[0], x[learn:]),
     "test_in_learn": shared(test[0], x[:learn]),
+    "classes": [class_digest(x[y == -1]), class_digest(x[y == 1])],
 }))

@@ -78,14 +78,18 @@ static void compare_task(const surety_task *task, const char *folder) {
     assert_int_equal(info->m[SURETY_SET_LEARN], 5000);
     assert_int_equal(info->m[SURETY_SET_PRIOR], task->train - 5000);
     assert_true(info->d == 784 && info->height == 28 && info->width == 28 && info->scale == 255);
-    assert_true(info->files == 4 && !info->shuffled && info->boxed);
+    assert_true(info->files == 4 && info->order == SURETY_ORDER_FILE && info->boxed);
     json_t *wanted = ask_independent(task, folder);
     for (int s = 0; s < SURETY_SETS; s++) {
         const json_t *set = json_object_get(wanted, surety_set_text((surety_set_name)s));
         assert_int_equal(surety_data_set(data, (surety_set_name)s)->which, s);
         compare_set(surety_data_set(data, (surety_set_name)s), set);
         assert_int_equal(info->positive[s], json_integer_value(json_object_get(set, "positive")));
+        assert_string_equal(info->set_sha256[s], json_string_value(json_object_get(set, "digest")));
     }
+    for (size_t c = 0; c < 2; c++)
+        assert_string_equal(info->class_sha256[c],
+                            json_string_value(json_array_get(json_object_get(wanted, "classes"), c)));
     assert_int_equal(info->learn_in_prior, json_integer_value(json_object_get(wanted, "learn_in_prior")));
     assert_int_equal(info->test_in_prior, json_integer_value(json_object_get(wanted, "test_in_prior")));
     assert_int_equal(info->test_in_learn, json_integer_value(json_object_get(wanted, "test_in_learn")));
@@ -291,7 +295,7 @@ static void splits_are_disjoint(void **state) {
         const surety_data_info *info = surety_data_describe(data);
         assert_true(info->m[SURETY_SET_LEARN] == 10 && info->m[SURETY_SET_TEST] == 6);
         assert_int_equal(info->m[SURETY_SET_PRIOR], 44);
-        assert_true(info->shuffled && info->seed == (uint64_t)seed && info->scale == 1);
+        assert_true(info->order == SURETY_ORDER_SHUFFLED && info->seed == (uint64_t)seed && info->scale == 1);
         for (int k = 0; k < SURETY_SETS; k++) {
             const surety_set *set = surety_data_set(data, (surety_set_name)k);
             for (size_t i = 0; i < set->m; i++) {

@@ -212,8 +212,12 @@ static void sha256_known_answers(void **state) {
         check_ok(surety_sha256_add(sum, a, piece, &err));
     }
     check_ok(surety_sha256_text(sum, text, &err));
-    surety_sha256_free(sum);
     assert_string_equal(text, "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+    uint8_t bytes[SURETY_SHA256_BYTES]; /* reading a sum begins the next */
+    check_ok(surety_sha256_add(sum, "abc", 3, &err));
+    check_ok(surety_sha256_bytes(sum, bytes, &err));
+    assert_true(bytes[0] == 0xba && bytes[1] == 0x78 && bytes[31] == 0xad);
+    surety_sha256_free(sum);
 }
 
 static surety_status read_for_allocations(void *arg, surety_error *err) {

@@ -130,6 +130,31 @@ static void what_is_written_reads_back(void **state) {
         }
 }
 
+/* The bytes of encode are those of save, and read back from any address. */
+static void bytes_are_the_file(void **state) {
+    (void)state;
+    for (int forest = 0; forest < 2; forest++) {
+        surety_error err = SURETY_ERROR_NONE;
+        surety_model *m = small_model(forest, 3), *again = NULL;
+        bytes file = model_bytes(forest);
+        uint8_t *encoded = NULL;
+        size_t size = 0;
+        check_ok(surety_model_encode(m, &encoded, &size, &err));
+        assert_int_equal(size, file.size);
+        assert_memory_equal(encoded, file.data, size);
+        uint8_t *moved = malloc(size + 3);
+        memcpy(moved + 3, encoded, size);
+        surety_bytes_free(encoded);
+        check_ok(surety_model_decode(&again, moved + 3, size, NULL, &err));
+        free(moved);
+        assert_same_model(m, again);
+        surety_model_free(again);
+        surety_model_free(m);
+        free(file.data);
+    }
+    surety_bytes_free(NULL);
+}
+
 /* Texts in another order, set twice: the same file. */
 static void the_file_depends_on_content_only(void **state) {
     (void)state;
@@ -149,14 +174,35 @@ static void the_file_depends_on_content_only(void **state) {
 
 /* ---- damage ---- */
 
+/* The first size bytes and not one more: a reader that went on would be caught by the sanitizer. */
+static surety_status try_cut(const bytes *b, size_t size, surety_error *err) {
+    surety_model *m = (surety_model *)err;
+    uint8_t *part = malloc(size ? size : 1);
+    memcpy(part, b->data, size);
+    *err = (surety_error)SURETY_ERROR_NONE;
+    surety_status status = surety_model_decode(&m, part, size, "the bytes", err);
+    free(part);
+    assert_true((status == SURETY_OK) == (m != NULL));
+    if (status != SURETY_OK) assert_string_equal(err->file, "the bytes");
+    surety_model_free(m);
+    return status;
+}
+
 static void cut_off_anywhere(void **state) {
     (void)state;
     for (int forest = 0; forest < 2; forest++) {
         surety_error err;
         bytes b = model_bytes(forest);
         assert_int_equal(try_bytes(b.data, b.size, &err), SURETY_OK);
-        for (size_t size = 0; size < b.size; size++)
+        for (size_t size = 0; size < b.size; size++) {
             assert_int_equal(try_bytes(b.data, size, &err), SURETY_E_INPUT);
+            assert_int_equal(try_cut(&b, size, &err), SURETY_E_INPUT);
+        }
+        assert_int_equal(try_cut(&b, b.size, &err), SURETY_OK);
+        surety_model *none = (surety_model *)&err;
+        err = (surety_error)SURETY_ERROR_NONE;
+        assert_int_equal(surety_model_decode(&none, NULL, 0, NULL, &err), SURETY_E_INPUT);
+        assert_true(!none && err.file[0]);
         b.data[b.size] = 0; /* one byte too many */
         assert_int_equal(try_bytes(b.data, b.size + 1, &err), SURETY_E_INPUT);
         free(b.data);
@@ -530,16 +576,15 @@ static void wrong_models_are_refused(void **state) {
 
 static surety_data_info some_info(void) {
     surety_data_info info = {.task = "mnist-1v7",
-                             .files = 2,
+                             .files = 2, /* files and their scale are not remembered: rows are */
                              .classes = {1, 7},
                              .scale = 255,
                              .boxed = 1,
                              .box_hi = 1,
                              .learn_size = 5000,
                              .test_size = 0};
-    info.file[0].role = "train", info.file[1].role = "test";
-    memset(info.file[0].sha256, 'a', 64);
-    memset(info.file[1].sha256, 'b', 64);
+    for (int k = 0; k < SURETY_SETS; k++) memset(info.set_sha256[k], 'a' + k, 64);
+    for (int k = 0; k < 2; k++) memset(info.class_sha256[k], 'd' + k, 64);
     return info;
 }
 
@@ -559,18 +604,25 @@ static void data_is_remembered(void **state) {
     assert_string_equal(s.task, "mnist-1v7");
     assert_true(s.classes_given && s.classes[0] == 1 && s.classes[1] == 7 && s.learn_size == 5000 &&
                 s.boxed && s.box_lo == 0 && s.box_hi == 1);
-    surety_data_info others[9];
-    for (int i = 0; i < 9; i++) others[i] = info;
-    others[0].file[0].sha256[3] = 'c';
+    surety_data_info others[14], same = info;
+    same.files = 0, same.scale = 1, same.height = 28;
+    check_ok(surety_model_check_data(again, &same, &err));
+    for (int i = 0; i < 14; i++) others[i] = info;
+    others[0].set_sha256[SURETY_SET_PRIOR][3] = '0';
     others[1].task = NULL;
     others[2].classes[1] = 8;
-    others[3].scale = 1;
+    others[3].set_sha256[SURETY_SET_LEARN][3] = '0';
     others[4].boxed = 0;
     others[5].learn_size = 4999;
-    others[6].shuffled = 1, others[6].seed = 5;
+    others[6].order = SURETY_ORDER_SHUFFLED, others[6].seed = 5;
     others[7].box_hi = 1.0000000001;
     others[8].test_size = 1;
-    for (int i = 0; i < 9; i++) {
+    others[9].set_sha256[SURETY_SET_TEST][3] = '0';
+    others[10].class_sha256[0][0] = '0';
+    others[11].class_sha256[1][63] = '0';
+    others[12].order = SURETY_ORDER_GIVEN;
+    others[13].boxed = 0, others[13].task = NULL;
+    for (int i = 0; i < 14; i++) {
         err = (surety_error)SURETY_ERROR_NONE;
         check(surety_model_check_data(again, &others[i], &err) == SURETY_E_CHECK && err.what[0],
               "data %d pass", i);
@@ -580,10 +632,11 @@ static void data_is_remembered(void **state) {
     check_ok(surety_model_set_data(again, &others[6], &err)); /* a shuffle has a seed; no box, no task */
     check_ok(surety_model_data_settings(again, &s, &err));
     assert_true(s.seed == 5);
-    others[4].task = NULL;
-    check_ok(surety_model_set_data(again, &others[4], &err));
+    check_ok(surety_model_set_data(again, &others[13], &err));
     check_ok(surety_model_data_settings(again, &s, &err));
     assert_true(!s.task && !s.boxed);
+    check_ok(surety_model_set_data(again, &others[12], &err));
+    assert_int_equal(surety_model_data_settings(again, &s, &err), SURETY_E_USAGE); /* no setting repeats it */
     static const char *const bad[][2] = {
         {"data.classes", "1"},       {"data.classes", ","},    {"data.classes", "1,x"},
         {"data.classes", "1,2,3"},   {"data.box", "0"},        {"data.box", "1,0"},
@@ -661,6 +714,7 @@ static void a_failed_save_leaves_the_old_file(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_written_reads_back),
+        cmocka_unit_test(bytes_are_the_file),
         cmocka_unit_test(the_file_depends_on_content_only),
         cmocka_unit_test(cut_off_anywhere),
         cmocka_unit_test(flipped_bytes),

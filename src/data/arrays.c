@@ -1,0 +1,72 @@
+/* Data sets from arrays of the caller: they become tables, as files do. */
+#include <string.h>
+
+#include "data/data.h"
+
+typedef struct array {
+    const float *features;
+    size_t m, d, stride;
+    const int64_t *labels;
+    const char *name, *labels_name;
+} array;
+
+static surety_status check_array(const array *a, surety_error *err) {
+    surety_status status = SURETY_OK;
+    if (!a->features || !a->m || !a->d)
+        status =
+            surety_data_usage(err, "an array without rows or without features", "(m, d), both at least 1");
+    else if (a->m > UINT32_MAX)
+        status = surety_data_usage(err, "more rows than can be numbered", "at most 4294967295");
+    else if (a->stride && a->stride < a->d)
+        status = surety_data_usage(err, "the rows overlap", "a stride of at least d floats, or 0 for d");
+    if (status != SURETY_OK) surety_fail_file(err, a->name);
+    if (status != SURETY_OK || a->labels) return status;
+    surety_data_usage(err, "there are no labels", "one label per row");
+    surety_fail_file(err, a->labels_name);
+    return SURETY_E_USAGE;
+}
+
+/* Features stay where they are until the sets are filled. */
+static surety_status fill_table(surety_table *t, const array *a, surety_error *err) {
+    SURETY_TRY(check_array(a, err));
+    t->rows = a->m;
+    t->d = a->d;
+    t->scale = 1;
+    t->floats = a->features;
+    t->stride = a->stride ? a->stride : a->d;
+    t->name = a->name;
+    t->labels_name = a->labels_name;
+    SURETY_TRY(surety_alloc(&t->labels, a->m, sizeof *t->labels, err));
+    memcpy(t->labels, a->labels, a->m * sizeof *t->labels);
+    return SURETY_OK;
+}
+
+static surety_status fill_tables(surety_tables *o, const surety_arrays *a, surety_error *err) {
+    const array train = {a->features, a->m, a->d, a->stride, a->labels, "array features", "array labels"};
+    const array test = {a->test_features,      a->test_m,          a->d, a->test_stride, a->test_labels,
+                        "array test_features", "array test_labels"};
+    o->has_test = a->test_m || a->test_features;
+    SURETY_TRY(fill_table(&o->train, &train, err));
+    return o->has_test ? fill_table(&o->test, &test, err) : SURETY_OK;
+}
+
+static surety_status check_settings(const surety_arrays *a, const surety_data_settings *s,
+                                    surety_error *err) {
+    int has_test = a->test_m || a->test_features;
+    if (s->task || s->train || s->test || s->train_labels || s->test_labels || s->label_column)
+        return surety_data_usage(err, "arrays, and a task or files", "one of them");
+    if (has_test && (s->test_size || (a->split && a->split->m[SURETY_SET_TEST])))
+        return surety_data_usage(err, "test arrays, and rows of the others for T", "one of the two");
+    return surety_data_check_split(s, err);
+}
+
+surety_status surety_data_from_arrays(surety_data **out, const surety_arrays *arrays,
+                                      const surety_data_settings *settings, surety_error *err) {
+    surety_tables tables = {0};
+    *out = NULL;
+    SURETY_TRY(check_settings(arrays, settings, err));
+    surety_status status = fill_tables(&tables, arrays, err);
+    if (status == SURETY_OK) status = surety_data_build(out, &tables, settings, NULL, arrays->split, err);
+    surety_tables_close(&tables);
+    return status;
+}

@@ -1,0 +1,38 @@
+/* What the files of this room share: the data set, and the way from tables to S', S and T. */
+#ifndef SURETY_DATA_DATA_H
+#define SURETY_DATA_DATA_H
+
+#include "data/table.h"
+
+struct surety_data {
+    surety_set sets[SURETY_SETS];
+    struct {
+        float *x;
+        int8_t *y;
+        uint32_t *row;
+    } own[SURETY_SETS]; /* what the sets point to */
+    surety_data_info info;
+    char *paths[4]; /* of info.file */
+};
+
+/* What was read, whoever filled it. */
+typedef struct surety_tables {
+    surety_table train, test;
+    int has_test; /* 0: T comes from train, test is empty */
+} surety_tables;
+
+void surety_tables_close(surety_tables *tables); /* all zero is fine */
+
+/* Makes the data set: checks that the tables fit, picks the classes, splits, checks every feature. task: NULL
+ * for own data; given: NULL to split as the settings say. The tables are only read. */
+surety_status surety_data_build(surety_data **out, const surety_tables *tables,
+                                const surety_data_settings *settings, const surety_task *task,
+                                const surety_split *given, surety_error *err);
+
+/* The part of surety_data_check that does not depend on where the rows come from. */
+surety_status surety_data_check_split(const surety_data_settings *settings, surety_error *err);
+
+/* SURETY_E_USAGE with these words. */
+surety_status surety_data_usage(surety_error *err, const char *what, const char *expected);
+
+#endif

@@ -1,0 +1,84 @@
+#include "data/digest.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+
+enum { BYTES = SURETY_SHA256_BYTES };
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "numbers are added as little endian");
+
+static surety_status digest_rows(uint8_t *out, const surety_table *t, const uint32_t *rows, size_t count,
+                                 surety_sha256_sum *sum, float *x, surety_error *err) {
+    for (size_t i = 0; i < count; i++) {
+        surety_table_row(t, rows[i], x);
+        for (size_t j = 0; j < t->d; j++) x[j] += 0.0f; /* -0 + 0 is 0 */
+        SURETY_TRY(surety_sha256_add(sum, x, t->d * sizeof *x, err));
+        SURETY_TRY(surety_sha256_bytes(sum, out + BYTES * (size_t)rows[i], err));
+    }
+    return SURETY_OK;
+}
+
+surety_status surety_digest_rows(uint8_t **out, const surety_table *t, const uint32_t *rows, size_t count,
+                                 surety_error *err) {
+    surety_sha256_sum *sum = NULL;
+    float *x = NULL;
+    SURETY_TRY(surety_alloc(out, t->rows, BYTES, err));
+    surety_status status = surety_alloc(&x, t->d, sizeof *x, err);
+    if (status == SURETY_OK) status = surety_sha256_new(&sum, err);
+    if (status == SURETY_OK) status = digest_rows(*out, t, rows, count, sum, x, err);
+    surety_sha256_free(sum);
+    surety_free(x);
+    return status;
+}
+
+/* d and m, which begin every digest of several rows. */
+static surety_status begin(surety_sha256_sum **sum, size_t d, size_t m, surety_error *err) {
+    const uint64_t sizes[2] = {d, m};
+    SURETY_TRY(surety_sha256_new(sum, err));
+    return surety_sha256_add(*sum, sizes, sizeof sizes, err);
+}
+
+static surety_status add_examples(surety_sha256_sum *sum, const surety_set *set, const uint8_t *digests,
+                                  surety_error *err) {
+    for (size_t i = 0; i < set->m; i++) {
+        const uint32_t example[2] = {set->row[i], set->y[i] > 0};
+        SURETY_TRY(surety_sha256_add(sum, example, sizeof example, err));
+        SURETY_TRY(surety_sha256_add(sum, digests + BYTES * (size_t)set->row[i], BYTES, err));
+    }
+    return SURETY_OK;
+}
+
+surety_status surety_digest_set(char text[SURETY_SHA256_TEXT], const surety_set *set, const uint8_t *digests,
+                                surety_error *err) {
+    surety_sha256_sum *sum = NULL;
+    surety_status status = begin(&sum, set->d, set->m, err);
+    if (status == SURETY_OK) status = add_examples(sum, set, digests, err);
+    if (status == SURETY_OK) status = surety_sha256_text(sum, text, err);
+    surety_sha256_free(sum);
+    return status;
+}
+
+static int by_bytes(const void *a, const void *b) {
+    return memcmp(a, b, BYTES);
+}
+
+surety_status surety_digest_class(char text[SURETY_SHA256_TEXT], const surety_table *t, int64_t label,
+                                  const uint32_t *rows, size_t count, const uint8_t *digests,
+                                  surety_error *err) {
+    surety_sha256_sum *sum = NULL;
+    uint8_t *sorted = NULL;
+    size_t m = 0;
+    SURETY_TRY(surety_alloc(&sorted, count, BYTES, err));
+    for (size_t i = 0; i < count; i++)
+        if (t->labels[rows[i]] == label)
+            memcpy(sorted + BYTES * m++, digests + BYTES * (size_t)rows[i], BYTES);
+    qsort(sorted, m, BYTES, by_bytes);
+    surety_status status = begin(&sum, t->d, m, err);
+    if (status == SURETY_OK) status = surety_sha256_add(sum, sorted, BYTES * m, err);
+    if (status == SURETY_OK) status = surety_sha256_text(sum, text, err);
+    surety_sha256_free(sum);
+    surety_free(sorted);
+    return status;
+}

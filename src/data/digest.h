@@ -1,0 +1,31 @@
+/* Digests of decoded rows, so that the same rows from a file or from memory have the same name
+ * (docs/certificates.md, "Digests of rows"). Numbers are little endian.
+ *
+ *   row    SHA-256 of its d features as float32, without padding; -0 is written as 0
+ *   class  SHA-256 of d and m (8 bytes each) and the m digests of the class's rows, sorted as bytes: all
+ *          rows of the training source, in whatever order they stand and however they are split
+ *   set    SHA-256 of d and m (8 bytes each) and for each example in the set's order its row number and the
+ *          number of its class, 0 or 1 (4 bytes each), and the digest of its row
+ *
+ * Row numbers are in the digest of a set because they address its random numbers; the order, because
+ * batches follow it. */
+#ifndef SURETY_DATA_DIGEST_H
+#define SURETY_DATA_DIGEST_H
+
+#include "data/table.h"
+
+/* Digests of these rows of a table into *out (32 bytes for every row of it, surety_free; those of other rows
+ * are 0). */
+surety_status surety_digest_rows(uint8_t **out, const surety_table *table, const uint32_t *rows, size_t count,
+                                 surety_error *err);
+
+/* digests: of the rows of the set's source, as above. */
+surety_status surety_digest_set(char text[SURETY_SHA256_TEXT], const surety_set *set, const uint8_t *digests,
+                                surety_error *err);
+
+/* The class of this label, among these rows. */
+surety_status surety_digest_class(char text[SURETY_SHA256_TEXT], const surety_table *table, int64_t label,
+                                  const uint32_t *rows, size_t count, const uint8_t *digests,
+                                  surety_error *err);
+
+#endif

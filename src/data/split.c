@@ -1,0 +1,406 @@
+/* From tables, which files or arrays filled, to S', S and T: pick two classes, split, check every feature
+ * (docs/theory.md 1 and 6). */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/random.h"
+#include "data/data.h"
+#include "data/digest.h"
+#include "data/equal.h"
+
+/* ---- two tables ---- */
+
+/* Row by row, so that it does not matter where they come from; it ends at the first row that differs. */
+static surety_status same_rows(const surety_table *a, const surety_table *b, int *same, surety_error *err) {
+    float *x = NULL;
+    *same = 0;
+    if (a->rows != b->rows) return SURETY_OK;
+    SURETY_TRY(surety_alloc(&x, 2 * a->d, sizeof *x, err));
+    size_t i = 0;
+    for (; i < a->rows; i++) {
+        surety_table_row(a, i, x);
+        surety_table_row(b, i, x + a->d);
+        size_t j = 0;
+        while (j < a->d && x[j] == x[a->d + j]) j++;
+        if (j < a->d) break;
+    }
+    *same = i == a->rows;
+    surety_free(x);
+    return SURETY_OK;
+}
+
+/* The two must fit, and must not be the same rows twice. */
+static surety_status compare_tables(const surety_tables *o, surety_error *err) {
+    int same = 0;
+    if (!o->has_test) return SURETY_OK;
+    if (o->train.d != o->test.d || o->train.scale != o->test.scale) {
+        surety_fail(err, SURETY_E_INPUT, "%zu features%s, but the training rows have %zu%s", o->test.d,
+                    o->test.scale > 1 ? " in bytes" : "", o->train.d, o->train.scale > 1 ? " in bytes" : "");
+        surety_fail_expected(err, "the same features in both");
+        surety_fail_file(err, o->test.name);
+        return SURETY_E_INPUT;
+    }
+    if (o->train.names[0] && o->test.names[0] && strcmp(o->train.names, o->test.names) != 0) {
+        surety_fail(err, SURETY_E_INPUT, "the columns have other names than in the training file");
+        surety_fail_expected(err, "the same names in the same order as in %s", o->train.name);
+        surety_fail_place(err, "line 1");
+        surety_fail_file(err, o->test.name);
+        return SURETY_E_INPUT;
+    }
+    SURETY_TRY(same_rows(&o->train, &o->test, &same, err));
+    if (!same) return SURETY_OK;
+    surety_fail(err, SURETY_E_INPUT, "the test rows have the same content as the training rows");
+    surety_fail_expected(err, "other rows than those of %s, or a test size instead", o->train.name);
+    surety_fail_file(err, o->test.name);
+    return SURETY_E_INPUT;
+}
+
+/* ---- classes ---- */
+
+static int by_value(const void *a, const void *b) {
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* The different labels of a table, ascending, into *values (surety_free). */
+static surety_status distinct_labels(const surety_table *t, int64_t **values, size_t *count,
+                                     surety_error *err) {
+    SURETY_TRY(surety_alloc(values, t->rows, sizeof **values, err));
+    memcpy(*values, t->labels, t->rows * sizeof **values);
+    qsort(*values, t->rows, sizeof **values, by_value);
+    *count = 0;
+    for (size_t i = 0; i < t->rows; i++)
+        if (!*count || (*values)[*count - 1] != (*values)[i]) (*values)[(*count)++] = (*values)[i];
+    return SURETY_OK;
+}
+
+/* "0, 1, 2 .. (60000 in all)" */
+static void list_labels(char *text, size_t size, const int64_t *values, size_t count) {
+    size_t n = 0;
+    for (size_t i = 0; i < count && i < 12; i++)
+        n += (size_t)snprintf(text + n, size - n, "%s%lld", i ? ", " : "", (long long)values[i]);
+    if (count > 12) snprintf(text + n, size - n, " .. (%zu in all)", count);
+}
+
+static int occurs(const int64_t *values, size_t count, int64_t label) {
+    return bsearch(&label, values, count, sizeof label, by_value) != NULL;
+}
+
+/* Both classes must occur in the file; where they were not named, no third may. */
+static surety_status check_classes(const surety_table *t, const int64_t classes[2], int named,
+                                   surety_error *err) {
+    int64_t *values = NULL;
+    size_t count = 0;
+    char text[400];
+    surety_status status = distinct_labels(t, &values, &count, err);
+    if (status != SURETY_OK) return status;
+    list_labels(text, sizeof text, values, count);
+    for (int c = 0; c < 2 && status == SURETY_OK; c++)
+        if (!occurs(values, count, classes[c]))
+            status = surety_fail(err, SURETY_E_INPUT, "the class %lld does not occur", (long long)classes[c]);
+    if (status == SURETY_OK && !named && count > 2)
+        status = surety_fail(err, SURETY_E_INPUT, "labels of more than two classes");
+    if (status != SURETY_OK) {
+        surety_fail_expected(err, "two classes (--classes A,B) of those that occur: %s", text);
+        surety_fail_file(err, t->labels_name);
+    }
+    surety_free(values);
+    return status;
+}
+
+/* The two labels that become -1 and +1. */
+static surety_status choose_classes(surety_data_info *info, const surety_data_settings *s,
+                                    const surety_task *task, const surety_table *train, surety_error *err) {
+    const int64_t *given = task ? task->classes : s->classes;
+    if (task || s->classes_given) {
+        info->classes[0] = given[0], info->classes[1] = given[1];
+        return SURETY_OK;
+    }
+    int64_t *values = NULL;
+    size_t count = 0;
+    SURETY_TRY(distinct_labels(train, &values, &count, err));
+    info->classes[0] = values[0], info->classes[1] = values[count > 1];
+    surety_free(values);
+    if (count > 1) return SURETY_OK; /* more than two: check_classes says so */
+    surety_fail(err, SURETY_E_INPUT, "all labels are %lld", (long long)info->classes[0]);
+    surety_fail_expected(err, "two classes");
+    surety_fail_file(err, train->labels_name);
+    return SURETY_E_INPUT;
+}
+
+/* Rows of the two classes in the table's order, and their digests (data/digest.h). */
+typedef struct picked {
+    uint32_t *rows;
+    size_t count;
+    uint8_t *digests; /* by row of the table */
+} picked;
+
+static surety_status pick(picked *p, const surety_table *t, const int64_t classes[2], surety_error *err) {
+    SURETY_TRY(surety_alloc(&p->rows, t->rows, sizeof *p->rows, err));
+    for (size_t i = 0; i < t->rows; i++)
+        if (t->labels[i] == classes[0] || t->labels[i] == classes[1]) p->rows[p->count++] = (uint32_t)i;
+    return surety_digest_rows(&p->digests, t, p->rows, p->count, err);
+}
+
+static void drop(picked *p) {
+    surety_free(p->rows);
+    surety_free(p->digests);
+}
+
+/* ---- splitting ---- */
+
+/* The rows of the training table that each set gets, in the set's order. */
+typedef struct chosen {
+    uint32_t *rows;
+    size_t first[SURETY_SETS], m[SURETY_SETS]; /* a set's part of rows */
+} chosen;
+
+static surety_status check_enough(const surety_data_settings *s, size_t count, const char *path,
+                                  surety_error *err) {
+    if (count > s->learn_size + s->test_size) return SURETY_OK;
+    surety_fail(err, SURETY_E_INPUT, "%zu rows of the two classes are too few", count);
+    surety_fail_expected(err, "at least %zu: %zu for S (--learn-size), %zu for T, and one for S'",
+                         s->learn_size + s->test_size + 1, s->learn_size, s->test_size);
+    surety_fail_file(err, path);
+    return SURETY_E_INPUT;
+}
+
+/* S is the first of the picked rows, in their order or shuffled, T the next, S' the rest. */
+static surety_status choose(chosen *c, const surety_data_settings *s, int shuffled, const picked *p,
+                            const char *name, surety_error *err) {
+    const surety_address address = {.purpose = SURETY_FOR_SPLIT};
+    size_t learn = s->learn_size, test = s->test_size, count = p->count;
+    SURETY_TRY(check_enough(s, count, name, err));
+    SURETY_TRY(surety_alloc(&c->rows, count, sizeof *c->rows, err));
+    if (shuffled) surety_random_order(s->seed, &address, c->rows, (uint32_t)count);
+    for (size_t i = 0; i < count; i++) c->rows[i] = p->rows[shuffled ? c->rows[i] : i];
+    c->first[SURETY_SET_LEARN] = 0, c->m[SURETY_SET_LEARN] = learn;
+    c->first[SURETY_SET_TEST] = learn, c->m[SURETY_SET_TEST] = test;
+    c->first[SURETY_SET_PRIOR] = learn + test, c->m[SURETY_SET_PRIOR] = count - learn - test;
+    return SURETY_OK;
+}
+
+static surety_status bad_index(surety_set_name which, size_t index, const char *expected, surety_error *err) {
+    static const char *const letters[SURETY_SETS] = {"S'", "S", "T"};
+    surety_fail_place(err, "%s, index %zu", letters[which], index);
+    surety_fail_expected(err, "%s", expected);
+    surety_fail_file(err, "array split");
+    return SURETY_E_INPUT;
+}
+
+/* One set's indices: in range, of the two classes, and nowhere else in the split. */
+static surety_status take_indices(chosen *c, surety_set_name which, const surety_split *given,
+                                  const surety_table *t, const int64_t classes[2], uint8_t *seen,
+                                  surety_error *err) {
+    for (size_t i = 0; i < c->m[which]; i++) {
+        int64_t row = given->rows[which][i];
+        if (row < 0 || (uint64_t)row >= t->rows) {
+            surety_fail(err, SURETY_E_INPUT, "there is no row %lld among %zu", (long long)row, t->rows);
+            return bad_index(which, i, "row numbers from 0", err);
+        }
+        if (t->labels[row] != classes[0] && t->labels[row] != classes[1]) {
+            surety_fail(err, SURETY_E_INPUT, "row %lld has the label %lld, which is none of the two classes",
+                        (long long)row, (long long)t->labels[row]);
+            return bad_index(which, i, "rows of the two classes", err);
+        }
+        if (seen[row]++) {
+            surety_fail(err, SURETY_E_INPUT, "row %lld is in the split twice", (long long)row);
+            return bad_index(which, i, "every row in one set at most, and once", err);
+        }
+        c->rows[c->first[which] + i] = (uint32_t)row;
+    }
+    return SURETY_OK;
+}
+
+static surety_status choose_given(chosen *c, const surety_split *given, const surety_table *t,
+                                  const int64_t classes[2], surety_error *err) {
+    uint8_t *seen = NULL;
+    size_t count = 0;
+    for (int k = 0; k < SURETY_SETS; k++) {
+        c->first[k] = count, c->m[k] = given->m[k];
+        if (given->m[k] > t->rows || (given->m[k] && !given->rows[k]))
+            return surety_data_usage(err, "a split with more indices than rows, or without indices",
+                                     "m row numbers for each set");
+        count += given->m[k];
+    }
+    if (!c->m[SURETY_SET_PRIOR] || !c->m[SURETY_SET_LEARN])
+        return surety_data_usage(err, "a split without S' or without S", "at least one row in each");
+    SURETY_TRY(surety_alloc(&c->rows, count, sizeof *c->rows, err));
+    SURETY_TRY(surety_alloc(&seen, t->rows, 1, err));
+    surety_status status = SURETY_OK;
+    for (int k = 0; k < SURETY_SETS && status == SURETY_OK; k++)
+        status = take_indices(c, (surety_set_name)k, given, t, classes, seen, err);
+    surety_free(seen);
+    return status;
+}
+
+/* ---- filling the sets ---- */
+
+/* A feature that is not finite or not in the box. Features are compared as floats, so is the box. */
+static surety_status check_row(const surety_data_info *info, const surety_table *t, size_t row,
+                               const float *x, surety_error *err) {
+    float lo = info->boxed ? (float)info->box_lo : -INFINITY,
+          hi = info->boxed ? (float)info->box_hi : INFINITY;
+    size_t j = 0;
+    while (j < t->d && isfinite(x[j]) && x[j] >= lo && x[j] <= hi) j++;
+    if (j == t->d) return SURETY_OK;
+    if (!isfinite(x[j])) {
+        surety_fail(err, SURETY_E_INPUT, "the feature is %s",
+                    isnan(x[j]) ? "not a number (NaN)" : "infinite");
+        surety_fail_expected(err, "finite numbers that a float can hold");
+    } else {
+        surety_fail(err, SURETY_E_INPUT, "the feature %g is outside the box [%g, %g]", (double)x[j],
+                    info->box_lo, info->box_hi);
+        surety_fail_expected(err, "scaled features, another box (--box LO,HI), or none (--box none)");
+    }
+    surety_table_place(t, row, j, err);
+    return SURETY_E_INPUT;
+}
+
+/* Fills one set with these rows of a table; p: what was picked of it. */
+static surety_status fill_set(surety_data *data, surety_set_name which, const surety_table *t,
+                              const picked *p, const uint32_t *rows, size_t m, surety_error *err) {
+    surety_set *set = &data->sets[which];
+    size_t stride = surety_padded(t->d), floats = 0;
+    if (__builtin_mul_overflow(m, stride, &floats))
+        return surety_fail(err, SURETY_E_MEMORY, "%zu rows of %zu features are too many", m, t->d);
+    SURETY_TRY(surety_alloc(&data->own[which].x, floats, sizeof(float), err));
+    SURETY_TRY(surety_alloc(&data->own[which].y, m, sizeof(int8_t), err));
+    SURETY_TRY(surety_alloc(&data->own[which].row, m, sizeof(uint32_t), err));
+    for (size_t i = 0; i < m; i++) {
+        float *x = data->own[which].x + i * stride;
+        int positive = t->labels[rows[i]] == data->info.classes[1];
+        surety_table_row(t, rows[i], x);
+        SURETY_TRY(check_row(&data->info, t, rows[i], x, err));
+        data->own[which].y[i] = positive ? 1 : -1;
+        data->own[which].row[i] = rows[i];
+        data->info.positive[which] += (size_t)positive;
+    }
+    *set = (surety_set){m, t->d, stride, data->own[which].x, data->own[which].y, data->own[which].row, which};
+    data->info.m[which] = m;
+    return surety_digest_set(data->info.set_sha256[which], set, p->digests, err);
+}
+
+static surety_status fill_test(surety_data *data, const surety_table *test, surety_error *err) {
+    picked p = {0};
+    surety_status status = pick(&p, test, data->info.classes, err);
+    if (status == SURETY_OK) status = fill_set(data, SURETY_SET_TEST, test, &p, p.rows, p.count, err);
+    drop(&p);
+    return status;
+}
+
+static surety_status fill_chosen(surety_data *data, const surety_tables *o, const picked *p, const chosen *c,
+                                 surety_error *err) {
+    static const surety_set_name order[SURETY_SETS] = {SURETY_SET_LEARN, SURETY_SET_PRIOR, SURETY_SET_TEST};
+    for (int k = 0; k < SURETY_SETS; k++) {
+        surety_set_name which = order[k];
+        if (which == SURETY_SET_TEST && o->has_test) return fill_test(data, &o->test, err);
+        SURETY_TRY(fill_set(data, which, &o->train, p, c->rows + c->first[which], c->m[which], err));
+    }
+    return SURETY_OK;
+}
+
+static surety_status split(surety_data *data, const surety_tables *o, const surety_data_settings *s,
+                           const surety_split *given, surety_error *err) {
+    picked p = {0};
+    chosen c = {0};
+    surety_data_info *info = &data->info;
+    surety_status status = pick(&p, &o->train, info->classes, err);
+    for (int k = 0; k < 2 && status == SURETY_OK; k++)
+        status = surety_digest_class(info->class_sha256[k], &o->train, info->classes[k], p.rows, p.count,
+                                     p.digests, err);
+    if (status == SURETY_OK)
+        status = given ? choose_given(&c, given, &o->train, info->classes, err)
+                       : choose(&c, s, info->order == SURETY_ORDER_SHUFFLED, &p, o->train.name, err);
+    if (status == SURETY_OK) status = fill_chosen(data, o, &p, &c, err);
+    drop(&p);
+    surety_free(c.rows);
+    info->train = info->m[SURETY_SET_PRIOR] + info->m[SURETY_SET_LEARN];
+    info->test = info->m[SURETY_SET_TEST];
+    return status;
+}
+
+/* ---- what was opened ---- */
+
+static surety_status note_files(surety_data *data, const surety_table *t, surety_error *err) {
+    surety_data_info *info = &data->info;
+    for (size_t i = 0; i < t->files; i++) {
+        SURETY_TRY(surety_join(&data->paths[info->files], t->used[i].path, "", "", err));
+        info->file[info->files] = t->used[i];
+        info->file[info->files].path = data->paths[info->files];
+        info->files++;
+    }
+    return SURETY_OK;
+}
+
+static void note_split(surety_data_info *info, const surety_tables *o, const surety_data_settings *s,
+                       const surety_split *given) {
+    const char *test = o->has_test ? "rows of its own" : "none";
+    size_t size = sizeof info->split;
+    info->order = info->task ? SURETY_ORDER_FILE : given ? SURETY_ORDER_GIVEN : SURETY_ORDER_SHUFFLED;
+    info->seed = info->order == SURETY_ORDER_SHUFFLED ? s->seed : 0;
+    info->learn_size = given ? given->m[SURETY_SET_LEARN] : s->learn_size;
+    info->test_size = given ? given->m[SURETY_SET_TEST] : s->test_size;
+    if (info->order == SURETY_ORDER_FILE)
+        snprintf(info->split, size,
+                 "S: the first %zu training rows of the two classes in file order; S': the rest; T: the test "
+                 "file",
+                 s->learn_size);
+    else if (info->order == SURETY_ORDER_GIVEN)
+        snprintf(info->split, size, "training rows by the caller's indices; T: %s",
+                 info->test_size ? "by indices too" : test);
+    else
+        snprintf(
+            info->split, size,
+            "training rows of the two classes shuffled by seed %llu; S: the first %zu; T: %s; S': the rest",
+            (unsigned long long)s->seed, s->learn_size, info->test_size ? "the next" : test);
+}
+
+static surety_status note(surety_data *data, const surety_tables *o, const surety_data_settings *s,
+                          const surety_task *task, const surety_split *given, surety_error *err) {
+    surety_data_info *info = &data->info;
+    info->task = task ? task->name : NULL;
+    for (int c = 0; task && c < 2; c++) info->class_names[c] = task->class_names[c];
+    info->scale = o->train.scale;
+    info->boxed = s->boxed, info->box_lo = s->box_lo, info->box_hi = s->box_hi;
+    info->d = o->train.d, info->height = o->train.height, info->width = o->train.width;
+    note_split(info, o, s, given);
+    SURETY_TRY(note_files(data, &o->train, err));
+    return note_files(data, &o->test, err);
+}
+
+static surety_status count_equal_rows(surety_data *data, surety_error *err) {
+    size_t shared[SURETY_SETS][SURETY_SETS];
+    SURETY_TRY(surety_equal_rows(data->sets, shared, err));
+    data->info.learn_in_prior = shared[SURETY_SET_LEARN][SURETY_SET_PRIOR];
+    data->info.test_in_prior = shared[SURETY_SET_TEST][SURETY_SET_PRIOR];
+    data->info.test_in_learn = shared[SURETY_SET_TEST][SURETY_SET_LEARN];
+    return SURETY_OK;
+}
+
+static surety_status build(surety_data *data, const surety_tables *o, const surety_data_settings *s,
+                           const surety_task *task, const surety_split *given, surety_error *err) {
+    int named = task || s->classes_given;
+    SURETY_TRY(compare_tables(o, err));
+    SURETY_TRY(choose_classes(&data->info, s, task, &o->train, err));
+    SURETY_TRY(check_classes(&o->train, data->info.classes, named, err));
+    if (o->has_test) SURETY_TRY(check_classes(&o->test, data->info.classes, named, err));
+    SURETY_TRY(note(data, o, s, task, given, err));
+    SURETY_TRY(split(data, o, s, given, err));
+    return count_equal_rows(data, err);
+}
+
+surety_status surety_data_build(surety_data **out, const surety_tables *tables,
+                                const surety_data_settings *settings, const surety_task *task,
+                                const surety_split *given, surety_error *err) {
+    surety_data *data = NULL;
+    SURETY_TRY(surety_alloc(&data, 1, sizeof *data, err));
+    surety_status status = build(data, tables, settings, task, given, err);
+    if (status == SURETY_OK)
+        *out = data;
+    else
+        surety_data_free(data);
+    return status;
+}
