@@ -62,7 +62,7 @@ static void openblas(void *arg, int thread, long times) {
     }
 }
 
-static surety_status prepare(bench *b, const surety_attack_settings *settings, surety_error *err) {
+static surety_status prepare(bench *b, const surety_threat *settings, surety_error *err) {
     for (int i = 0; i < BENCH_THREADS; i++) {
         data *t = &b->of[i];
         surety_attacker_free(t->attacker);
@@ -110,9 +110,9 @@ int main(int argc, char **argv) {
         static const surety_norm norms[] = {SURETY_L2, SURETY_LINF};
         static const char *const names[] = {"attack-pgd-l2", "attack-pgd-linf"};
         bench_case c;
-        surety_attack_settings s;
+        surety_threat s;
         for (int i = 0; i < 2; i++) {
-            surety_attack_defaults(&s);
+            surety_threat_defaults(&s);
             s.kind = SURETY_ATTACK_PGDU;
             s.ball.norm = norms[i];
             s.ball.radius = i ? 0.1 : 1;

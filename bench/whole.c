@@ -60,8 +60,8 @@ static void take_peak(double *peak, int threads) {
 }
 
 /* How many rows the attack asks for (streams ask for as many). */
-static surety_status count_rows(const surety_attack_settings *attack, const surety_vote *vote,
-                                const surety_set *set, double *rows, surety_error *err) {
+static surety_status count_rows(const surety_threat *attack, const surety_vote *vote, const surety_set *set,
+                                double *rows, surety_error *err) {
     surety_attacker *a;
     SURETY_TRY(surety_attacker_new(&a, attack, vote->voters, err));
     for (size_t first = 0; first < set->m; first += SURETY_BLOCK) {
@@ -108,7 +108,7 @@ static void between(void *arg, const surety_progress *progress) {
 static surety_status count_choice(void *arg, const surety_train_state *state, surety_error *err) {
     epoch_watch *e = arg;
     double Q[64], rows = (double)e->phase->choose->m;
-    surety_attack_settings attack = e->settings->defense;
+    surety_threat attack = e->settings->defense;
     attack.epoch = e->phase->first_pass + (uint32_t)(state->epoch - 1 + e->phase->epochs);
     surety_softmax(state->theta, state->H, Q);
     surety_vote vote = {state->voters, Q, e->settings->set};
@@ -166,13 +166,13 @@ static surety_status train(whole *w, surety_train_state *state, int threads, sur
 static surety_status row(whole *w, const surety_train_state *state, const surety_run *run,
                          surety_error *err) {
     double P[64], rows = 0;
-    surety_attack_settings attack = w->settings.defense;
+    surety_threat attack = w->settings.defense;
     attack.kind = SURETY_ATTACK_PGDU;
     attack.samples = 100;
     surety_softmax(state->prior_theta, state->H, P);
     surety_vote vote = {state->voters, P, SURETY_SIGNED};
     surety_measurement what = {
-        .attack = &attack, .attacked = &vote, .set = SURETY_SIGNED, .posterior = P, .prior = P};
+        .threat = &attack, .attacked = &vote, .set = SURETY_SIGNED, .posterior = P, .prior = P};
     const surety_set *sets[] = {surety_data_set(w->data, SURETY_SET_LEARN),
                                 surety_data_set(w->data, SURETY_SET_TEST)};
     for (int i = 0; i < 2; i++) {

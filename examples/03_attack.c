@@ -20,16 +20,15 @@ int main(int argc, char **argv) {
 
     surety_vote vote = surety_model_vote(model, SURETY_POSTERIOR);
     surety_set some = surety_set_slice(surety_data_set(data, SURETY_SET_TEST), 0, 200);
-    const surety_attack_kind kinds[] = {SURETY_ATTACK_NONE, SURETY_ATTACK_FGSM, SURETY_ATTACK_PGD};
+    const surety_threat_kind kinds[] = {SURETY_ATTACK_NONE, SURETY_ATTACK_FGSM, SURETY_ATTACK_PGD};
     for (int i = 0; i < 3; i++) {
-        surety_attack_settings attack; /* l2, radius 1, 20 steps */
+        surety_threat attack; /* l2, radius 1, 20 steps */
         surety_attack_result result;
-        surety_attack_defaults(&attack);
+        surety_threat_defaults(&attack);
         attack.kind = kinds[i];
         if (surety_attack_set(&attack, &vote, &some, NULL, NULL, &result, NULL, &err)) return fail(&err);
         printf("%-5s fools %3llu of %zu examples; the farthest point is %.6f away\n",
-               surety_attack_kind_name(kinds[i]), (unsigned long long)result.fooled, result.m,
-               result.norm_max);
+               surety_threat_name(kinds[i]), (unsigned long long)result.fooled, result.m, result.norm_max);
     }
     surety_model_free(model);
     surety_data_free(data);

@@ -20,8 +20,8 @@ int main(int argc, char **argv) {
     surety_row_settings settings; /* the model's ball, seed, delta and T_p */
     surety_row row;
     surety_row_defaults(&settings, model);
-    settings.attack.kind = SURETY_ATTACK_IFGSMU;
-    settings.attack.samples = 10;
+    settings.threat.kind = SURETY_ATTACK_IFGSMU;
+    settings.threat.samples = 10;
     if (surety_evaluate_row(&row, model, data, &settings, NULL, &err)) return fail(&err);
     printf("on T: R_att %.4f, averaged %.4f, averaged-max %.4f\n", row.adversarial_risk, row.averaged_risk,
            row.averaged_max);

@@ -22,8 +22,8 @@ int main(int argc, char **argv) {
     surety_certify_settings settings; /* decided before anything is seen of S */
     surety_certificate certificate = {0};
     surety_certify_defaults(&settings, model);
-    settings.attack.kind = SURETY_ATTACK_IFGSMU;
-    settings.attack.samples = 10;
+    settings.threat.kind = SURETY_ATTACK_IFGSMU;
+    settings.threat.samples = 10;
     settings.looks = 1;
     settings.model_file = file;
     if (surety_certify(&certificate, model, data, &settings, NULL, &err)) return fail(&err);

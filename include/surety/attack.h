@@ -1,4 +1,5 @@
-/* surety/attack.h - perturbations that try to make a weighted vote fail (docs/theory.md 3).
+/* surety/attack.h - what a vote has to withstand: perturbations that try to make it fail (docs/theory.md 3),
+ * or every point of a ball at once (8).
  *
  * Every attack is a start, a number of steps along a direction of the gradient of the linear loss
  * 1/2 (1 - y sum_t w_t h_t(x)), a projection, and possibly noise behind it. Every returned point lies in
@@ -16,7 +17,7 @@
 extern "C" {
 #endif
 
-typedef enum surety_attack_kind {
+typedef enum surety_threat_kind {
     SURETY_ATTACK_NONE,   /* x itself */
     SURETY_ATTACK_UNIF,   /* a point drawn uniformly from the ball */
     SURETY_ATTACK_FGSM,   /* one step of the full radius */
@@ -24,19 +25,36 @@ typedef enum surety_attack_kind {
     SURETY_ATTACK_PGD,    /* k steps from a random point */
     SURETY_ATTACK_IFGSMU, /* ifgsm, then n points around it */
     SURETY_ATTACK_PGDU,   /* pgd, then n points around it */
-    SURETY_ATTACK_KINDS
-} surety_attack_kind;
+    SURETY_WORST_CASE,    /* every point of the ball: no attack, nothing is sampled */
+    SURETY_THREATS
+} surety_threat_kind;
 
-SURETY_API surety_status surety_attack_kind_parse(const char *name, surety_attack_kind *kind,
-                                                  surety_error *err);
-SURETY_API const char *surety_attack_kind_name(surety_attack_kind kind);
+/* The facts about a kind. */
+typedef struct surety_threat_info {
+    const char *name; /* "pgd", "worst-case" */
+    const char
+        *defense; /* as the name of a training's defense: the same, but "certified" for the worst case */
+    int starts;   /* 1: from a random point of the ball */
+    enum { SURETY_STEPS_NONE, SURETY_STEPS_ONE, SURETY_STEPS_MANY } steps;
+    int noise;                /* 1: n points around where it ends */
+    surety_threat_kind plain; /* the same without noise: R_att is measured with that */
+} surety_threat_info;
 
-/* ifgsmu -> ifgsm, pgdu -> pgd; the others are their own. R_att is measured with the attack without noise. */
-SURETY_API surety_attack_kind surety_attack_kind_plain(surety_attack_kind kind);
+SURETY_API const surety_threat_info *surety_threat_about(surety_threat_kind kind);
 
-typedef struct surety_attack_settings {
-    surety_attack_kind kind;
+/* By name; and by name as a defense. Unknown names are SURETY_E_USAGE with the nearest known one suggested.
+ */
+SURETY_API surety_status surety_threat_parse(const char *name, surety_threat_kind *kind, surety_error *err);
+SURETY_API surety_status surety_defense_parse(const char *name, surety_threat_kind *kind, surety_error *err);
+SURETY_API const char *surety_threat_name(surety_threat_kind kind);
+SURETY_API const char *surety_defense_name(surety_threat_kind kind);
+SURETY_API surety_threat_kind surety_threat_plain(surety_threat_kind kind);
+
+/* An attack with its settings, or the worst case; and the ball. */
+typedef struct surety_threat {
+    surety_threat_kind kind;
     surety_ball ball;
+    /* of attacks: */
     size_t steps;     /* k, at least 1 where the kind steps; 1 to 1000000 */
     double step_size; /* 0: radius / steps */
     double noise;     /* half width of the u-attacks' noise, at least 0 */
@@ -45,17 +63,17 @@ typedef struct surety_attack_settings {
     uint64_t seed;    /* below 2^63 */
     uint32_t epoch;   /* part of the address of the random numbers: which epoch of a training asks */
     int early_stop;   /* 1: an example stops where its vote is wrong. 0 only for benchmarks */
-} surety_attack_settings;
+} surety_threat;
 
 /* pgd in the default ball, 20 steps, noise 0.01, 100 samples, 1 restart, seed 0. */
-SURETY_API void surety_attack_defaults(surety_attack_settings *settings);
-SURETY_API surety_status surety_attack_validate(const surety_attack_settings *settings, surety_error *err);
+SURETY_API void surety_threat_defaults(surety_threat *threat);
+SURETY_API surety_status surety_threat_validate(const surety_threat *threat, surety_error *err);
 
 /* Perturbations per example: samples for the u-attacks, 1 for the others. */
-SURETY_API size_t surety_attack_samples(const surety_attack_settings *settings);
+SURETY_API size_t surety_threat_samples(const surety_threat *threat);
 
 /* The step size in use: step_size, or radius / steps where that is 0. */
-SURETY_API double surety_attack_step(const surety_attack_settings *settings);
+SURETY_API double surety_threat_step(const surety_threat *threat);
 
 /* What an attack on a whole set came to. */
 typedef struct surety_attack_result {
@@ -73,14 +91,14 @@ typedef surety_status (*surety_perturbed_fn)(void *arg, size_t i, size_t j, cons
 
 /* Attacks every example of a set under a vote. sink may be NULL: only the result is wanted. Data outside the
  * box is SURETY_E_INPUT with the row. */
-SURETY_API surety_status surety_attack_set(const surety_attack_settings *settings, const surety_vote *vote,
+SURETY_API surety_status surety_attack_set(const surety_threat *settings, const surety_vote *vote,
                                            const surety_set *set, surety_perturbed_fn sink, void *arg,
                                            surety_attack_result *result, const surety_run *run,
                                            surety_error *err);
 /* The same from set to files: the perturbed points to out, NPY float32 (m, d), or (m, n, d) for the
  * u-attacks; their labels to labels (NULL: not wanted), NPY int8 (m). Points are streamed, free space is
  * checked before the first is made, and both files appear only when all is done. */
-SURETY_API surety_status surety_attack_write(const surety_attack_settings *settings, const surety_vote *vote,
+SURETY_API surety_status surety_attack_write(const surety_threat *settings, const surety_vote *vote,
                                              const surety_set *set, const char *out, const char *labels,
                                              surety_attack_result *result, const surety_run *run,
                                              surety_error *err);

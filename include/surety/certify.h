@@ -35,20 +35,18 @@ extern "C" {
 /* ---- what is asked ---- */
 
 typedef struct surety_certify_settings {
-    surety_attack_settings attack; /* its seed and epoch are not read: the model's are used, so that no
-                                      random number can be chosen by looking at S */
-    int worst_case;    /* 1: no attack but every point of the attack's ball (docs/theory.md 8.2); of attack
-                          only the ball is read */
-    const char *bound; /* a name of surety/bound.h, or "best", or NULL: surety_certify_default_bound */
-    double delta;      /* in (0,1): 1 - confidence */
-    uint64_t looks;    /* how many certificates looking at S could have led to, this one included: every model
-                          and every setting that could have been chosen by what was seen of S, counted before S
-                          was seen. At least 1; 0 (not said) is refused */
+    surety_threat threat; /* its seed and epoch are not read: the model's are used, so that no random number
+                             can be chosen by looking at S */
+    const char *bound;    /* a name of surety/bound.h, or "best", or NULL: surety_certify_default_bound */
+    double delta;         /* in (0,1): 1 - confidence */
+    uint64_t looks; /* how many certificates looking at S could have led to, this one included: every model
+                       and every setting that could have been chosen by what was seen of S, counted before S
+                       was seen. At least 1; 0 (not said) is refused */
     const char *model_file; /* the model's file; its base name is kept so that verify finds it beside the
                                certificate. NULL: no name */
 } surety_certify_settings;
 
-/* The model's own: its defense as attack (worst_case if that is "certified", pgdu if it is no attack), its
+/* The model's own: its defense as threat (the worst case if that is "certified", pgdu if it is unknown), its
  * ball and delta, 100 samples; default bound; looks 0: whoever calls must say. */
 SURETY_API void surety_certify_defaults(surety_certify_settings *settings, const surety_model *model);
 

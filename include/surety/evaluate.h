@@ -18,22 +18,11 @@
 extern "C" {
 #endif
 
-/* What a model is measured against: the points that an attack finds, or every point of the ball. Names are
- * those of the attacks, and "worst-case". */
-typedef struct surety_threat {
-    int worst_case;            /* 1: every point */
-    surety_attack_kind attack; /* else this attack */
-} surety_threat;
-
-SURETY_API surety_status surety_threat_parse(const char *name, surety_threat *threat, surety_error *err);
-SURETY_API const char *surety_threat_name(surety_threat threat);
-
 typedef struct surety_row_settings {
-    surety_attack_settings attack; /* its epoch is set here */
-    int worst_case;                /* 1: of the attack only the ball matters; the row is the worst case's */
-    double delta;                  /* of each event on its own */
-    uint64_t priors_compared;      /* T_p */
-    uint64_t looks;                /* at least 1, as in surety_bound_input */
+    surety_threat threat;     /* its epoch is set here */
+    double delta;             /* of each event on its own */
+    uint64_t priors_compared; /* T_p */
+    uint64_t looks;           /* at least 1, as in surety_bound_input */
 } surety_row_settings;
 
 /* The model's own: its ball, box and seed in an otherwise default attack; its delta and T_p; one look. */
@@ -43,8 +32,7 @@ SURETY_API void surety_row_defaults(surety_row_settings *settings, const surety_
  * the share of examples whose vote is not proved right; the other risks of the row are NaN, and the bounds
  * are worst_case and its kin. */
 typedef struct surety_row {
-    surety_attack_kind attack;
-    int worst_case;
+    surety_threat_kind threat;
     double adversarial_risk;            /* R_att on T */
     double averaged_risk, averaged_max; /* R and A on the perturbed T */
     surety_risks test, learn;           /* on the perturbed T and S */
@@ -76,7 +64,7 @@ SURETY_API surety_status surety_evaluate_rows(surety_row *rows, const surety_mod
 
 /* R_att alone: the posterior's vote on a set, attacked itself without noise; and the largest distance. */
 SURETY_API surety_status surety_evaluate_attacked(double *risk, double *norm_max, const surety_model *model,
-                                                  const surety_set *set, const surety_attack_settings *attack,
+                                                  const surety_set *set, const surety_threat *attack,
                                                   const surety_run *run, surety_error *err);
 
 /* {"attacks": [row, ..]} for count rows: attack, adversarial_risk, averaged_risk, averaged_max_risk, kl,
@@ -89,8 +77,7 @@ SURETY_API char *surety_rows_json(const surety_row *rows, size_t count);
  * perturbations each, drawn, asked, counted and dropped. epoch 0 of the attack's addresses belongs to this.
  */
 SURETY_API surety_status surety_evaluate_perturbed(surety_risks *risks, const surety_model *model,
-                                                   const surety_set *set,
-                                                   const surety_attack_settings *attack,
+                                                   const surety_set *set, const surety_threat *attack,
                                                    const surety_run *run, surety_error *err);
 
 /* The worst votes of a set over the ball (docs/theory.md 8.2), counted under Q and P: n = 1, "wrong" is "not
@@ -107,16 +94,16 @@ SURETY_API surety_status surety_worst_input(const surety_risks *risks, const sur
  * is proved right, and verdict: robust (proved right in the whole ball), vulnerable (a point of the ball was
  * found where it is wrong) or open (neither). Both at once would be SURETY_E_CHECK. Written safely. */
 SURETY_API surety_status surety_evaluate_examples(const char *path, const surety_model *model,
-                                                  const surety_set *set, const surety_attack_settings *attack,
+                                                  const surety_set *set, const surety_threat *attack,
                                                   const surety_run *run, surety_error *err);
 
 /* Risk against radius: R_att on T for every radius first, first + step, .. up to last, one column per attack;
  * for the worst case the share of T whose vote is not proved right. The true risk lies between them. Written
  * safely as CSV. */
 typedef struct surety_curve_settings {
-    surety_attack_settings attack; /* all but kind and radius */
-    const surety_threat *threats;
-    size_t threat_count;
+    surety_threat threat;            /* all but kind and radius */
+    const surety_threat_kind *kinds; /* a column each */
+    size_t kind_count;
     double first, last, step; /* 0 <= first <= last, step > 0, at most 10000 radii */
 } surety_curve_settings;
 

@@ -31,12 +31,13 @@ SURETY_API const char *surety_objective_name(surety_objective objective);
 
 typedef struct surety_train_settings {
     surety_objective objective;
-    surety_attack_settings defense; /* its samples are 1, its seed that below */
-    double certified; /* in [0,1]: weight, in the loss of step 1, of the worst case over the defense's ball
-                         (docs/theory.md 8.3) beside that of the defense's points; 1: nothing is attacked.
-                         Above 0 the objective is worst-case or baseline */
-    int keep_last;    /* 1: step 1 keeps its last epoch, whatever it is: nothing is chosen, T_p = 1. Not with
-                         a hold-out */
+    surety_threat
+        defense; /* what step 1 is trained against. Its samples are 1, its seed that below. The worst
+                    case (docs/theory.md 8.3) goes with the objective worst-case or baseline */
+    double mix;  /* defense worst case, 0 <= mix < 1: loss = (1 - mix) worst_case + mix attacked, by pgd with
+                    the steps of the defense */
+    int keep_last; /* 1: step 1 keeps its last epoch, whatever it is: nothing is chosen, T_p = 1. Not with
+                      a hold-out */
     surety_voter_set set;        /* signed or real */
     surety_voters_settings kind; /* which voters, and how many */
     size_t step1_epochs;         /* T', at least 1 */
@@ -50,8 +51,8 @@ typedef struct surety_train_settings {
     uint64_t seed;
 } surety_train_settings;
 
-/* Turns settings into those of the certified defense, as docs/worst-case.md found them best: certified 1, no
- * attack, 10 trees of depth 3 without masks, a learning rate that falls to 0, the last epoch kept, objective
+/* Turns settings into those of the certified defense, as docs/worst-case.md found them best: the worst case,
+ * 10 trees of depth 3 without masks, a learning rate that falls to 0, the last epoch kept, objective
  * baseline. */
 SURETY_API void surety_train_certified(surety_train_settings *settings);
 

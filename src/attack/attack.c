@@ -8,51 +8,74 @@
 #include "base/parallel.h"
 #include "io/json.h"
 
-static const char *const kinds[SURETY_ATTACK_KINDS] = {"none", "unif",   "fgsm", "ifgsm",
-                                                       "pgd",  "ifgsmu", "pgdu"};
+/* clang-format off */
+static const surety_threat_info facts[SURETY_THREATS] = {
+    [SURETY_ATTACK_NONE]   = {"none", "none", 0, SURETY_STEPS_NONE, 0, SURETY_ATTACK_NONE},
+    [SURETY_ATTACK_UNIF]   = {"unif", "unif", 1, SURETY_STEPS_NONE, 0, SURETY_ATTACK_UNIF},
+    [SURETY_ATTACK_FGSM]   = {"fgsm", "fgsm", 0, SURETY_STEPS_ONE, 0, SURETY_ATTACK_FGSM},
+    [SURETY_ATTACK_IFGSM]  = {"ifgsm", "ifgsm", 0, SURETY_STEPS_MANY, 0, SURETY_ATTACK_IFGSM},
+    [SURETY_ATTACK_PGD]    = {"pgd", "pgd", 1, SURETY_STEPS_MANY, 0, SURETY_ATTACK_PGD},
+    [SURETY_ATTACK_IFGSMU] = {"ifgsmu", "ifgsmu", 0, SURETY_STEPS_MANY, 1, SURETY_ATTACK_IFGSM},
+    [SURETY_ATTACK_PGDU]   = {"pgdu", "pgdu", 1, SURETY_STEPS_MANY, 1, SURETY_ATTACK_PGD},
+    [SURETY_WORST_CASE]    = {"worst-case", "certified", 0, SURETY_STEPS_NONE, 0, SURETY_WORST_CASE},
+};
+/* clang-format on */
 
-surety_status surety_attack_kind_parse(const char *name, surety_attack_kind *kind, surety_error *err) {
+const surety_threat_info *surety_threat_about(surety_threat_kind kind) {
+    return &facts[kind];
+}
+
+static surety_status parse(const char *what, const char *name, int defense, surety_threat_kind *kind,
+                           surety_error *err) {
+    const char *names[SURETY_THREATS];
     size_t index = 0;
-    SURETY_TRY(surety_name_find("attack", name, kinds, SURETY_ATTACK_KINDS, &index, err));
-    *kind = (surety_attack_kind)index;
+    for (int k = 0; k < SURETY_THREATS; k++) names[k] = defense ? facts[k].defense : facts[k].name;
+    SURETY_TRY(surety_name_find(what, name, names, SURETY_THREATS, &index, err));
+    *kind = (surety_threat_kind)index;
     return SURETY_OK;
 }
 
-const char *surety_attack_kind_name(surety_attack_kind kind) {
-    return kinds[kind];
+surety_status surety_threat_parse(const char *name, surety_threat_kind *kind, surety_error *err) {
+    return parse("attack", name, 0, kind, err);
+}
+surety_status surety_defense_parse(const char *name, surety_threat_kind *kind, surety_error *err) {
+    return parse("defense", name, 1, kind, err);
+}
+const char *surety_threat_name(surety_threat_kind kind) {
+    return facts[kind].name;
+}
+const char *surety_defense_name(surety_threat_kind kind) {
+    return facts[kind].defense;
+}
+surety_threat_kind surety_threat_plain(surety_threat_kind kind) {
+    return facts[kind].plain;
 }
 
-surety_attack_kind surety_attack_kind_plain(surety_attack_kind kind) {
-    return kind == SURETY_ATTACK_IFGSMU ? SURETY_ATTACK_IFGSM
-           : kind == SURETY_ATTACK_PGDU ? SURETY_ATTACK_PGD
-                                        : kind;
-}
-
-void surety_attack_defaults(surety_attack_settings *s) {
-    *s = (surety_attack_settings){.kind = SURETY_ATTACK_PGD,
-                                  .steps = 20,
-                                  .noise = 0.01,
-                                  .samples = 100,
-                                  .restarts = 1,
-                                  .early_stop = 1};
+void surety_threat_defaults(surety_threat *s) {
+    *s = (surety_threat){.kind = SURETY_ATTACK_PGD,
+                         .steps = 20,
+                         .noise = 0.01,
+                         .samples = 100,
+                         .restarts = 1,
+                         .early_stop = 1};
     surety_ball_defaults(&s->ball);
 }
 
-double surety_attack_step(const surety_attack_settings *s) {
+double surety_threat_step(const surety_threat *s) {
     return s->step_size > 0 ? s->step_size : s->steps ? s->ball.radius / (double)s->steps : 0;
 }
 
-size_t surety_attack_samples(const surety_attack_settings *s) {
-    return s->kind == SURETY_ATTACK_IFGSMU || s->kind == SURETY_ATTACK_PGDU ? s->samples : 1;
+size_t surety_threat_samples(const surety_threat *s) {
+    return facts[s->kind].noise ? s->samples : 1;
 }
 
-surety_status surety_attack_validate(const surety_attack_settings *s, surety_error *err) {
-    int steps = s->kind > SURETY_ATTACK_FGSM;
-    if ((unsigned)s->kind >= SURETY_ATTACK_KINDS)
+surety_status surety_threat_validate(const surety_threat *s, surety_error *err) {
+    if ((unsigned)s->kind >= SURETY_THREATS)
         return surety_fail(err, SURETY_E_USAGE, "unknown attack %d", (int)s->kind);
     SURETY_TRY(surety_ball_validate(&s->ball, err));
-    if (steps && (s->steps < 1 || s->steps > 1000000))
-        return surety_fail(err, SURETY_E_USAGE, "%s takes 1 to 1000000 steps, not %zu", kinds[s->kind],
+    if (s->kind == SURETY_WORST_CASE) return SURETY_OK; /* nothing else counts */
+    if (facts[s->kind].steps == SURETY_STEPS_MANY && (s->steps < 1 || s->steps > 1000000))
+        return surety_fail(err, SURETY_E_USAGE, "%s takes 1 to 1000000 steps, not %zu", facts[s->kind].name,
                            s->steps);
     if (!(s->step_size >= 0 && s->step_size <= SURETY_LARGEST))
         return surety_fail(err, SURETY_E_USAGE, "a step size is above 0 (0: radius / steps), not %g",
@@ -74,8 +97,8 @@ surety_status surety_attack_validate(const surety_attack_settings *s, surety_err
 /* ---- a whole set ---- */
 
 /* Data outside the box has no perturbation inside it. */
-surety_status surety_attack_check_set(const surety_attack_settings *s, const surety_voters *v,
-                                      const surety_set *set, surety_error *err) {
+surety_status surety_attack_check_set(const surety_threat *s, const surety_voters *v, const surety_set *set,
+                                      surety_error *err) {
     if (set->d != surety_voters_features(v)) {
         surety_fail(err, SURETY_E_INPUT, "the data has %zu features", set->d);
         surety_fail_expected(err, "%zu features, as the model has", surety_voters_features(v));
@@ -123,7 +146,7 @@ typedef struct worker {
 } worker;
 
 struct set_attack {
-    const surety_attack_settings *s;
+    const surety_threat *s;
     const surety_vote *vote;
     const surety_set *set;
     worker *workers;
@@ -240,13 +263,15 @@ static surety_status attack_all(set_attack *w, surety_perturbed_fn sink, void *a
     return SURETY_OK;
 }
 
-surety_status surety_attack_set(const surety_attack_settings *s, const surety_vote *vote,
-                                const surety_set *set, surety_perturbed_fn sink, void *arg,
-                                surety_attack_result *result, const surety_run *run, surety_error *err) {
-    SURETY_TRY(surety_attack_validate(s, err));
+surety_status surety_attack_set(const surety_threat *s, const surety_vote *vote, const surety_set *set,
+                                surety_perturbed_fn sink, void *arg, surety_attack_result *result,
+                                const surety_run *run, surety_error *err) {
+    SURETY_TRY(surety_threat_validate(s, err));
     SURETY_TRY(surety_attack_check_set(s, vote->voters, set, err));
+    if (s->kind == SURETY_WORST_CASE)
+        return surety_fail(err, SURETY_E_USAGE, "the worst case is no attack: it has no perturbed examples");
     if (!set->m) return surety_fail(err, SURETY_E_INPUT, "there are no examples to attack");
-    *result = (surety_attack_result){.m = set->m, .n = surety_attack_samples(s)};
+    *result = (surety_attack_result){.m = set->m, .n = surety_threat_samples(s)};
     set_attack w = {.s = s, .vote = vote, .set = set, .n = result->n, .keep = sink != NULL};
     surety_status status = attack_all(&w, sink, arg, result, run, err);
     for (size_t t = 0; w.workers && t < w.threads; t++) surety_attacker_free(w.workers[t].attacker);

@@ -22,7 +22,7 @@
 #include "num/level.h"
 
 struct surety_attacker {
-    surety_attack_settings s;
+    surety_threat s;
     size_t d, H, stride;
     surety_voters *voters; /* a view of its own */
     const surety_step_kernels *k;
@@ -71,13 +71,13 @@ surety_examples surety_examples_of(const surety_set *set, size_t first) {
     return e;
 }
 
-static int random_start(surety_attack_kind kind) {
-    return kind == SURETY_ATTACK_UNIF || kind == SURETY_ATTACK_PGD || kind == SURETY_ATTACK_PGDU;
+static int random_start(surety_threat_kind kind) {
+    return surety_threat_about(kind)->starts;
 }
 
-static size_t steps_of(const surety_attack_settings *s) {
-    if (s->kind == SURETY_ATTACK_NONE || s->kind == SURETY_ATTACK_UNIF) return 0;
-    return s->kind == SURETY_ATTACK_FGSM ? 1 : s->steps;
+static size_t steps_of(const surety_threat *s) {
+    int steps = surety_threat_about(s->kind)->steps;
+    return steps == SURETY_STEPS_MANY ? s->steps : steps == SURETY_STEPS_ONE;
 }
 
 /* The largest float that is not above x. */
@@ -86,13 +86,12 @@ static float float_down(double x) {
     return (double)f > x ? nextafterf(f, -HUGE_VALF) : f;
 }
 
-surety_status surety_attacker_new(surety_attacker **out, const surety_attack_settings *settings,
+surety_status surety_attacker_new(surety_attacker **out, const surety_threat *settings,
                                   const surety_voters *voters, surety_error *err) {
     *out = NULL;
     surety_attacker *a;
     if (steps_of(settings))
-        SURETY_TRY(
-            surety_voters_need(voters, SURETY_CAN_CLIMB, surety_attack_kind_name(settings->kind), err));
+        SURETY_TRY(surety_voters_need(voters, SURETY_CAN_CLIMB, surety_threat_name(settings->kind), err));
     SURETY_TRY(surety_alloc(&a, 1, sizeof *a, err));
     size_t d = surety_voters_features(voters), H = surety_voters_count(voters), stride = surety_padded(d),
            lanes = H * SURETY_LANES;
@@ -101,7 +100,7 @@ surety_status surety_attacker_new(surety_attacker **out, const surety_attack_set
     a->lo = settings->ball.has_box ? (float)settings->ball.lo : -HUGE_VALF;
     a->hi = settings->ball.has_box ? (float)settings->ball.hi : HUGE_VALF;
     a->b = float_down(settings->ball.radius);
-    a->step = settings->kind == SURETY_ATTACK_FGSM ? a->b : (float)surety_attack_step(settings);
+    a->step = settings->kind == SURETY_ATTACK_FGSM ? a->b : (float)surety_threat_step(settings);
     a->steps = steps_of(settings);
     a->relative = ((double)d / (settings->ball.norm == SURETY_L1 ? 16 : 32) + 12) * 0x1p-24;
     size_t floats = 5 * SURETY_LANES * stride + surety_padded(d + 1) + 2 * surety_padded(lanes) +
@@ -424,13 +423,9 @@ void surety_attacker_feed(surety_attacker *a, const surety_vote *vote, const sur
 
 /* ---- samples ---- */
 
-static int has_noise(surety_attack_kind kind) {
-    return kind == SURETY_ATTACK_IFGSMU || kind == SURETY_ATTACK_PGDU;
-}
-
 void surety_attacker_sample(const surety_attacker *a, size_t r, size_t j, float *out) {
     const float *x0 = a->examples.x[r];
-    if (!has_noise(a->s.kind)) {
+    if (!surety_threat_about(a->s.kind)->noise) {
         memcpy(out, a->best[r], a->d * sizeof *out);
         return;
     }

@@ -22,7 +22,7 @@ void surety_examples_put(surety_examples *e, size_t r, const surety_set *set, si
 surety_examples surety_examples_of(const surety_set *set, size_t first);
 
 /* The data has the voters' d features and lies in the box; else SURETY_E_INPUT with the row. */
-surety_status surety_attack_check_set(const surety_attack_settings *settings, const surety_voters *voters,
+surety_status surety_attack_check_set(const surety_threat *settings, const surety_voters *voters,
                                       const surety_set *set, surety_error *err);
 
 /* ||x - x0||_p in double. */
@@ -31,7 +31,7 @@ double surety_distance(surety_norm norm, const float *x, const float *x0, size_t
 typedef struct surety_attacker surety_attacker;
 
 /* Memory for attacks on votes of these voters, which it borrows; settings are copied and were validated. */
-surety_status surety_attacker_new(surety_attacker **out, const surety_attack_settings *settings,
+surety_status surety_attacker_new(surety_attacker **out, const surety_threat *settings,
                                   const surety_voters *voters, surety_error *err);
 void surety_attacker_free(surety_attacker *a);
 

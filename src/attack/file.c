@@ -16,10 +16,10 @@ static surety_status append(void *arg, size_t i, size_t j, const float *x, suret
 }
 
 /* Opens both, so that a full disk or a bad path is known before the work. */
-static surety_status open_files(writing *w, const surety_attack_settings *s, const surety_set *set,
-                                const char *out, const char *labels, surety_error *err) {
-    int several = surety_attack_kind_plain(s->kind) != s->kind;
-    size_t shape[3] = {set->m, several ? surety_attack_samples(s) : set->d, set->d};
+static surety_status open_files(writing *w, const surety_threat *s, const surety_set *set, const char *out,
+                                const char *labels, surety_error *err) {
+    int several = surety_threat_plain(s->kind) != s->kind;
+    size_t shape[3] = {set->m, several ? surety_threat_samples(s) : set->d, set->d};
     w->d = set->d;
     if (labels && !strcmp(out, labels))
         return surety_fail(err, SURETY_E_USAGE, "points and labels cannot go to the same file, %s", out);
@@ -38,11 +38,11 @@ static surety_status commit(writing *w, surety_error *err) {
     return surety_npy_writer_commit(points, err);
 }
 
-surety_status surety_attack_write(const surety_attack_settings *s, const surety_vote *vote,
-                                  const surety_set *set, const char *out, const char *labels,
-                                  surety_attack_result *result, const surety_run *run, surety_error *err) {
+surety_status surety_attack_write(const surety_threat *s, const surety_vote *vote, const surety_set *set,
+                                  const char *out, const char *labels, surety_attack_result *result,
+                                  const surety_run *run, surety_error *err) {
     writing w = {0};
-    surety_status status = surety_attack_validate(s, err);
+    surety_status status = surety_threat_validate(s, err);
     if (status == SURETY_OK) status = surety_attack_check_set(s, vote->voters, set, err);
     if (status == SURETY_OK) status = open_files(&w, s, set, out, labels, err);
     if (status == SURETY_OK) status = surety_attack_set(s, vote, set, append, &w, result, run, err);

@@ -259,7 +259,7 @@ static surety_status check_names(const surety_certificate *c, surety_error *err)
     static const char *const choices[] = {"one", "best"};
     surety_error inner = SURETY_ERROR_NONE;
     const surety_bound_info *info;
-    surety_threat threat;
+    surety_threat_kind threat;
     surety_norm norm;
     const char *place = NULL;
     if (surety_bound_find(c->bound, &info, &inner) != SURETY_OK)

@@ -29,11 +29,10 @@ static int is_baseline(const surety_model *model) {
 void surety_certify_defaults(surety_certify_settings *s, const surety_model *model) {
     const surety_model_facts *facts = surety_model_about(model);
     *s = (surety_certify_settings){.delta = facts->delta};
-    surety_attack_defaults(&s->attack);
-    s->attack.ball = facts->ball;
-    s->worst_case = !strcmp(facts->defense, "certified");
-    if (surety_attack_kind_parse(facts->defense, &s->attack.kind, NULL) != SURETY_OK)
-        s->attack.kind = SURETY_ATTACK_PGDU;
+    surety_threat_defaults(&s->threat);
+    s->threat.ball = facts->ball;
+    if (surety_defense_parse(facts->defense, &s->threat.kind, NULL) != SURETY_OK)
+        s->threat.kind = SURETY_ATTACK_PGDU;
 }
 
 size_t surety_certify_best_events(const surety_model *model, int worst_case,
@@ -53,7 +52,7 @@ typedef struct certifying {
     const surety_model_facts *facts;
     const surety_data *data;
     const surety_certify_settings *s;
-    surety_attack_settings attack;
+    surety_threat threat;
     int best;
     const surety_bound_info *named; /* unless best */
     surety_bound_id events[SURETY_BOUNDS];
@@ -62,6 +61,10 @@ typedef struct certifying {
     surety_risks risks;
     surety_certificate *c;
 } certifying;
+
+static int is_worst(const certifying *w) {
+    return w->s->threat.kind == SURETY_WORST_CASE;
+}
 
 static surety_status check_model(const certifying *w, surety_error *err) {
     size_t H = surety_voters_count(surety_model_voters(w->model));
@@ -98,17 +101,17 @@ static surety_status check_rows(const surety_data *data, surety_error *err) {
 }
 
 static surety_status settle_attack(certifying *w, surety_error *err) {
-    w->attack = w->s->attack;
-    w->attack.seed = w->facts->seed; /* fixed by the training, which S cannot have chosen */
-    w->attack.epoch = 0;
-    w->attack.early_stop = 1;
-    return surety_attack_validate(&w->attack, err);
+    w->threat = w->s->threat;
+    w->threat.seed = w->facts->seed; /* fixed by the training, which S cannot have chosen */
+    w->threat.epoch = 0;
+    w->threat.early_stop = 1;
+    return surety_threat_validate(&w->threat, err);
 }
 
 static surety_status settle_bound(certifying *w, surety_error *err) {
-    const char *name = w->s->bound ? w->s->bound : surety_certify_default_bound(w->model, w->s->worst_case);
+    const char *name = w->s->bound ? w->s->bound : surety_certify_default_bound(w->model, is_worst(w));
     if ((w->best = !strcmp(name, "best"))) {
-        w->event_count = surety_certify_best_events(w->model, w->s->worst_case, w->events);
+        w->event_count = surety_certify_best_events(w->model, is_worst(w), w->events);
         return SURETY_OK;
     }
     SURETY_TRY(surety_bound_find(name, &w->named, err));
@@ -116,10 +119,10 @@ static surety_status settle_bound(certifying *w, surety_error *err) {
         return surety_fail(err, SURETY_E_CHECK,
                            "%s needs a half of S that chose nothing; training used all of it",
                            w->named->name);
-    if (w->named->risk != SURETY_RISK_WORST_CASE && w->s->worst_case)
+    if (w->named->risk != SURETY_RISK_WORST_CASE && is_worst(w))
         return surety_fail(err, SURETY_E_CHECK,
                            "%s is about perturbations that were drawn, not the worst case", w->named->name);
-    if (w->named->risk == SURETY_RISK_WORST_CASE && !w->s->worst_case)
+    if (w->named->risk == SURETY_RISK_WORST_CASE && !is_worst(w))
         return surety_fail(
             err, SURETY_E_CHECK,
             "%s is about every point of the ball, which perturbations that were drawn cannot prove",
@@ -132,10 +135,9 @@ static surety_status settle_bound(certifying *w, surety_error *err) {
 /* What makes an event one of its own: the losses (bound, attack, ball, voters) that it is about. */
 static void event_name(const certifying *w, surety_bound_id id, char text[128]) {
     char eps[32];
-    surety_threat threat = {w->s->worst_case, w->attack.kind};
-    snprintf(text, 128, "%s, %s, %s %s, %s votes", surety_bound_list()[id].name, surety_threat_name(threat),
-             surety_norm_name(w->attack.ball.norm), surety_shortest(w->attack.ball.radius, eps),
-             surety_voter_set_name(w->facts->set));
+    snprintf(text, 128, "%s, %s, %s %s, %s votes", surety_bound_list()[id].name,
+             surety_threat_name(w->threat.kind), surety_norm_name(w->threat.ball.norm),
+             surety_shortest(w->threat.ball.radius, eps), surety_voter_set_name(w->facts->set));
 }
 
 static surety_status announce(certifying *w, surety_error *err) {
@@ -191,7 +193,7 @@ static surety_status not_available(const certifying *w, const surety_bound_value
     surety_fail(err, SURETY_E_CHECK, "%s cannot be computed for this model: %s is missing",
                 w->named ? w->named->name : "the best bound", missing ? missing : "an input");
     surety_fail_expected(err, "a bound that fits, such as %s",
-                         surety_certify_default_bound(w->model, w->s->worst_case));
+                         surety_certify_default_bound(w->model, is_worst(w)));
     return SURETY_E_CHECK;
 }
 
@@ -199,7 +201,7 @@ static surety_status compute(certifying *w, surety_error *err) {
     surety_certificate *c = w->c;
     surety_bound_input input = surety_bound_input_defaults();
     surety_bound_value values[SURETY_BOUNDS];
-    if (w->s->worst_case)
+    if (is_worst(w))
         SURETY_TRY(surety_worst_input(&w->risks, w->model, &input, err));
     else
         SURETY_TRY(surety_risks_input(&w->risks, surety_model_posterior(w->model),
@@ -224,20 +226,19 @@ static surety_status compute(certifying *w, surety_error *err) {
 
 /* ---- filling the certificate ---- */
 
-static void set_attack(surety_certificate *c, const surety_attack_settings *a, int worst_case) {
-    int random = !worst_case && (a->kind == SURETY_ATTACK_UNIF || a->kind == SURETY_ATTACK_PGD ||
-                                 a->kind == SURETY_ATTACK_PGDU);
-    int noisy = !worst_case && surety_attack_kind_plain(a->kind) != a->kind;
-    int steps = !worst_case && a->kind > SURETY_ATTACK_FGSM;
-    surety_threat threat = {worst_case, a->kind};
-    snprintf(c->attack.name, sizeof c->attack.name, "%s", surety_threat_name(threat));
+static void set_attack(surety_certificate *c, const surety_threat *a) {
+    const surety_threat_info *info = surety_threat_about(a->kind);
+    int random = info->starts;
+    int noisy = info->noise, worst_case = a->kind == SURETY_WORST_CASE;
+    int steps = info->steps == SURETY_STEPS_MANY;
+    snprintf(c->attack.name, sizeof c->attack.name, "%s", surety_threat_name(a->kind));
     snprintf(c->attack.norm, sizeof c->attack.norm, "%s", surety_norm_name(a->ball.norm));
     snprintf(c->attack.against, sizeof c->attack.against, "%s", worst_case ? "any" : "prior");
     c->attack.eps = a->ball.radius;
     c->attack.box_lo = a->ball.has_box ? a->ball.lo : (double)NAN;
     c->attack.box_hi = a->ball.has_box ? a->ball.hi : (double)NAN;
     c->attack.steps = steps ? a->steps : SURETY_ABSENT;
-    c->attack.step_size = steps ? surety_attack_step(a) : (double)NAN;
+    c->attack.step_size = steps ? surety_threat_step(a) : (double)NAN;
     c->attack.noise = noisy ? a->noise : (double)NAN;
     c->attack.samples = noisy ? a->samples : SURETY_ABSENT;
     c->attack.restarts = random ? a->restarts : SURETY_ABSENT;
@@ -327,10 +328,10 @@ static surety_status certify(certifying *w, const surety_run *run, surety_error 
     surety_certificate *c = w->c;
     SURETY_TRY(prepare(w, err));
     const surety_set *learn = surety_data_set(w->data, SURETY_SET_LEARN);
-    if (w->s->worst_case)
-        SURETY_TRY(surety_evaluate_worst(&w->risks, w->model, learn, &w->attack.ball, run, err));
+    if (is_worst(w))
+        SURETY_TRY(surety_evaluate_worst(&w->risks, w->model, learn, &w->threat.ball, run, err));
     else
-        SURETY_TRY(surety_evaluate_perturbed(&w->risks, w->model, learn, &w->attack, run, err));
+        SURETY_TRY(surety_evaluate_perturbed(&w->risks, w->model, learn, &w->threat, run, err));
     SURETY_TRY(compute(w, err));
     c->delta = w->s->delta;
     snprintf(c->choice, sizeof c->choice, "%s", w->best ? "best" : "one");
@@ -339,7 +340,7 @@ static surety_status certify(certifying *w, const surety_run *run, surety_error 
     c->inputs.voter_count = w->risks.voters;
     c->inputs.priors_compared = w->facts->priors_compared;
     c->inputs.looks = w->s->looks;
-    set_attack(c, &w->attack, w->s->worst_case);
+    set_attack(c, &w->threat);
     set_ledger(w);
     SURETY_TRY(set_model(w, err));
     surety_certificate_set_data(c, surety_data_describe(w->data));

@@ -161,14 +161,11 @@ static surety_status open_data(verifying *v, surety_error *err) {
 
 /* What was asked for when the certificate was made. What does not apply keeps a default that is valid. */
 static void settings_of(const surety_certificate *c, surety_certify_settings *s) {
-    surety_attack_settings *a = &s->attack;
+    surety_threat *a = &s->threat;
     *s = (surety_certify_settings){.delta = c->delta, .looks = c->inputs.looks};
     s->bound = strcmp(c->choice, "best") ? c->bound : "best";
-    surety_attack_defaults(a);
-    surety_threat threat = {0, a->kind};
-    surety_threat_parse(c->attack.name, &threat, NULL); /* both were checked when it was read */
-    s->worst_case = threat.worst_case;
-    if (!threat.worst_case) a->kind = threat.attack;
+    surety_threat_defaults(a);
+    surety_threat_parse(c->attack.name, &a->kind, NULL); /* both were checked when it was read */
     surety_norm_parse(c->attack.norm, &a->ball.norm, NULL);
     a->ball.radius = c->attack.eps;
     a->ball.has_box = !isnan(c->attack.box_lo) || !isnan(c->attack.box_hi);

@@ -6,7 +6,7 @@
 
 typedef struct options {
     surety_data_settings data;
-    surety_attack_settings attack;
+    surety_threat attack;
     surety_set_name split;
     const char *out, *labels;
     bool prior;
@@ -42,8 +42,8 @@ static surety_status attack(cli *c, options *o, const surety_model *model, const
     if (status != SURETY_OK) return status;
     if (c->json) return cli_print_json(c, surety_attack_result_json(&r));
     printf("%s, %s ball of radius %g: %llu of %llu perturbed examples are voted wrong\n",
-           surety_attack_kind_name(o->attack.kind), surety_norm_name(o->attack.ball.norm),
-           o->attack.ball.radius, (unsigned long long)r.fooled, (unsigned long long)r.m * r.n);
+           surety_threat_name(o->attack.kind), surety_norm_name(o->attack.ball.norm), o->attack.ball.radius,
+           (unsigned long long)r.fooled, (unsigned long long)r.m * r.n);
     printf("distance from the original: at most %.9g, %.6g on average\n", r.norm_max, r.norm_mean);
     return SURETY_OK;
 }
@@ -62,7 +62,7 @@ static surety_status open_and_attack(cli *c, options *o) {
 
 static surety_status run(cli *c) {
     options o = {.data = surety_data_defaults(), .split = SURETY_SET_TEST};
-    surety_attack_defaults(&o.attack);
+    surety_threat_defaults(&o.attack);
     cli_attack_option(c, "attack", &o.attack.kind, "none, unif, fgsm, ifgsm, pgd, ifgsmu or pgdu");
     cli_other(c, "split", "test|learn|prior", &o.split, read_split, show_split, "T, S or S'");
     cli_text(c, "out", "X.npy", &o.out,

@@ -61,7 +61,7 @@ static void add_options(cli *c, options *o) {
         "given, if model and settings were decided before anything was seen of S");
     cli_text(c, "out", "C.json", &o->out, "file of the certificate");
     cli_real(c, "delta", "D", &o->delta, "1 - confidence");
-    cli_ball_options(c, &o->certify.attack);
+    cli_ball_options(c, &o->certify.threat);
     cli_data_file_options(c, &o->data);
     cli_model_decides(c);
 }
@@ -71,22 +71,16 @@ static surety_status settle(cli *c, options *o, const surety_model *model) {
     const surety_model_facts *facts = surety_model_about(model);
     surety_certify_settings own;
     surety_certify_defaults(&own, model);
-    surety_attack_settings *attack = &o->certify.attack;
-    attack->kind = own.attack.kind;
-    o->certify.worst_case = own.worst_case;
-    if (o->attack) {
-        surety_threat threat = {0, attack->kind};
-        surety_status status = surety_threat_parse(o->attack, &threat, &c->error);
-        if (status != SURETY_OK) return status;
-        o->certify.worst_case = threat.worst_case;
-        if (!threat.worst_case) attack->kind = threat.attack;
-    }
+    surety_threat *threat = &o->certify.threat;
+    threat->kind = own.threat.kind;
+    surety_status status = o->attack ? surety_threat_parse(o->attack, &threat->kind, &c->error) : SURETY_OK;
+    if (status != SURETY_OK) return status;
     o->certify.delta = isnan(o->delta) ? own.delta : o->delta;
     o->certify.model_file = c->words[0];
-    if (cli_given(c, "seed") && attack->seed != facts->seed)
+    if (cli_given(c, "seed") && threat->seed != facts->seed)
         return cli_wrong(c, "a certificate's random numbers are those of the model's seed, %llu",
                          (unsigned long long)facts->seed);
-    return cli_settle_model(c, model, &o->data, attack);
+    return cli_settle_model(c, model, &o->data, threat);
 }
 
 static void print_inputs(const surety_certificate *c) {
@@ -150,7 +144,7 @@ static surety_status certify(cli *c, options *o, const surety_model *model) {
 static surety_status run(cli *c) {
     options o = {.data = surety_data_defaults(), .delta = (double)NAN};
     surety_model *model = NULL;
-    surety_attack_defaults(&o.certify.attack);
+    surety_threat_defaults(&o.certify.threat);
     o.certify.looks = 1;
     add_options(c, &o);
     surety_status status = cli_parse(c, 1, 1);

@@ -10,7 +10,7 @@
 enum { MOST_ATTACKS = 16, ACROSS = 3 /* rows side by side: a line has 80 letters */ };
 
 typedef struct attack_list {
-    surety_threat threats[MOST_ATTACKS];
+    surety_threat_kind kinds[MOST_ATTACKS];
     size_t count;
 } attack_list;
 
@@ -26,7 +26,7 @@ static surety_status read_list(const char *text, void *target, surety_error *err
             snprintf(err->what, sizeof err->what, "at most %d attacks", MOST_ATTACKS);
             return SURETY_E_USAGE;
         }
-        surety_status status = surety_threat_parse(name, &list->threats[list->count++], err);
+        surety_status status = surety_threat_parse(name, &list->kinds[list->count++], err);
         if (status != SURETY_OK) return status;
         text += length + (text[length] == ',');
     }
@@ -38,7 +38,7 @@ static const char *show_list(const void *target, char *buffer, size_t size) {
     buffer[0] = 0;
     for (size_t i = 0; i < list->count; i++) {
         size_t used = strlen(buffer);
-        snprintf(buffer + used, size - used, "%s%s", i ? "," : "", surety_threat_name(list->threats[i]));
+        snprintf(buffer + used, size - used, "%s%s", i ? "," : "", surety_threat_name(list->kinds[i]));
     }
     return buffer;
 }
@@ -62,7 +62,7 @@ static surety_status open_all(cli *c, opened *o) {
     const surety_model_facts *facts = surety_model_about(o->model);
     o->row.priors_compared = facts->priors_compared;
     if (!cli_given(c, "delta")) o->row.delta = facts->delta;
-    status = cli_settle_model(c, o->model, &o->data_settings, &o->row.attack);
+    status = cli_settle_model(c, o->model, &o->data_settings, &o->row.threat);
     if (status == SURETY_OK) status = surety_data_open(&o->data, &o->data_settings, &c->error);
     return status;
 }
@@ -118,7 +118,7 @@ static void print_attacks(const block *b, cli_letters *letters) {
         attacked[k] = b->rows[k]->adversarial_risk;
         averaged[k] = b->rows[k]->averaged_risk;
         max[k] = b->rows[k]->averaged_max;
-        printf(" %7s", surety_attack_kind_name(b->rows[k]->attack));
+        printf(" %7s", surety_threat_name(b->rows[k]->threat));
     }
     printf("\n");
     print_line(' ', "R_att, itself attacked", attacked, b->count, "");
@@ -144,13 +144,13 @@ static void print_rows(const surety_row *rows, size_t count) {
     block b = {.count = 0};
     cli_letters letters = {.count = 0};
     for (size_t i = 0; i < count; i++) {
-        if (!rows[i].worst_case) b.rows[b.count++] = &rows[i];
+        if (rows[i].threat != SURETY_WORST_CASE) b.rows[b.count++] = &rows[i];
         if (b.count < ACROSS && i + 1 < count) continue;
         if (b.count) print_attacks(&b, &letters);
         b.count = 0;
     }
     for (size_t i = 0; i < count; i++)
-        if (rows[i].worst_case) print_worst(&rows[i], &letters);
+        if (rows[i].threat == SURETY_WORST_CASE) print_worst(&rows[i], &letters);
     printf(
         "Each bound holds alone, with confidence %g; those of one attack with the same\n"
         "letter hold together. Choose one before looking: certify --bound NAME.\n",
@@ -161,15 +161,17 @@ static surety_status evaluate(cli *c, opened *o, const attack_list *attacks, con
     surety_row rows[MOST_ATTACKS];
     size_t done = 0;
     surety_status status = SURETY_OK;
+    surety_threat_kind sampled = o->row.threat.kind; /* the last one that is an attack */
     for (; status == SURETY_OK && done < attacks->count; done++) {
-        o->row.worst_case = attacks->threats[done].worst_case;
-        if (!o->row.worst_case) o->row.attack.kind = attacks->threats[done].attack;
+        o->row.threat.kind = attacks->kinds[done];
+        if (attacks->kinds[done] != SURETY_WORST_CASE) sampled = attacks->kinds[done];
         status = surety_evaluate_row(&rows[done], o->model, o->data, &o->row, &c->run, &c->error);
         if (status != SURETY_OK) break;
     }
     if (status == SURETY_OK && per_example) {
         const surety_set *test = surety_data_set(o->data, SURETY_SET_TEST);
-        status = surety_evaluate_examples(per_example, o->model, test, &o->row.attack, &c->run, &c->error);
+        o->row.threat.kind = sampled;
+        status = surety_evaluate_examples(per_example, o->model, test, &o->row.threat, &c->run, &c->error);
     }
     cli_progress_end(c);
     if (status == SURETY_OK && c->json)
@@ -182,11 +184,11 @@ static surety_status evaluate(cli *c, opened *o, const attack_list *attacks, con
 
 static surety_status run_evaluate(cli *c) {
     opened o = {.data_settings = surety_data_defaults(), .row = {.delta = 0.05, .looks = 1}};
-    attack_list attacks = {{{0, SURETY_ATTACK_NONE}, {0, SURETY_ATTACK_PGDU}, {0, SURETY_ATTACK_IFGSMU}}, 3};
+    attack_list attacks = {{SURETY_ATTACK_NONE, SURETY_ATTACK_PGDU, SURETY_ATTACK_IFGSMU}, 3};
     const char *per_example = NULL;
-    surety_attack_defaults(&o.row.attack);
+    surety_threat_defaults(&o.row.threat);
     cli_data_options(c, &o.data_settings);
-    cli_ball_options(c, &o.row.attack);
+    cli_ball_options(c, &o.row.threat);
     cli_other(c, "attacks", "A,B,..", &attacks, read_list, show_list,
               "attacks, one row each; worst-case: limits over the whole ball");
     cli_text(c, "per-example", "FILE", &per_example,
@@ -244,12 +246,12 @@ static const char *show_grid(const void *target, char *buffer, size_t size) {
 
 static surety_status run_curve(cli *c) {
     opened o = {.data_settings = surety_data_defaults()};
-    attack_list attacks = {{{0, SURETY_ATTACK_IFGSM}, {0, SURETY_ATTACK_PGD}}, 2};
+    attack_list attacks = {{SURETY_ATTACK_IFGSM, SURETY_ATTACK_PGD}, 2};
     grid g = {0, 1, 0.25};
     const char *out = NULL;
-    surety_attack_defaults(&o.row.attack);
+    surety_threat_defaults(&o.row.threat);
     cli_data_options(c, &o.data_settings);
-    cli_ball_options(c, &o.row.attack);
+    cli_ball_options(c, &o.row.threat);
     cli_other(c, "attacks", "A,B,..", &attacks, read_list, show_list,
               "attacks, one column each; worst-case: the share not proved right");
     cli_other(c, "eps-grid", "A:B:STEP", &g, read_grid, show_grid, "radii");
@@ -259,9 +261,9 @@ static surety_status run_curve(cli *c) {
     if (status == SURETY_OK && !c->helped) {
         status = out ? open_all(c, &o) : cli_wrong(c, "where should the curve go? Give --out FILE.csv");
         if (status == SURETY_OK) status = surety_evaluate_fresh(o.model, o.data, &c->error);
-        surety_curve_settings s = {.attack = o.row.attack,
-                                   .threats = attacks.threats,
-                                   .threat_count = attacks.count,
+        surety_curve_settings s = {.threat = o.row.threat,
+                                   .kinds = attacks.kinds,
+                                   .kind_count = attacks.count,
                                    .first = g.first,
                                    .last = g.last,
                                    .step = g.step};

@@ -29,7 +29,7 @@ static surety_status task_number(const char *name, unsigned *number, surety_erro
     }
 NUMBER(norm_number, surety_norm, surety_norm_parse)
 NUMBER(set_number, surety_voter_set, surety_voter_set_parse)
-NUMBER(defense_number, unsigned, surety_defense_parse)
+NUMBER(defense_number, surety_threat_kind, surety_defense_parse)
 
 static surety_status read_names(const char *text, uint32_t *bits, number_fn number_of, surety_error *err) {
     *bits = 0;
@@ -98,7 +98,7 @@ static surety_status settle_quick(cli *c, options *o) {
         if (!cli_given(c, "tasks")) s->tasks = 1u << (list.places[mnist].found ? mnist : fashion);
         if (!cli_given(c, "norms")) s->norms = 1u << SURETY_L2;
         if (!cli_given(c, "epochs")) s->epochs = 3;
-        if (!cli_given(c, "defenses")) s->defenses |= 1u << SURETY_DEFENSE_CERTIFIED;
+        if (!cli_given(c, "defenses")) s->defenses |= 1u << SURETY_WORST_CASE;
     }
     surety_data_list_free(&list);
     return status;

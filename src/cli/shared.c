@@ -17,12 +17,12 @@
     }
 READ_NAME(read_norm, surety_norm, surety_norm_parse)
 SHOW_NAME(show_norm, surety_norm, surety_norm_name)
-READ_NAME(read_attack, surety_attack_kind, surety_attack_kind_parse)
-SHOW_NAME(show_attack, surety_attack_kind, surety_attack_kind_name)
+READ_NAME(read_attack, surety_threat_kind, surety_threat_parse)
+SHOW_NAME(show_attack, surety_threat_kind, surety_threat_name)
 READ_NAME(read_set, surety_voter_set, surety_voter_set_parse)
 SHOW_NAME(show_set, surety_voter_set, surety_voter_set_name)
 
-void cli_attack_option(cli *c, const char *name, surety_attack_kind *kind, const char *help) {
+void cli_attack_option(cli *c, const char *name, surety_threat_kind *kind, const char *help) {
     cli_other(c, name, "NAME", kind, read_attack, show_attack, help);
 }
 
@@ -111,7 +111,7 @@ void cli_data_options(cli *c, surety_data_settings *data) {
 
 /* ---- ball ---- */
 
-void cli_ball_options(cli *c, surety_attack_settings *attack) {
+void cli_ball_options(cli *c, surety_threat *attack) {
     cli_other(c, "norm", "l2|linf|l1", &attack->ball.norm, read_norm, show_norm, "norm of the ball");
     cli_real(c, "eps", "B", &attack->ball.radius,
              "radius of the ball; unless given 1 for l2, 0.1 for linf, 10 for l1");
@@ -141,17 +141,17 @@ void cli_model_decides(cli *c) {
     }
 }
 
-surety_status cli_settle(cli *c, surety_data_settings *data, surety_attack_settings *attack) {
+surety_status cli_settle(cli *c, surety_data_settings *data, surety_threat *attack) {
     if (!cli_given(c, "eps")) attack->ball.radius = surety_norm_radius(attack->ball.norm);
     attack->ball.has_box = data->boxed;
     attack->ball.lo = data->box_lo;
     attack->ball.hi = data->box_hi;
     data->seed = attack->seed;
-    return surety_attack_validate(attack, &c->error);
+    return surety_threat_validate(attack, &c->error);
 }
 
 surety_status cli_settle_model(cli *c, const surety_model *model, surety_data_settings *data,
-                               surety_attack_settings *attack) {
+                               surety_threat *attack) {
     const surety_model_facts *facts = surety_model_about(model);
     surety_data_settings own = *data;
     surety_status status = surety_model_data_settings(model, &own, &c->error);
@@ -175,7 +175,7 @@ surety_status cli_settle_model(cli *c, const surety_model *model, surety_data_se
     attack->ball.has_box = data->boxed;
     attack->ball.lo = data->box_lo;
     attack->ball.hi = data->box_hi;
-    return surety_attack_validate(attack, &c->error);
+    return surety_threat_validate(attack, &c->error);
 }
 
 /* ---- tables of bounds ---- */

@@ -19,24 +19,24 @@ void cli_data_file_options(cli *c, surety_data_settings *data);
 void cli_data_options(cli *c, surety_data_settings *data);
 
 /* --norm --eps --steps --step-size --noise --samples --restarts --seed. */
-void cli_ball_options(cli *c, surety_attack_settings *attack);
+void cli_ball_options(cli *c, surety_threat *attack);
 
 /* For commands with a model, when all options are added: help says which ones the model decides unless they
  * are given (cli_settle_model). */
 void cli_model_decides(cli *c);
 
 /* One option whose value is the name of an attack, of a voter set. */
-void cli_attack_option(cli *c, const char *name, surety_attack_kind *kind, const char *help);
+void cli_attack_option(cli *c, const char *name, surety_threat_kind *kind, const char *help);
 void cli_voter_set_option(cli *c, const char *name, surety_voter_set *set, const char *help);
 
 /* After cli_parse, for commands without a model: the radius follows the norm, the data's box is the ball's,
  * one seed serves both. */
-surety_status cli_settle(cli *c, surety_data_settings *data, surety_attack_settings *attack);
+surety_status cli_settle(cli *c, surety_data_settings *data, surety_threat *attack);
 
 /* The same for commands with a model: what was not given on the command line is taken from the model (its
  * data, ball and seed). The strings stay the model's. */
 surety_status cli_settle_model(cli *c, const surety_model *model, surety_data_settings *data,
-                               surety_attack_settings *attack);
+                               surety_threat *attack);
 
 /* A letter for each random event of a table of bounds, in the order in which it meets them: bounds with the
  * same letter hold together. Start with count 0. */

@@ -6,17 +6,9 @@
 #include "cli/shared.h"
 #include "surety/train.h"
 
-/* An attack, or the worst case. */
-typedef struct defense {
-    bool certified;
-    surety_attack_kind attack;
-} defense;
-
 typedef struct options {
     surety_data_settings data;
     surety_train_settings train;
-    defense defense;
-    double mix;
     bool keep_last, decay;
     size_t epochs;
     const char *out;
@@ -25,15 +17,12 @@ typedef struct options {
 } options;
 
 static surety_status read_defense(const char *text, void *target, surety_error *err) {
-    defense *d = target;
-    d->certified = !strcmp(text, "certified");
-    return d->certified ? SURETY_OK : surety_attack_kind_parse(text, &d->attack, err);
+    return surety_defense_parse(text, target, err);
 }
 
 static const char *show_defense(const void *target, char *buffer, size_t size) {
-    const defense *d = target;
     (void)buffer, (void)size;
-    return d->certified ? "certified" : surety_attack_kind_name(d->attack);
+    return surety_defense_name(*(const surety_threat_kind *)target);
 }
 
 static surety_status read_keep(const char *text, void *target, surety_error *err) {
@@ -62,11 +51,11 @@ static void add_options(cli *c, options *o) {
     surety_train_settings *t = &o->train;
     cli_data_options(c, &o->data);
     cli_other(
-        c, "defense", "NAME", &o->defense, read_defense, show_defense,
+        c, "defense", "NAME", &t->defense.kind, read_defense, show_defense,
         "attack that every batch suffers in step 1; certified: the worst case over the whole ball is "
         "lowered instead, and --objective baseline, --trees 10, --depth 3, --mask 0, --decay, --keep last "
         "are the defaults, because they gave the smallest worst case (docs/worst-case.md)");
-    cli_real(c, "mix", "W", &o->mix, "defense certified: weight of the loss at pgd's points beside it");
+    cli_real(c, "mix", "W", &t->mix, "defense certified: weight of the loss at pgd's points beside it");
     cli_other(
         c, "objective", "NAME", &t->objective, read_objective, show_objective,
         "what step 2 lowers: chromatic, average-max, seeger, average-max-seeger, worst-case; baseline: no "
@@ -96,8 +85,6 @@ static void add_options(cli *c, options *o) {
 static void settle_certified(const cli *c, options *o) {
     surety_train_settings *t = &o->train, own = o->train;
     surety_train_certified(&own);
-    t->certified = 1 - o->mix;
-    t->defense.kind = o->mix > 0 ? SURETY_ATTACK_PGD : own.defense.kind;
     if (!cli_given(c, "mask")) t->kind.mask = own.kind.mask;
     if (!cli_given(c, "depth")) t->kind.depth = own.kind.depth;
     if (!cli_given(c, "trees")) t->kind.voters = own.kind.voters;
@@ -116,11 +103,11 @@ static surety_status settle(cli *c, options *o) {
     if (status != SURETY_OK) return status;
     t->seed = t->defense.seed;
     t->step1_epochs = t->step2_epochs = o->epochs;
-    t->defense.kind = o->defense.attack;
     t->keep_last = o->keep_last;
     t->decay = o->decay;
-    if (o->mix != 0 && !o->defense.certified) return cli_wrong(c, "--mix goes with --defense certified");
-    if (o->defense.certified) settle_certified(c, o);
+    if (t->mix != 0 && t->defense.kind != SURETY_WORST_CASE)
+        return cli_wrong(c, "--mix goes with --defense certified");
+    if (t->defense.kind == SURETY_WORST_CASE) settle_certified(c, o);
     return surety_train_validate(t, &c->error);
 }
 
@@ -165,7 +152,6 @@ static surety_status run(cli *c) {
     options o = {.data = surety_data_defaults()};
     surety_train_defaults(&o.train);
     o.epochs = o.train.step1_epochs;
-    o.defense.attack = o.train.defense.kind;
     add_options(c, &o);
     surety_status status = cli_parse(c, 0, 0);
     if (status != SURETY_OK || c->helped) return status;

@@ -21,7 +21,7 @@ typedef struct example {
 
 typedef struct listing {
     const surety_set *set;
-    surety_attack_settings plain, noisy; /* R_att's attack, and the perturbed set's */
+    surety_threat plain, noisy; /* R_att's attack, and the perturbed set's */
     surety_vote posterior, prior;
     size_t n, threads;
     surety_attacker **of_plain, **of_noisy; /* per thread */
@@ -137,19 +137,19 @@ static surety_status list_all(listing *l, const char *path, const surety_run *ru
 }
 
 surety_status surety_evaluate_examples(const char *path, const surety_model *model, const surety_set *set,
-                                       const surety_attack_settings *attack, const surety_run *run,
+                                       const surety_threat *attack, const surety_run *run,
                                        surety_error *err) {
     listing l = {.set = set,
                  .plain = *attack,
                  .noisy = *attack,
                  .posterior = surety_model_vote(model, SURETY_POSTERIOR),
                  .prior = surety_model_vote(model, SURETY_PRIOR),
-                 .n = surety_attack_samples(attack),
+                 .n = surety_threat_samples(attack),
                  .threads = (size_t)surety_threads(run)};
-    l.plain.kind = surety_attack_kind_plain(attack->kind);
+    l.plain.kind = surety_threat_plain(attack->kind);
     l.plain.epoch = SURETY_PASS_ATTACKED;
     l.noisy.epoch = SURETY_PASS_PERTURBED;
-    SURETY_TRY(surety_attack_validate(attack, err));
+    SURETY_TRY(surety_threat_validate(attack, err));
     SURETY_TRY(surety_attack_check_set(attack, surety_model_voters(model), set, err));
     surety_status status = list_all(&l, path, run, err);
     for (size_t t = 0; t < l.threads; t++) {
@@ -176,26 +176,25 @@ static surety_status check_curve(const surety_curve_settings *s, surety_error *e
                            "a grid of radii is FIRST:LAST:STEP with 0 <= FIRST <= LAST, STEP > 0 "
                            "and at most %d radii, not %g:%g:%g",
                            MOST_RADII, s->first, s->last, s->step);
-    if (!s->threat_count) return surety_fail(err, SURETY_E_USAGE, "a curve needs at least one attack");
+    if (!s->kind_count) return surety_fail(err, SURETY_E_USAGE, "a curve needs at least one attack");
     return SURETY_OK;
 }
 
 /* One number of a curve. */
-static surety_status curve_risk(double *risk, surety_threat threat, const surety_model *model,
-                                const surety_set *set, const surety_attack_settings *attack,
-                                const surety_run *run, surety_error *err) {
-    if (!threat.worst_case) {
-        surety_attack_settings plain = *attack;
+static surety_status curve_risk(double *risk, const surety_threat *threat, const surety_model *model,
+                                const surety_set *set, const surety_run *run, surety_error *err) {
+    if (threat->kind != SURETY_WORST_CASE) {
+        surety_threat plain = *threat;
         surety_vote vote = surety_model_vote(model, SURETY_POSTERIOR);
         surety_attack_result result;
-        plain.kind = surety_attack_kind_plain(threat.attack);
+        plain.kind = surety_threat_plain(threat->kind);
         plain.epoch = SURETY_PASS_ATTACKED;
         SURETY_TRY(surety_attack_set(&plain, &vote, set, NULL, NULL, &result, run, err));
         *risk = (double)result.fooled / (double)set->m;
         return SURETY_OK;
     }
     surety_risks risks;
-    SURETY_TRY(surety_evaluate_worst(&risks, model, set, &attack->ball, run, err));
+    SURETY_TRY(surety_evaluate_worst(&risks, model, set, &threat->ball, run, err));
     *risk = risks.averaged_max;
     surety_risks_free(&risks);
     return SURETY_OK;
@@ -205,15 +204,16 @@ static surety_status write_curve(surety_writer *w, const surety_model *model, co
                                  const surety_curve_settings *s, const surety_run *run, surety_error *err) {
     size_t radii = (size_t)((s->last - s->first) / s->step + 1e-9) + 1;
     SURETY_TRY(line(w, err, "eps"));
-    for (size_t k = 0; k < s->threat_count; k++)
-        SURETY_TRY(line(w, err, ",%s", surety_threat_name(s->threats[k])));
+    for (size_t k = 0; k < s->kind_count; k++)
+        SURETY_TRY(line(w, err, ",%s", surety_threat_name(s->kinds[k])));
     for (size_t i = 0; i < radii; i++) {
-        surety_attack_settings attack = s->attack;
-        attack.ball.radius = s->first + (double)i * s->step;
-        SURETY_TRY(line(w, err, "\n%.10g", attack.ball.radius));
-        for (size_t k = 0; k < s->threat_count; k++) {
+        surety_threat threat = s->threat;
+        threat.ball.radius = s->first + (double)i * s->step;
+        SURETY_TRY(line(w, err, "\n%.10g", threat.ball.radius));
+        for (size_t k = 0; k < s->kind_count; k++) {
             double risk;
-            SURETY_TRY(curve_risk(&risk, s->threats[k], model, set, &attack, run, err));
+            threat.kind = s->kinds[k];
+            SURETY_TRY(curve_risk(&risk, &threat, model, set, run, err));
             SURETY_TRY(line(w, err, ",%.10g", risk));
         }
         surety_report(run, "curve", i + 1, radii, "");

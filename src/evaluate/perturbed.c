@@ -32,6 +32,10 @@ struct measuring {
     size_t count;
 };
 
+static int is_worst(const surety_measurement *what) {
+    return what->threat->kind == SURETY_WORST_CASE;
+}
+
 /* The voters at the points that were drawn. */
 static void ask_voters(worker *mine) {
     const surety_voters *v = surety_attacker_voters(mine->attacker);
@@ -88,7 +92,7 @@ static surety_status measure_worst(worker *mine, size_t block, surety_error *err
     const measuring *w = mine->w;
     surety_examples e = surety_examples_of(w->set, block * SURETY_BLOCK);
     double radius[SURETY_BLOCK];
-    for (size_t r = 0; r < SURETY_BLOCK; r++) radius[r] = w->what->attack->ball.radius;
+    for (size_t r = 0; r < SURETY_BLOCK; r++) radius[r] = w->what->threat->ball.radius;
     const float *worst = surety_worst_run(mine->worst, &e, radius);
     for (size_t r = 0; r < e.rows; r++)
         for (size_t q = 0; q < w->posterior_count; q++)
@@ -101,7 +105,7 @@ static surety_status measure_block(void *arg, size_t block, int thread, surety_e
     worker *mine = &w->workers[thread];
     size_t first = block * SURETY_BLOCK, left = w->set->m - first;
     size_t end = first + (left < SURETY_BLOCK ? left : SURETY_BLOCK);
-    if (w->what->worst_case) return measure_worst(mine, block, err);
+    if (is_worst(w->what)) return measure_worst(mine, block, err);
     surety_attacker_feed(mine->attacker, w->what->attacked, w->set, first, end, draw_points, mine);
     return status_of(mine, err);
 }
@@ -113,10 +117,10 @@ static surety_status new_worker(const measuring *w, worker *mine, surety_error *
                                      .samples = w->n,
                                      .signed_votes = w->what->set == SURETY_SIGNED,
                                      .prior = w->what->prior};
-    if (w->what->worst_case)
-        SURETY_TRY(surety_worst_new(&mine->worst, v, &w->what->attack->ball, w->what->set, err));
+    if (is_worst(w->what))
+        SURETY_TRY(surety_worst_new(&mine->worst, v, &w->what->threat->ball, w->what->set, err));
     else
-        SURETY_TRY(surety_attacker_new(&mine->attacker, w->what->attack, v, err));
+        SURETY_TRY(surety_attacker_new(&mine->attacker, w->what->threat, v, err));
     SURETY_TRY(surety_alloc(&mine->risk, w->posterior_count, sizeof(surety_risk *), err));
     for (size_t q = 0; q < w->posterior_count; q++) {
         settings.posterior = w->posteriors[q];
@@ -133,7 +137,7 @@ static surety_status measure_all(measuring *w, surety_risks *risks, const surety
     for (size_t t = 0; t < w->count; t++) SURETY_TRY(new_worker(w, &w->workers[t], err));
     size_t blocks = (w->set->m + SURETY_BLOCK - 1) / SURETY_BLOCK;
     SURETY_TRY(surety_parallel(run, w->what->phase, blocks, measure_block, w, err));
-    if (!w->what->worst_case) SURETY_TRY(surety_parallel(run, NULL, w->count, end_attacks, w, err));
+    if (!is_worst(w->what)) SURETY_TRY(surety_parallel(run, NULL, w->count, end_attacks, w, err));
     for (size_t q = 0; q < w->posterior_count; q++) {
         surety_risk *sum = w->workers[0].risk[q];
         for (size_t t = 1; t < w->count; t++) SURETY_TRY(surety_risk_merge(sum, w->workers[t].risk[q], err));
@@ -158,7 +162,7 @@ surety_status surety_measure_each(const surety_measurement *what, const double *
                    .posteriors = posteriors,
                    .posterior_count = count,
                    .set = set,
-                   .n = what->worst_case ? 1 : surety_attack_samples(what->attack)};
+                   .n = is_worst(what) ? 1 : surety_threat_samples(what->threat)};
     for (size_t q = 0; q < count; q++) risks[q] = (surety_risks){0};
     surety_status status = measure_all(&w, risks, run, err);
     for (size_t t = 0; w.workers && t < w.count; t++) free_worker(&w, &w.workers[t]);

@@ -11,12 +11,11 @@
 enum { SURETY_PASS_PERTURBED = 0, SURETY_PASS_ATTACKED = SURETY_EPOCH_LIMIT - 1 };
 
 typedef struct surety_measurement {
-    int worst_case; /* 1: nothing is attacked; each voter casts its worst vote over the attack's ball */
-    const surety_attack_settings *attack; /* validated */
-    const surety_vote *attacked;          /* the vote that is attacked */
-    surety_voter_set set;                 /* how the voters are asked when votes are measured */
-    const double *posterior, *prior;      /* Q, and P or NULL, as in surety_risk_settings */
-    const char *phase;                    /* for progress, or NULL */
+    const surety_threat *threat; /* validated. Worst case: each voter casts its worst vote over the ball */
+    const surety_vote *attacked; /* the vote that is attacked */
+    surety_voter_set set;        /* how the voters are asked when votes are measured */
+    const double *posterior, *prior; /* Q, and P or NULL, as in surety_risk_settings */
+    const char *phase;               /* for progress, or NULL */
 } surety_measurement;
 
 /* Risks of Q's vote on the perturbed set. Nothing is stored: perturbations are drawn, asked, counted,

@@ -2,28 +2,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/names.h"
 #include "evaluate/perturbed.h"
 #include "io/json.h"
 #include "risk/json.h"
 #include "surety/evaluate.h"
-
-/* ---- threats ---- */
-
-surety_status surety_threat_parse(const char *name, surety_threat *threat, surety_error *err) {
-    const char *names[SURETY_ATTACK_KINDS + 1];
-    size_t index = 0;
-    for (int k = 0; k < SURETY_ATTACK_KINDS; k++) names[k] = surety_attack_kind_name((surety_attack_kind)k);
-    names[SURETY_ATTACK_KINDS] = "worst-case";
-    SURETY_TRY(surety_name_find("attack", name, names, SURETY_ATTACK_KINDS + 1, &index, err));
-    *threat = (surety_threat){.worst_case = index == SURETY_ATTACK_KINDS};
-    if (!threat->worst_case) threat->attack = (surety_attack_kind)index;
-    return SURETY_OK;
-}
-
-const char *surety_threat_name(surety_threat threat) {
-    return threat.worst_case ? "worst-case" : surety_attack_kind_name(threat.attack);
-}
 
 /* ---- rows ---- */
 
@@ -31,49 +13,50 @@ void surety_row_defaults(surety_row_settings *settings, const surety_model *mode
     const surety_model_facts *facts = surety_model_about(model);
     *settings =
         (surety_row_settings){.delta = facts->delta, .priors_compared = facts->priors_compared, .looks = 1};
-    surety_attack_defaults(&settings->attack);
-    settings->attack.kind = SURETY_ATTACK_PGDU;
-    settings->attack.ball = facts->ball;
-    settings->attack.seed = facts->seed;
+    surety_threat_defaults(&settings->threat);
+    settings->threat.kind = SURETY_ATTACK_PGDU;
+    settings->threat.ball = facts->ball;
+    settings->threat.seed = facts->seed;
 }
 
 /* Risks of every model's vote on the set, attacked once under the prior that they share; or of its worst
  * votes. */
 static surety_status perturbed(surety_risks *risks, const surety_model *const *models, size_t count,
-                               const surety_set *set, const surety_attack_settings *attack, int worst_case,
-                               const surety_run *run, surety_error *err) {
-    surety_attack_settings settings = *attack;
+                               const surety_set *set, const surety_threat *threat, const surety_run *run,
+                               surety_error *err) {
+    surety_threat settings = *threat;
     const double *posteriors[SURETY_ROWS_MOST];
     settings.epoch = SURETY_PASS_PERTURBED;
-    SURETY_TRY(surety_attack_validate(&settings, err));
+    SURETY_TRY(surety_threat_validate(&settings, err));
     SURETY_TRY(surety_attack_check_set(&settings, surety_model_voters(models[0]), set, err));
     for (size_t k = 0; k < count; k++) posteriors[k] = surety_model_posterior(models[k]);
     surety_vote vote = surety_model_vote(models[0], SURETY_PRIOR);
     static const char *const phases[2][2] = {{"perturbed S", "perturbed T"},
                                              {"worst case S", "worst case T"}};
-    surety_measurement what = {.worst_case = worst_case,
-                               .attack = &settings,
-                               .attacked = &vote,
-                               .set = vote.set,
-                               .prior = surety_model_prior(models[0]),
-                               .phase = phases[worst_case][set->which == SURETY_SET_TEST]};
+    surety_measurement what = {
+        .threat = &settings,
+        .attacked = &vote,
+        .set = vote.set,
+        .prior = surety_model_prior(models[0]),
+        .phase = phases[threat->kind == SURETY_WORST_CASE][set->which == SURETY_SET_TEST]};
     return surety_measure_each(&what, posteriors, count, set, risks, run, err);
 }
 
 surety_status surety_evaluate_perturbed(surety_risks *risks, const surety_model *model, const surety_set *set,
-                                        const surety_attack_settings *attack, const surety_run *run,
+                                        const surety_threat *threat, const surety_run *run,
                                         surety_error *err) {
     *risks = (surety_risks){0};
-    return perturbed(risks, &model, 1, set, attack, 0, run, err);
+    return perturbed(risks, &model, 1, set, threat, run, err);
 }
 
 surety_status surety_evaluate_worst(surety_risks *risks, const surety_model *model, const surety_set *set,
                                     const surety_ball *ball, const surety_run *run, surety_error *err) {
-    surety_attack_settings attack;
-    surety_attack_defaults(&attack);
-    attack.ball = *ball;
+    surety_threat threat;
+    surety_threat_defaults(&threat);
+    threat.kind = SURETY_WORST_CASE;
+    threat.ball = *ball;
     *risks = (surety_risks){0};
-    return perturbed(risks, &model, 1, set, &attack, 1, run, err);
+    return perturbed(risks, &model, 1, set, &threat, run, err);
 }
 
 surety_status surety_worst_input(const surety_risks *risks, const surety_model *model,
@@ -88,10 +71,10 @@ surety_status surety_worst_input(const surety_risks *risks, const surety_model *
 }
 
 surety_status surety_evaluate_attacked(double *risk, double *norm_max, const surety_model *model,
-                                       const surety_set *set, const surety_attack_settings *attack,
+                                       const surety_set *set, const surety_threat *attack,
                                        const surety_run *run, surety_error *err) {
-    surety_attack_settings settings = *attack;
-    settings.kind = surety_attack_kind_plain(attack->kind);
+    surety_threat settings = *attack;
+    settings.kind = surety_threat_plain(attack->kind);
     settings.epoch = SURETY_PASS_ATTACKED;
     surety_vote vote = surety_model_vote(model, SURETY_POSTERIOR);
     surety_attack_result result;
@@ -104,19 +87,18 @@ surety_status surety_evaluate_attacked(double *risk, double *norm_max, const sur
 /* The row's own part, behind the risks on the perturbed sets: R_att and the bounds. */
 static surety_status fill(surety_row *row, const surety_model *model, const surety_set *test,
                           const surety_row_settings *s, const surety_run *run, surety_error *err) {
-    row->attack = s->attack.kind;
-    row->worst_case = s->worst_case;
+    row->threat = s->threat.kind;
     row->input = surety_bound_input_defaults();
     row->input.delta = s->delta;
     row->input.priors_compared = s->priors_compared;
     row->input.looks = s->looks;
-    if (s->worst_case) {
+    if (row->threat == SURETY_WORST_CASE) {
         row->adversarial_risk = row->averaged_risk = row->averaged_max = row->norm_max = NAN;
         SURETY_TRY(surety_worst_input(&row->learn, model, &row->input, err));
         return surety_risks_bounds(&row->input, row->bounds, err);
     }
     SURETY_TRY(
-        surety_evaluate_attacked(&row->adversarial_risk, &row->norm_max, model, test, &s->attack, run, err));
+        surety_evaluate_attacked(&row->adversarial_risk, &row->norm_max, model, test, &s->threat, run, err));
     row->averaged_risk = row->test.averaged;
     row->averaged_max = row->test.averaged_max;
     SURETY_TRY(surety_risks_input(&row->learn, surety_model_posterior(model), surety_model_prior(model),
@@ -170,10 +152,10 @@ static surety_status fill_all(surety_row *rows, const surety_model *const *model
     surety_risks risks[SURETY_ROWS_MOST];
     if (!test->m)
         return surety_fail(err, SURETY_E_INPUT, "there are no test examples: give --test or --test-size");
-    SURETY_TRY(perturbed(risks, models, count, test, &s->attack, s->worst_case, run, err));
+    SURETY_TRY(perturbed(risks, models, count, test, &s->threat, run, err));
     for (size_t k = 0; k < count; k++) rows[k].test = risks[k];
-    SURETY_TRY(perturbed(risks, models, count, surety_data_set(data, SURETY_SET_LEARN), &s->attack,
-                         s->worst_case, run, err));
+    SURETY_TRY(
+        perturbed(risks, models, count, surety_data_set(data, SURETY_SET_LEARN), &s->threat, run, err));
     for (size_t k = 0; k < count; k++) rows[k].learn = risks[k];
     for (size_t k = 0; k < count; k++) SURETY_TRY(fill(&rows[k], models[k], test, s, run, err));
     return SURETY_OK;
@@ -210,9 +192,8 @@ static json_t *worst_json(const surety_risks *learn) {
 }
 
 static json_t *row_json(const surety_row *row) {
-    int worst = row->worst_case;
-    surety_threat threat = {worst, row->attack};
-    return SURETY_JSON_OBJECT({"attack", surety_json_string(surety_threat_name(threat))},
+    int worst = row->threat == SURETY_WORST_CASE;
+    return SURETY_JSON_OBJECT({"attack", surety_json_string(surety_threat_name(row->threat))},
                               {"not_proved", worst ? surety_json_real(row->test.averaged_max) : json_null()},
                               {"adversarial_risk", surety_json_real(row->adversarial_risk)},
                               {"averaged_risk", surety_json_real(row->averaged_risk)},

@@ -10,7 +10,7 @@
 
 enum { WIDTH = 360, HEIGHT = 300, LEFT = 60, RIGHT = 10, TOP = 28, BOTTOM = 44, LETTERS = 12 };
 
-static const surety_attack_kind defenses[] = {SURETY_ATTACK_NONE,   SURETY_ATTACK_UNIF, SURETY_ATTACK_PGDU,
+static const surety_threat_kind defenses[] = {SURETY_ATTACK_NONE,   SURETY_ATTACK_UNIF, SURETY_ATTACK_PGDU,
                                               SURETY_ATTACK_IFGSMU, SURETY_ATTACK_PGD,  SURETY_ATTACK_IFGSM};
 
 /* ---- axes ---- */
@@ -122,7 +122,7 @@ typedef struct bar {
 
 static size_t list_bars(const surety_shown *shown, size_t task, surety_norm norm, surety_voter_set set,
                         bar bars[8]) {
-    static const surety_attack_kind attacks[] = {SURETY_ATTACK_PGDU, SURETY_ATTACK_IFGSMU};
+    static const surety_threat_kind attacks[] = {SURETY_ATTACK_PGDU, SURETY_ATTACK_IFGSMU};
     size_t count = 0;
     for (size_t d = 0; d < 4; d++)
         for (size_t a = 0; a < 2; a++) {
@@ -132,9 +132,9 @@ static size_t list_bars(const surety_shown *shown, size_t task, surety_norm norm
             bar b;
             surety_compared c = surety_shown_value(shown, &key, &b.printed);
             b.total = c.first;
-            b.tv = tv_part(shown, &cell, surety_attack_kind_name(attacks[a]));
-            snprintf(b.label, sizeof b.label, "%s / %s", surety_attack_kind_name(defenses[d]),
-                     surety_attack_kind_name(attacks[a]));
+            b.tv = tv_part(shown, &cell, surety_threat_name(attacks[a]));
+            snprintf(b.label, sizeof b.label, "%s / %s", surety_threat_name(defenses[d]),
+                     surety_threat_name(attacks[a]));
             if (c.seeds && !isnan(b.tv)) bars[count++] = b;
         }
     return count;
@@ -205,7 +205,7 @@ static size_t list_points(const surety_shown *shown, surety_norm norm, surety_ob
     surety_tasks(&tasks);
     for (size_t task = 0; task < tasks; task++)
         for (int star = 0; star < 2; star++) {
-            surety_attack_kind kind = star ? SURETY_ATTACK_PGDU : SURETY_ATTACK_IFGSMU;
+            surety_threat_kind kind = star ? SURETY_ATTACK_PGDU : SURETY_ATTACK_IFGSMU;
             surety_printed key = {task, norm, algorithm, kind, kind, SURETY_SIGNED, quantity, 0};
             point p = {.task = task, .star = star};
             surety_compared x = surety_shown_value(shown, &key, &p.printed_x);
@@ -343,7 +343,7 @@ static void make_radius(surety_figure *f, const surety_shown *shown, surety_norm
     for (unsigned k = 0; k < 6; k++)
         legend_entry(&f->legend, &x, &y,
                      (surety_mark){.shape = SURETY_LINE, .size = 2, .ink = SURETY_SERIES + k},
-                     surety_attack_kind_name(defenses[k]));
+                     surety_threat_name(defenses[k]));
 }
 
 /* ---- all of them ---- */

@@ -28,7 +28,7 @@ static const struct {
     const char *title;
     const column *columns;
     size_t count;
-    surety_attack_kind defenses[4], attacks[3];
+    surety_threat_kind defenses[4], attacks[3];
 } kinds[] = {{SURETY_OBJECTIVE_CHROMATIC,
               "Objective chromatic",
               chromatic,
@@ -99,10 +99,10 @@ static void print_table(surety_growing *page, const surety_shown *shown, size_t 
     print_heading(page, kind);
     for (size_t d = 0; d < 4; d++)
         for (size_t a = 0; a < 3; a++) {
-            surety_attack_kind defense = kinds[kind].defenses[d], attack = kinds[kind].attacks[a];
+            surety_threat_kind defense = kinds[kind].defenses[d], attack = kinds[kind].attacks[a];
             surety_print(page, "<tr%s><th scope=\"row\">%s</th><th scope=\"row\">%s</th>",
-                         a ? "" : " class=\"first\"", surety_attack_kind_name(defense),
-                         surety_attack_kind_name(attack));
+                         a ? "" : " class=\"first\"", surety_threat_name(defense),
+                         surety_threat_name(attack));
             for (size_t i = 0; i < kinds[kind].count; i++) {
                 surety_printed key = {task,   norm, kinds[kind].algorithm,           defense,
                                       attack, 0,    kinds[kind].columns[i].quantity, 0};
@@ -214,7 +214,7 @@ static surety_status print_cell(surety_growing *page, const surety_shown *shown,
 }
 
 surety_status surety_page_gallery(surety_growing *page, const surety_shown *shown, surety_error *err) {
-    static const surety_attack_kind defenses[] = {SURETY_ATTACK_NONE, SURETY_ATTACK_PGDU};
+    static const surety_threat_kind defenses[] = {SURETY_ATTACK_NONE, SURETY_ATTACK_PGDU};
     size_t tasks;
     surety_tasks(&tasks);
     if (!surety_has_cairo) {

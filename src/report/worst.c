@@ -101,8 +101,7 @@ void surety_page_worst_case(surety_growing *page, const surety_shown *shown) {
     for (size_t task = 0; task < tasks; task++)
         for (unsigned norm = SURETY_L2; norm <= SURETY_LINF; norm++)
             for (unsigned set = SURETY_SIGNED; set <= SURETY_REAL; set++) {
-                surety_cell cell = {task, (surety_norm)norm, (surety_voter_set)set, SURETY_DEFENSE_CERTIFIED,
-                                    0};
+                surety_cell cell = {task, (surety_norm)norm, (surety_voter_set)set, SURETY_WORST_CASE, 0};
                 line l = line_of(shown, &cell);
                 if (!l.seeds) continue;
                 if (!lines++) print_heading(page);

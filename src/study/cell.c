@@ -50,7 +50,7 @@ static json_t *bounds_json(const surety_row *row) {
 static json_t *row_json(surety_objective objective, const surety_row *row) {
     const surety_risks *r = &row->learn;
     return SURETY_JSON_OBJECT({"algorithm", surety_json_string(surety_objective_name(objective))},
-                              {"attack", surety_json_string(surety_attack_kind_name(row->attack))},
+                              {"attack", surety_json_string(surety_threat_name(row->threat))},
                               {"adversarial_risk", surety_json_real(row->adversarial_risk)},
                               {"averaged_risk", surety_json_real(row->averaged_risk)},
                               {"averaged_max_risk", surety_json_real(row->averaged_max)},
@@ -61,21 +61,21 @@ static json_t *row_json(surety_objective objective, const surety_row *row) {
 }
 
 /* A model's R_att; two points of the curve are among these. */
-static void note_risk(work *w, const surety_model *model, surety_attack_kind attack, double risk) {
+static void note_risk(work *w, const surety_model *model, surety_threat_kind attack, double risk) {
     if (model != w->models[0]) return;
     if (attack == SURETY_ATTACK_NONE) w->risk[0] = risk;
-    if (surety_attack_kind_plain(attack) == SURETY_ATTACK_PGD) w->risk[AT_B] = risk;
+    if (surety_threat_plain(attack) == SURETY_ATTACK_PGD) w->risk[AT_B] = risk;
 }
 
 /* Both objectives of the algorithm under one attack. */
-static surety_status algorithm_rows(work *w, surety_attack_kind attack, size_t count, surety_error *err) {
+static surety_status algorithm_rows(work *w, surety_threat_kind attack, size_t count, surety_error *err) {
     surety_row rows[SURETY_CELL_MODELS];
     const surety_model *models[SURETY_CELL_MODELS];
     surety_row_settings s;
     surety_row_defaults(&s, w->models[0]);
-    s.attack.kind = attack;
-    s.attack.samples = w->s->samples;
-    s.attack.steps = w->s->steps;
+    s.threat.kind = attack;
+    s.threat.samples = w->s->samples;
+    s.threat.steps = w->s->steps;
     for (size_t k = 0; k < count; k++) models[k] = w->models[k];
     SURETY_TRY(surety_evaluate_rows(rows, models, count, w->data, &s, w->run, err));
     surety_status status = SURETY_OK;
@@ -88,28 +88,27 @@ static surety_status algorithm_rows(work *w, surety_attack_kind attack, size_t c
     return status;
 }
 
-static surety_attack_settings attack_of(const work *w, surety_attack_kind kind) {
+static surety_threat attack_of(const work *w, surety_threat_kind kind) {
     surety_row_settings s;
     surety_row_defaults(&s, w->models[0]);
-    s.attack.kind = kind;
-    s.attack.steps = w->s->steps;
-    return s.attack;
+    s.threat.kind = kind;
+    s.threat.steps = w->s->steps;
+    return s.threat;
 }
 
-static surety_status baseline_row(work *w, const surety_model *model, surety_attack_kind kind,
+static surety_status baseline_row(work *w, const surety_model *model, surety_threat_kind kind,
                                   surety_error *err) {
     double risk, norm;
-    surety_attack_settings attack = attack_of(w, kind);
+    surety_threat attack = attack_of(w, kind);
     SURETY_TRY(surety_evaluate_attacked(&risk, &norm, model, surety_data_set(w->data, SURETY_SET_TEST),
                                         &attack, w->run, err));
     note_risk(w, model, kind, risk);
-    return surety_cell_add_row(
-        w->rows,
-        SURETY_JSON_OBJECT({"algorithm", surety_json_string("baseline")},
-                           {"attack", surety_json_string(surety_attack_kind_name(kind))},
-                           {"adversarial_risk", surety_json_real(risk)},
-                           {"norm_max", surety_json_real(norm)}),
-        err);
+    return surety_cell_add_row(w->rows,
+                               SURETY_JSON_OBJECT({"algorithm", surety_json_string("baseline")},
+                                                  {"attack", surety_json_string(surety_threat_name(kind))},
+                                                  {"adversarial_risk", surety_json_real(risk)},
+                                                  {"norm_max", surety_json_real(norm)}),
+                               err);
 }
 
 /* The certified defense: the vote as it is, attacked, and over the whole ball. */
@@ -119,23 +118,22 @@ static surety_status certified_rows(work *w, surety_error *err) {
     SURETY_TRY(baseline_row(w, w->models[0], SURETY_ATTACK_NONE, err));
     SURETY_TRY(baseline_row(w, w->models[0], SURETY_ATTACK_PGD, err));
     surety_row_defaults(&s, w->models[0]);
-    s.worst_case = 1;
+    s.threat.kind = SURETY_WORST_CASE;
     SURETY_TRY(surety_evaluate_row(&row, w->models[0], w->data, &s, w->run, err));
-    surety_threat threat = {.worst_case = 1};
-    surety_status status =
-        surety_cell_add_row(w->rows,
-                            SURETY_JSON_OBJECT({"algorithm", surety_json_string("baseline")},
-                                               {"attack", surety_json_string(surety_threat_name(threat))},
-                                               {"not_proved", surety_json_real(row.test.averaged_max)},
-                                               {"bounds", bounds_json(&row)}),
-                            err);
+    surety_status status = surety_cell_add_row(
+        w->rows,
+        SURETY_JSON_OBJECT({"algorithm", surety_json_string("baseline")},
+                           {"attack", surety_json_string(surety_threat_name(SURETY_WORST_CASE))},
+                           {"not_proved", surety_json_real(row.test.averaged_max)},
+                           {"bounds", bounds_json(&row)}),
+        err);
     surety_row_free(&row);
     return status;
 }
 
 static surety_status all_rows(work *w, surety_error *err) {
-    if (w->cell->defense == SURETY_DEFENSE_CERTIFIED) return certified_rows(w, err);
-    surety_attack_kind attacks[SURETY_CELL_ATTACKS];
+    if (w->cell->defense == SURETY_WORST_CASE) return certified_rows(w, err);
+    surety_threat_kind attacks[SURETY_CELL_ATTACKS];
     size_t algorithm = 0; /* models of the algorithm come first */
     while (algorithm < w->count && w->objectives[algorithm] != SURETY_OBJECTIVE_BASELINE) algorithm++;
     surety_cell_attacks(SURETY_OBJECTIVE_CHROMATIC, attacks);
@@ -153,7 +151,7 @@ static surety_status curve_json(work *w, json_t **out, surety_error *err) {
     json_t *eps = json_array(), *risks = json_array();
     surety_status status = SURETY_OK;
     for (int i = 0; i < RADII && status == SURETY_OK; i++) {
-        surety_attack_settings attack = attack_of(w, SURETY_ATTACK_PGD);
+        surety_threat attack = attack_of(w, SURETY_ATTACK_PGD);
         double norm;
         attack.ball.radius *= (double)i / AT_B;
         if (isnan(w->risk[i]))
@@ -212,7 +210,7 @@ static surety_status look(void *arg, size_t i, size_t j, const float *x, surety_
 static surety_status gallery_json(const work *w, json_t **out, surety_error *err) {
     const surety_set *test = surety_data_set(w->data, SURETY_SET_TEST);
     looking l = {.w = w, .vote = surety_model_vote(w->models[0], SURETY_POSTERIOR), .found = json_array()};
-    surety_attack_settings attack = attack_of(w, SURETY_ATTACK_PGD);
+    surety_threat attack = attack_of(w, SURETY_ATTACK_PGD);
     attack.epoch = SURETY_PASS_ATTACKED; /* the points of R_att */
     surety_run silent = {.threads = w->run->threads, .stop = w->run->stop};
     surety_status status = SURETY_OK;
@@ -280,7 +278,7 @@ static surety_status compute(work *w, json_t **found, surety_error *err) {
     double trained = surety_seconds();
     SURETY_TRY(all_rows(w, err));
     double evaluated = surety_seconds();
-    if (w->cell->defense != SURETY_DEFENSE_CERTIFIED) {
+    if (w->cell->defense != SURETY_WORST_CASE) {
         status = curve_json(w, &curve, err);
         if (status == SURETY_OK) status = gallery_json(w, &gallery, err);
     }
@@ -316,7 +314,7 @@ static surety_status theory_cell(json_t **found, const surety_study_settings *se
 surety_status surety_cell_run(json_t **found, const surety_study_settings *settings, const surety_cell *cell,
                               const surety_data *data, const char *folder, const surety_run *run,
                               surety_error *err) {
-    int print = settings->recipe == SURETY_RECIPE_PRINT && cell->defense != SURETY_DEFENSE_CERTIFIED;
+    int print = settings->recipe == SURETY_RECIPE_PRINT && cell->defense != SURETY_WORST_CASE;
     *found = NULL;
     SURETY_TRY(print ? surety_print_cell(found, settings, cell, data, run, err)
                      : theory_cell(found, settings, cell, data, folder, run, err));

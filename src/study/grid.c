@@ -13,28 +13,13 @@
 #include "base/parallel.h"
 #include "study/study.h"
 
-static const unsigned defenses[] = {SURETY_ATTACK_NONE,      SURETY_ATTACK_UNIF, SURETY_ATTACK_PGDU,
-                                    SURETY_ATTACK_IFGSMU,    SURETY_ATTACK_PGD,  SURETY_ATTACK_IFGSM,
-                                    SURETY_DEFENSE_CERTIFIED};
+static const surety_threat_kind defenses[] = {SURETY_ATTACK_NONE,   SURETY_ATTACK_UNIF, SURETY_ATTACK_PGDU,
+                                              SURETY_ATTACK_IFGSMU, SURETY_ATTACK_PGD,  SURETY_ATTACK_IFGSM,
+                                              SURETY_WORST_CASE};
 enum { DEFENSES = sizeof defenses / sizeof *defenses };
 
-static int is_baseline_only(unsigned defense) {
-    return defense == SURETY_ATTACK_PGD || defense == SURETY_ATTACK_IFGSM ||
-           defense == SURETY_DEFENSE_CERTIFIED;
-}
-
-surety_status surety_defense_parse(const char *name, unsigned *defense, surety_error *err) {
-    const char *names[SURETY_ATTACK_KINDS + 1];
-    size_t index = 0;
-    for (unsigned d = 0; d <= SURETY_DEFENSE_CERTIFIED; d++) names[d] = surety_defense_name(d);
-    SURETY_TRY(surety_name_find("defense", name, names, SURETY_ATTACK_KINDS + 1, &index, err));
-    *defense = (unsigned)index;
-    return SURETY_OK;
-}
-
-const char *surety_defense_name(unsigned defense) {
-    return defense == SURETY_DEFENSE_CERTIFIED ? "certified"
-                                               : surety_attack_kind_name((surety_attack_kind)defense);
+static int is_baseline_only(surety_threat_kind defense) {
+    return defense == SURETY_ATTACK_PGD || defense == SURETY_ATTACK_IFGSM || defense == SURETY_WORST_CASE;
 }
 
 const char *surety_recipe_name(surety_recipe recipe) {
@@ -54,7 +39,7 @@ surety_study_settings surety_study_defaults(void) {
                                .samples = 100,
                                .steps = 20};
     for (size_t i = 0; i < DEFENSES; i++)
-        if (defenses[i] != SURETY_DEFENSE_CERTIFIED) s.defenses |= 1u << defenses[i];
+        if (defenses[i] != SURETY_WORST_CASE) s.defenses |= 1u << defenses[i];
     return s;
 }
 
@@ -66,7 +51,7 @@ surety_status surety_study_validate(const surety_study_settings *s, surety_error
         return surety_fail(err, SURETY_E_USAGE, "the norms of the paper's tables are l2 and linf");
     if (!s->voters || s->voters & ~all.voters)
         return surety_fail(err, SURETY_E_USAGE, "the voters are signed, real or both");
-    if (!s->defenses || s->defenses & ~(all.defenses | 1u << SURETY_DEFENSE_CERTIFIED))
+    if (!s->defenses || s->defenses & ~(all.defenses | 1u << SURETY_WORST_CASE))
         return surety_fail(err, SURETY_E_USAGE,
                            "the defenses of the paper's tables are none, unif, pgdu, ifgsmu, pgd and ifgsm; "
                            "beside them there is certified");
@@ -86,7 +71,7 @@ void surety_cell_name(const surety_cell *cell, char name[SURETY_CELL_NAME]) {
              surety_defense_name(cell->defense), (unsigned long long)cell->seed);
 }
 
-size_t surety_cell_objectives(unsigned defense, surety_objective objectives[SURETY_CELL_MODELS]) {
+size_t surety_cell_objectives(surety_threat_kind defense, surety_objective objectives[SURETY_CELL_MODELS]) {
     size_t count = 0;
     if (!is_baseline_only(defense)) {
         objectives[count++] = SURETY_OBJECTIVE_CHROMATIC;
@@ -97,7 +82,7 @@ size_t surety_cell_objectives(unsigned defense, surety_objective objectives[SURE
     return count;
 }
 
-void surety_cell_attacks(surety_objective objective, surety_attack_kind attacks[SURETY_CELL_ATTACKS]) {
+void surety_cell_attacks(surety_objective objective, surety_threat_kind attacks[SURETY_CELL_ATTACKS]) {
     int baseline = objective == SURETY_OBJECTIVE_BASELINE;
     attacks[0] = SURETY_ATTACK_NONE;
     attacks[1] = baseline ? SURETY_ATTACK_PGD : SURETY_ATTACK_PGDU;
@@ -107,10 +92,10 @@ void surety_cell_attacks(surety_objective objective, surety_attack_kind attacks[
 surety_train_settings surety_cell_training(const surety_study_settings *s, const surety_cell *cell) {
     surety_train_settings t;
     surety_train_defaults(&t);
-    if (cell->defense == SURETY_DEFENSE_CERTIFIED)
+    if (cell->defense == SURETY_WORST_CASE)
         surety_train_certified(&t);
     else
-        t.defense.kind = (surety_attack_kind)cell->defense;
+        t.defense.kind = cell->defense;
     t.defense.ball.norm = cell->norm;
     t.defense.ball.radius = surety_norm_radius(cell->norm);
     t.defense.steps = s->steps;
@@ -166,13 +151,13 @@ static void time_block(surety_attacker *a, const surety_vote *vote, const surety
 surety_status surety_speed_measure(surety_speed *speed, surety_error *err) {
     enum { D = 784 };
     surety_voters_settings forest;
-    surety_attack_settings attack;
+    surety_threat attack;
     surety_voters *voters = NULL;
     surety_attacker *attacker = NULL;
     float *points = NULL;
     double weights[64];
     surety_voters_defaults(&forest);
-    surety_attack_defaults(&attack);
+    surety_threat_defaults(&attack);
     attack.kind = SURETY_ATTACK_PGDU;
     attack.early_stop = 0;
     surety_status status = surety_alloc(&points, 2 * SURETY_BLOCK * surety_padded(D), sizeof *points, err);
@@ -205,7 +190,7 @@ surety_cost surety_cell_cost(const surety_study_settings *s, const surety_cell *
     double m = LEARN, prior = (double)task->train - m, test = (double)task->test, epochs = (double)s->epochs;
     double k = (double)s->steps, n = (double)s->samples,
            models = (double)surety_cell_objectives(cell->defense, objectives);
-    int certified = cell->defense == SURETY_DEFENSE_CERTIFIED;
+    int certified = cell->defense == SURETY_WORST_CASE;
     double steps = cell->defense == SURETY_ATTACK_NONE || cell->defense == SURETY_ATTACK_UNIF ? 0
                    : certified                                                                ? CERTIFIED
                                                                                               : k;
@@ -231,7 +216,7 @@ surety_cost surety_cell_cost(const surety_study_settings *s, const surety_cell *
 static size_t values_of(const surety_cell *cell) {
     surety_objective objectives[SURETY_CELL_MODELS];
     size_t count = surety_cell_objectives(cell->defense, objectives), values = 0;
-    if (cell->defense == SURETY_DEFENSE_CERTIFIED) return 0;
+    if (cell->defense == SURETY_WORST_CASE) return 0;
     for (size_t i = 0; i < count; i++)
         values += SURETY_CELL_ATTACKS * (objectives[i] == SURETY_OBJECTIVE_BASELINE    ? 1
                                          : objectives[i] == SURETY_OBJECTIVE_CHROMATIC ? 3

@@ -21,13 +21,9 @@
 extern "C" {
 #endif
 
-/* A defense is the number of a surety_attack_kind; or certified (docs/theory.md 8.3), which the paper does
- * not have: its cells train by the theory with surety_train_certified, meet none, pgd and the worst case, and
- * stand beside no printed number. */
-enum { SURETY_DEFENSE_CERTIFIED = SURETY_ATTACK_KINDS };
-
-SURETY_API surety_status surety_defense_parse(const char *name, unsigned *defense, surety_error *err);
-SURETY_API const char *surety_defense_name(unsigned defense);
+/* A defense is a surety_threat_kind. The worst case ("certified", docs/theory.md 8.3) is not in the paper:
+ * its cells train with surety_train_certified, meet none, pgd and the worst case, and stand beside no printed
+ * number. */
 
 /* ---- which part of the grid, and how ---- */
 
@@ -63,7 +59,7 @@ typedef struct surety_cell {
     size_t task; /* number in surety_tasks() */
     surety_norm norm;
     surety_voter_set set;
-    unsigned defense;
+    surety_threat_kind defense;
     uint64_t seed;
 } surety_cell;
 
@@ -126,7 +122,7 @@ typedef struct surety_printed {
     size_t task;
     surety_norm norm;
     surety_objective algorithm; /* chromatic, average-max or baseline */
-    surety_attack_kind defense, attack;
+    surety_threat_kind defense, attack;
     surety_voter_set set;
     surety_quantity quantity;
     double value;

@@ -52,7 +52,7 @@ typedef struct surety_print {
     size_t epochs, steps, samples;
     surety_norm norm;
     surety_voter_set set;
-    surety_attack_kind defense;
+    surety_threat_kind defense;
     double radius;
     const surety_run *run;
 
@@ -96,7 +96,7 @@ void surety_print_weigh(surety_print *p, const double *theta);
 /* ---- attack ---- */
 
 /* Attacks examples first .. first + rows - 1 of set (rows <= 64) with the current vote in lockstep. */
-void surety_print_attack(surety_print *p, surety_attack_kind kind, double radius, const surety_set *set,
+void surety_print_attack(surety_print *p, surety_threat_kind kind, double radius, const surety_set *set,
                          size_t first, size_t rows);
 
 /* x in [lo, hi], in a form that compilers turn into vectors. */

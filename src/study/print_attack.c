@@ -77,7 +77,7 @@ surety_status surety_print_new(surety_print *p, const surety_study_settings *s, 
                         .samples = s->samples,
                         .norm = cell->norm,
                         .set = cell->set,
-                        .defense = (surety_attack_kind)cell->defense,
+                        .defense = (surety_threat_kind)cell->defense,
                         .radius = surety_norm_radius(cell->norm),
                         .run = run,
                         .d = d,
@@ -218,8 +218,8 @@ static void limits(const float *x0, float b, size_t d, float *lo, float *hi) {
     }
 }
 
-static void begin(surety_print *p, surety_attack_kind kind, double b, const surety_set *set, size_t first) {
-    surety_attack_kind plain = surety_attack_kind_plain(kind);
+static void begin(surety_print *p, surety_threat_kind kind, double b, const surety_set *set, size_t first) {
+    surety_threat_kind plain = surety_threat_plain(kind);
     for (size_t r = 0; r < p->rows; r++) {
         const float *x0 = set->x + (first + r) * set->stride;
         float *x = p->points + r * p->stride;
@@ -305,9 +305,9 @@ static void add_noise(surety_print *p) {
     }
 }
 
-void surety_print_attack(surety_print *p, surety_attack_kind kind, double radius, const surety_set *set,
+void surety_print_attack(surety_print *p, surety_threat_kind kind, double radius, const surety_set *set,
                          size_t first, size_t rows) {
-    surety_attack_kind plain = surety_attack_kind_plain(kind);
+    surety_threat_kind plain = surety_threat_plain(kind);
     p->rows = rows;
     begin(p, kind, radius, set, first);
     if (plain == SURETY_ATTACK_PGD || plain == SURETY_ATTACK_IFGSM) steps(p, radius);

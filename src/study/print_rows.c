@@ -123,7 +123,7 @@ static void draw_samples(surety_print *p, const float *x) {
     }
 }
 
-static surety_status attack_all(surety_print *p, surety_attack_kind kind, double radius,
+static surety_status attack_all(surety_print *p, surety_threat_kind kind, double radius,
                                 const surety_set *set, float *points, int8_t *labels, surety_error *err) {
     surety_print_rewind(p);
     surety_twister_drop(&p->C, 2);
@@ -139,14 +139,14 @@ static surety_status attack_all(surety_print *p, surety_attack_kind kind, double
     return SURETY_OK;
 }
 
-static surety_status count_all(perturbed *sums, cell_work *w, surety_attack_kind attack,
+static surety_status count_all(perturbed *sums, cell_work *w, surety_threat_kind attack,
                                const surety_set *set, const char *phase, float *points, int8_t *labels,
                                float *v, surety_error *err) {
     surety_print *p = &w->p;
-    int noisy = attack != surety_attack_kind_plain(attack);
+    int noisy = attack != surety_threat_plain(attack);
     *sums = (perturbed){.m = set->m, .n = noisy ? p->samples : 1};
     surety_print_weigh(p, w->prior);
-    SURETY_TRY(attack_all(p, surety_attack_kind_plain(attack), p->radius, set, points, labels, err));
+    SURETY_TRY(attack_all(p, surety_threat_plain(attack), p->radius, set, points, labels, err));
     surety_twister_drop(&p->C, 2);
     for (size_t i = 0; i < set->m; i++) {
         if (i % BATCH == 0) {
@@ -163,7 +163,7 @@ static surety_status count_all(perturbed *sums, cell_work *w, surety_attack_kind
 }
 
 /* S or T attacked against the prior's vote, for all models at once. */
-static surety_status perturb(perturbed *sums, cell_work *w, surety_attack_kind attack, surety_set_name which,
+static surety_status perturb(perturbed *sums, cell_work *w, surety_threat_kind attack, surety_set_name which,
                              surety_error *err) {
     const surety_set *set = &w->sets[which];
     float *points = NULL, *v = NULL;
@@ -221,7 +221,7 @@ static surety_status count_batch(cell_work *w, const surety_print_model *model, 
     return SURETY_OK;
 }
 
-static surety_status attacked_risk(cell_work *w, const surety_print_model *model, surety_attack_kind kind,
+static surety_status attacked_risk(cell_work *w, const surety_print_model *model, surety_threat_kind kind,
                                    double radius, double *risk, surety_error *err) {
     surety_print *p = &w->p;
     const surety_set *test = &w->sets[SURETY_SET_TEST];
@@ -240,7 +240,7 @@ static surety_status attacked_risk(cell_work *w, const surety_print_model *model
 
 /* ---- rows ---- */
 
-static json_t *row_json(const cell_work *w, size_t k, surety_attack_kind attack, double adversarial,
+static json_t *row_json(const cell_work *w, size_t k, surety_threat_kind attack, double adversarial,
                         const perturbed *T, const perturbed *S) {
     const surety_print_model *model = &w->models[k];
     size_t m = S->m, epochs = w->p.epochs;
@@ -250,7 +250,7 @@ static json_t *row_json(const cell_work *w, size_t k, surety_attack_kind attack,
     double seeger = surety_print_kl_inv(rbar, surety_print_seeger_c(model->kl, m, epochs), NULL, NULL);
     return SURETY_JSON_OBJECT(
         {"algorithm", surety_json_string(surety_objective_name(model->objective))},
-        {"attack", surety_json_string(surety_attack_kind_name(attack))},
+        {"attack", surety_json_string(surety_threat_name(attack))},
         {"adversarial_risk", surety_json_real(adversarial)},
         {"averaged_risk", surety_json_real(T->of[k].wrong / (double)T->m)},
         {"averaged_max_risk", surety_json_real(T->of[k].wrong_max / (double)T->m)},
@@ -262,16 +262,16 @@ static json_t *row_json(const cell_work *w, size_t k, surety_attack_kind attack,
 }
 
 /* A model's R_att; two points of the curve are among these. */
-static surety_status risk_of_row(cell_work *w, size_t k, surety_attack_kind attack, double *risk,
+static surety_status risk_of_row(cell_work *w, size_t k, surety_threat_kind attack, double *risk,
                                  surety_error *err) {
-    surety_attack_kind plain = surety_attack_kind_plain(attack);
+    surety_threat_kind plain = surety_threat_plain(attack);
     SURETY_TRY(attacked_risk(w, &w->models[k], plain, w->p.radius, risk, err));
     if (k == 0 && plain == SURETY_ATTACK_NONE) w->curve[0] = *risk;
     if (k == 0 && plain == SURETY_ATTACK_PGD) w->curve[AT_B] = *risk;
     return SURETY_OK;
 }
 
-static surety_status algorithm_rows(cell_work *w, surety_attack_kind attack, surety_error *err) {
+static surety_status algorithm_rows(cell_work *w, surety_threat_kind attack, surety_error *err) {
     perturbed T, S;
     SURETY_TRY(perturb(&T, w, attack, SURETY_SET_TEST, err));
     SURETY_TRY(perturb(&S, w, attack, SURETY_SET_LEARN, err));
@@ -284,19 +284,18 @@ static surety_status algorithm_rows(cell_work *w, surety_attack_kind attack, sur
     return SURETY_OK;
 }
 
-static surety_status baseline_row(cell_work *w, size_t k, surety_attack_kind attack, surety_error *err) {
+static surety_status baseline_row(cell_work *w, size_t k, surety_threat_kind attack, surety_error *err) {
     double risk;
     SURETY_TRY(risk_of_row(w, k, attack, &risk, err));
-    return surety_cell_add_row(
-        w->rows,
-        SURETY_JSON_OBJECT({"algorithm", surety_json_string("baseline")},
-                           {"attack", surety_json_string(surety_attack_kind_name(attack))},
-                           {"adversarial_risk", surety_json_real(risk)}),
-        err);
+    return surety_cell_add_row(w->rows,
+                               SURETY_JSON_OBJECT({"algorithm", surety_json_string("baseline")},
+                                                  {"attack", surety_json_string(surety_threat_name(attack))},
+                                                  {"adversarial_risk", surety_json_real(risk)}),
+                               err);
 }
 
 static surety_status all_rows(cell_work *w, surety_error *err) {
-    surety_attack_kind attacks[SURETY_CELL_ATTACKS];
+    surety_threat_kind attacks[SURETY_CELL_ATTACKS];
     surety_cell_attacks(SURETY_OBJECTIVE_CHROMATIC, attacks);
     for (size_t i = 0; i < SURETY_CELL_ATTACKS && w->models[0].objective != SURETY_OBJECTIVE_BASELINE; i++)
         SURETY_TRY(algorithm_rows(w, attacks[i], err));

@@ -38,8 +38,8 @@ int surety_printed_parse(char *line, surety_printed *key, char **rest) {
     key->task = (size_t)(task - surety_tasks(&count));
     return surety_norm_parse(field[1], &key->norm, NULL) == SURETY_OK &&
            surety_objective_parse(field[2], &key->algorithm, NULL) == SURETY_OK &&
-           surety_attack_kind_parse(field[3], &key->defense, NULL) == SURETY_OK &&
-           surety_attack_kind_parse(field[4], &key->attack, NULL) == SURETY_OK &&
+           surety_threat_parse(field[3], &key->defense, NULL) == SURETY_OK &&
+           surety_threat_parse(field[4], &key->attack, NULL) == SURETY_OK &&
            surety_voter_set_parse(field[5], &key->set, NULL) == SURETY_OK &&
            parse_quantity(field[6], &key->quantity);
 }

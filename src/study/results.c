@@ -33,16 +33,16 @@ static surety_status take_rows(surety_results *r, const surety_cell *cell, const
                                surety_error *err) {
     size_t at;
     const json_t *row;
-    if (cell->defense == SURETY_DEFENSE_CERTIFIED) return SURETY_OK; /* not in print */
+    if (cell->defense == SURETY_WORST_CASE) return SURETY_OK; /* not in print */
     json_array_foreach(json_object_get(found, "rows"), at, row) {
         const char *algorithm = json_string_value(json_object_get(row, "algorithm"));
         const char *attack = json_string_value(json_object_get(row, "attack"));
         surety_printed key = {.task = cell->task,
                               .norm = cell->norm,
-                              .defense = (surety_attack_kind)cell->defense,
+                              .defense = (surety_threat_kind)cell->defense,
                               .set = cell->set};
         SURETY_TRY(surety_objective_parse(algorithm ? algorithm : "", &key.algorithm, err));
-        SURETY_TRY(surety_attack_kind_parse(attack ? attack : "", &key.attack, err));
+        SURETY_TRY(surety_threat_parse(attack ? attack : "", &key.attack, err));
         for (int q = 0; q < SURETY_QUANTITIES; q++) {
             key.quantity = (surety_quantity)q;
             size_t index = surety_results_find(r, &key);
@@ -92,7 +92,7 @@ static surety_status whole_grid(surety_cell **cells, size_t *count, size_t *seed
     surety_study_settings all = surety_study_defaults();
     SURETY_TRY(count_seeds(seeds, folder, err));
     all.seeds = *seeds;
-    all.defenses |= 1u << SURETY_DEFENSE_CERTIFIED;
+    all.defenses |= 1u << SURETY_WORST_CASE;
     return surety_grid_make(cells, count, &all, err);
 }
 
@@ -124,8 +124,8 @@ static surety_status csv_line(text *t, const surety_printed *p, double value, si
     size_t tasks;
     surety_format(line, sizeof line, "%s,%s,%s,%s,%s,%s,%s,%.6f,%zu,%.3f,%.6f\n",
                   surety_tasks(&tasks)[p->task].name, surety_norm_name(p->norm),
-                  surety_objective_name(p->algorithm), surety_attack_kind_name(p->defense),
-                  surety_attack_kind_name(p->attack), surety_voter_set_name(p->set),
+                  surety_objective_name(p->algorithm), surety_threat_name(p->defense),
+                  surety_threat_name(p->attack), surety_voter_set_name(p->set),
                   surety_quantity_name(p->quantity), value, seed, p->value, value - p->value);
     return append(t, line, err);
 }
@@ -158,8 +158,8 @@ static json_t *compared_json(const surety_results *r) {
             SURETY_JSON_OBJECT({"task", surety_json_string(surety_tasks(&tasks)[p->task].name)},
                                {"norm", surety_json_string(surety_norm_name(p->norm))},
                                {"algorithm", surety_json_string(surety_objective_name(p->algorithm))},
-                               {"defense", surety_json_string(surety_attack_kind_name(p->defense))},
-                               {"attack", surety_json_string(surety_attack_kind_name(p->attack))},
+                               {"defense", surety_json_string(surety_threat_name(p->defense))},
+                               {"attack", surety_json_string(surety_threat_name(p->attack))},
                                {"voters", surety_json_string(surety_voter_set_name(p->set))},
                                {"quantity", surety_json_string(surety_quantity_name(p->quantity))},
                                {"seeds", surety_json_count(c.seeds)}, {"value", surety_json_real(c.first)},

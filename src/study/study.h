@@ -16,8 +16,8 @@ enum {
 };
 
 /* What a defense's step 1 serves: which objectives, and which attacks each of them meets. */
-size_t surety_cell_objectives(unsigned defense, surety_objective objectives[SURETY_CELL_MODELS]);
-void surety_cell_attacks(surety_objective objective, surety_attack_kind attacks[SURETY_CELL_ATTACKS]);
+size_t surety_cell_objectives(surety_threat_kind defense, surety_objective objectives[SURETY_CELL_MODELS]);
+void surety_cell_attacks(surety_objective objective, surety_threat_kind attacks[SURETY_CELL_ATTACKS]);
 
 /* What training and attacks are for a cell by the theory. */
 surety_train_settings surety_cell_training(const surety_study_settings *settings, const surety_cell *cell);

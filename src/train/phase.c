@@ -25,6 +25,7 @@ typedef struct loop {
     const surety_phase *phase;
     const surety_train_settings *s;
     surety_train_state *state;
+    surety_threat attack;        /* on batches: the defense, or what is mixed into the worst case */
     int grows;                   /* the voters move by growing, not by batches */
     surety_attacker **attackers; /* per thread */
     size_t threads, stride, terms;
@@ -303,11 +304,10 @@ static void shuffle(loop *l) {
  * in every epoch); where nothing chooses, the mean loss of the batches, or that on
  * the set that a kind grew on. */
 static surety_status risk_of_epoch(const loop *l, double *risk, const surety_run *run, surety_error *err) {
-    surety_attack_settings attack = l->s->defense;
-    attack.epoch = l->pass + (uint32_t)l->phase->epochs;
+    surety_threat threat = l->s->defense;
+    threat.epoch = l->pass + (uint32_t)l->phase->epochs;
     surety_vote vote = {l->state->voters, l->Q, l->s->set};
-    surety_measurement what = {.worst_case = l->phase->certified > 0,
-                               .attack = &attack,
+    surety_measurement what = {.threat = &threat,
                                .attacked = &vote,
                                .posterior = l->Q,
                                .set = l->phase->moves_voters ? SURETY_REAL : l->s->set};
@@ -433,18 +433,21 @@ static void average_table(loop *l) {
 static surety_status loop_new(loop *l, const surety_run *run, surety_error *err) {
     const surety_voters *v = l->state->voters;
     size_t batch = l->s->batch;
+    l->attack = l->s->defense;
+    if (l->attack.kind == SURETY_WORST_CASE)
+        l->attack.kind = l->s->mix > 0 ? SURETY_ATTACK_PGD : SURETY_ATTACK_NONE;
     l->grows = l->phase->moves_voters && surety_voters_can(v, SURETY_CAN_GROW);
     l->threads = (size_t)surety_threads(run);
     l->stride = surety_padded(surety_voters_features(v));
     l->terms = surety_voters_terms(v);
     SURETY_TRY(surety_alloc(&l->attackers, l->threads, sizeof *l->attackers, err));
     for (size_t t = 0; t < l->threads; t++)
-        SURETY_TRY(surety_attacker_new(&l->attackers[t], &l->s->defense, v, err));
+        SURETY_TRY(surety_attacker_new(&l->attackers[t], &l->attack, v, err));
     SURETY_TRY(surety_alloc(&l->order, l->phase->train->m, sizeof *l->order, err));
     SURETY_TRY(surety_alloc(&l->steps, l->phase->train->m, sizeof *l->steps, err));
     SURETY_TRY(surety_alloc(&l->slots, batch, sizeof *l->slots, err));
     SURETY_TRY(surety_alloc(&l->queue, batch, sizeof *l->queue, err));
-    l->most = l->s->defense.kind > SURETY_ATTACK_FGSM ? l->s->defense.steps : 1;
+    l->most = surety_threat_about(l->attack.kind)->steps == SURETY_STEPS_MANY ? l->attack.steps : 1;
     SURETY_TRY(surety_alloc(&l->begins, l->most + 2, sizeof *l->begins, err));
     double **weights[] = {&l->Q, &l->P, &l->r, &l->d_theta, &l->table_loss};
     for (size_t i = 0; i < sizeof weights / sizeof *weights; i++)

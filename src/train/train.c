@@ -34,15 +34,14 @@ void surety_train_defaults(surety_train_settings *s) {
                                  .batch = 64,
                                  .lr = 0.01,
                                  .delta = 0.05};
-    surety_attack_defaults(&s->defense);
+    surety_threat_defaults(&s->defense);
     s->defense.kind = SURETY_ATTACK_PGDU;
     s->defense.samples = 1;
     surety_voters_defaults(&s->kind);
 }
 
 void surety_train_certified(surety_train_settings *s) {
-    s->certified = 1;
-    s->defense.kind = SURETY_ATTACK_NONE;
+    s->defense.kind = SURETY_WORST_CASE;
     s->kind.voters = 10;
     s->kind.depth = 3;
     s->kind.mask = 0;
@@ -54,16 +53,18 @@ void surety_train_certified(surety_train_settings *s) {
 surety_status surety_train_validate(const surety_train_settings *s, surety_error *err) {
     if ((unsigned)s->objective >= SURETY_OBJECTIVES)
         return surety_fail(err, SURETY_E_USAGE, "unknown objective %d", (int)s->objective);
-    SURETY_TRY(surety_attack_validate(&s->defense, err));
+    SURETY_TRY(surety_threat_validate(&s->defense, err));
     if (s->step1_epochs < 1 || s->step1_epochs > 100000 || s->step2_epochs > 100000 ||
         (s->objective != SURETY_OBJECTIVE_BASELINE && s->step2_epochs < 1))
         return surety_fail(err, SURETY_E_USAGE, "a step has 1 to 100000 epochs, not %zu and %zu",
                            s->step1_epochs, s->step2_epochs);
-    if (!(s->certified >= 0 && s->certified <= 1))
-        return surety_fail(err, SURETY_E_USAGE, "the worst case has a weight from 0 to 1, not %g",
-                           s->certified);
-    if (s->certified > 0 && s->objective != SURETY_OBJECTIVE_WORST_CASE &&
-        s->objective != SURETY_OBJECTIVE_BASELINE)
+    int worst = s->defense.kind == SURETY_WORST_CASE;
+    if (!(s->mix >= 0 && s->mix < 1) || (s->mix > 0 && !worst))
+        return surety_fail(err, SURETY_E_USAGE,
+                           "a mix is the weight of pgd beside the certified defense, at least 0 and below 1, "
+                           "not %g with the defense %s",
+                           s->mix, surety_defense_name(s->defense.kind));
+    if (worst && s->objective != SURETY_OBJECTIVE_WORST_CASE && s->objective != SURETY_OBJECTIVE_BASELINE)
         return surety_fail(err, SURETY_E_USAGE,
                            "the certified defense goes with the objective worst-case or baseline, not %s",
                            objectives[s->objective]);
@@ -85,15 +86,15 @@ surety_status surety_train_validate(const surety_train_settings *s, surety_error
 
 /* ---- settings and results as JSON ---- */
 
-static json_t *attack_json(const surety_attack_settings *a) {
+static json_t *attack_json(const surety_threat *a) {
     return SURETY_JSON_OBJECT(
-        {"name", surety_json_string(surety_attack_kind_name(a->kind))},
+        {"name", surety_json_string(surety_threat_name(a->kind))},
         {"norm", surety_json_string(surety_norm_name(a->ball.norm))},
         {"eps", surety_json_real(a->ball.radius)},
         {"box", a->ball.has_box ? SURETY_JSON_OBJECT({"lo", surety_json_real(a->ball.lo)},
                                                      {"hi", surety_json_real(a->ball.hi)})
                                 : json_null()},
-        {"steps", surety_json_count(a->steps)}, {"step_size", surety_json_real(surety_attack_step(a))},
+        {"steps", surety_json_count(a->steps)}, {"step_size", surety_json_real(surety_threat_step(a))},
         {"noise", surety_json_real(a->noise)}, {"restarts", surety_json_count(a->restarts)});
 }
 
@@ -111,7 +112,7 @@ static char *settings_text(const surety_train_settings *s, const surety_data_inf
         {"step1_epochs", surety_json_count(s->step1_epochs)},
         {"step2_epochs", surety_json_count(s->step2_epochs)}, {"batch", surety_json_count(s->batch)},
         {"lr", surety_json_real(s->lr)}, {"delta", surety_json_real(s->delta)},
-        {"holdout", surety_json_real(s->holdout)}, {"certified", surety_json_real(s->certified)},
+        {"holdout", surety_json_real(s->holdout)}, {"mix", surety_json_real(s->mix)},
         {"keep_last", json_boolean(s->keep_last)}, {"decay", json_boolean(s->decay)},
         {"seed", surety_json_count(s->seed)}, {"data", data},
         {"rows_prior", surety_json_string(info->set_sha256[SURETY_SET_PRIOR])},
@@ -207,7 +208,7 @@ static surety_phase step1(const training *t) {
                           .train = &t->prior,
                           .choose = t->s.keep_last ? NULL : &t->choose,
                           .moves_voters = 1,
-                          .certified = t->s.certified,
+                          .certified = t->s.defense.kind == SURETY_WORST_CASE ? 1 - t->s.mix : 0,
                           .epochs = t->s.step1_epochs,
                           .first_pass = 1};
 }
@@ -279,7 +280,7 @@ static surety_status make_model(training *t, surety_model **model, surety_train_
     facts.priors_compared = t->priors_compared;
     facts.delta = t->s.delta;
     facts.ball = t->s.defense.ball;
-    strcpy(facts.defense, t->s.certified > 0 ? "certified" : surety_attack_kind_name(t->s.defense.kind));
+    strcpy(facts.defense, surety_defense_name(t->s.defense.kind));
     strcpy(facts.objective, objectives[t->s.objective]);
     double *P, *Q;
     SURETY_TRY(surety_alloc(&P, 2 * s->H, sizeof *P, err));

@@ -8,9 +8,9 @@
 #include "cases.h"
 #include "voters/kind.h"
 
-static surety_attack_settings settings_of(surety_attack_kind kind, surety_norm norm, double radius) {
-    surety_attack_settings s;
-    surety_attack_defaults(&s);
+static surety_threat settings_of(surety_threat_kind kind, surety_norm norm, double radius) {
+    surety_threat s;
+    surety_threat_defaults(&s);
     s.kind = kind;
     s.ball.norm = norm;
     s.ball.radius = radius;
@@ -18,10 +18,10 @@ static surety_attack_settings settings_of(surety_attack_kind kind, surety_norm n
     return s;
 }
 
-static surety_attacker *attacker_of(const surety_attack_settings *s, const surety_voters *v) {
+static surety_attacker *attacker_of(const surety_threat *s, const surety_voters *v) {
     surety_error err = SURETY_ERROR_NONE;
     surety_attacker *a = NULL;
-    check_ok(surety_attack_validate(s, &err));
+    check_ok(surety_threat_validate(s, &err));
     check_ok(surety_attacker_new(&a, s, v, &err));
     return a;
 }
@@ -58,11 +58,11 @@ static double dual_norm(surety_norm norm, const float *w, size_t d) {
 static void linear_voters_reach_the_optimum(void **state) {
     (void)state;
     draw r = {21};
-    const surety_attack_kind kinds[] = {SURETY_ATTACK_FGSM, SURETY_ATTACK_IFGSM, SURETY_ATTACK_PGD};
+    const surety_threat_kind kinds[] = {SURETY_ATTACK_FGSM, SURETY_ATTACK_IFGSM, SURETY_ATTACK_PGD};
     for (long round = 0; round < check_count(400, 10000); round++) {
         surety_error err = SURETY_ERROR_NONE;
         surety_norm norm = (surety_norm)(round % 3);
-        surety_attack_settings s = settings_of(kinds[draw_size(&r, 0, 1)], norm, draw_real(&r, 0.01, 2));
+        surety_threat s = settings_of(kinds[draw_size(&r, 0, 1)], norm, draw_real(&r, 0.01, 2));
         s.steps = draw_size(&r, 1, 30);
         s.early_stop = (int)draw_size(&r, 0, 1);
         if (round % 10 == 9) { /* from anywhere in the ball it takes the length of the ball to get there */
@@ -102,8 +102,8 @@ static void linear_voters_reach_the_optimum(void **state) {
         double tolerance =
             round % 10 == 9 ? 2e-3 * (1 + s.ball.radius * dual) : 2e-5 * (1 + s.ball.radius * dual);
         check(result->loss[0] >= best - tolerance && result->loss[0] <= best + 1e-5 && !result->fooled[0],
-              "%s %s d %zu b %g: loss %.9g, optimum %.9g", surety_attack_kind_name(s.kind),
-              surety_norm_name(norm), d, s.ball.radius, result->loss[0], best);
+              "%s %s d %zu b %g: loss %.9g, optimum %.9g", surety_threat_name(s.kind), surety_norm_name(norm),
+              d, s.ball.radius, result->loss[0], best);
         surety_attacker_free(a);
         random_set_free(&set);
         surety_voters_free(v);
@@ -118,8 +118,8 @@ static void boxes_that_bind(void **state) {
     for (long round = 0; round < check_count(200, 5000); round++) {
         surety_error err = SURETY_ERROR_NONE;
         surety_norm norm = round % 2 ? SURETY_LINF : SURETY_L1;
-        surety_attack_settings s = settings_of(SURETY_ATTACK_IFGSM, norm,
-                                               round % 2 ? draw_real(&r, 0.05, 0.8) : draw_real(&r, 0.2, 4));
+        surety_threat s = settings_of(SURETY_ATTACK_IFGSM, norm,
+                                      round % 2 ? draw_real(&r, 0.05, 0.8) : draw_real(&r, 0.2, 4));
         s.early_stop = 0;
         size_t d = draw_size(&r, 2, 40), order[40];
         if (norm == SURETY_L1)
@@ -161,9 +161,9 @@ static void boxes_that_bind(void **state) {
     }
 }
 
-static surety_attack_settings any_settings(draw *r) {
-    surety_attack_settings s = settings_of((surety_attack_kind)draw_size(r, 0, SURETY_ATTACK_KINDS - 1),
-                                           (surety_norm)draw_size(r, 0, 2), pow(10, draw_real(r, -2, 1)));
+static surety_threat any_settings(draw *r) {
+    surety_threat s = settings_of((surety_threat_kind)draw_size(r, 0, SURETY_WORST_CASE - 1),
+                                  (surety_norm)draw_size(r, 0, 2), pow(10, draw_real(r, -2, 1)));
     s.steps = draw_size(r, 1, 8);
     if (draw_size(r, 0, 1)) s.step_size = s.ball.radius * draw_real(r, 0.05, 1.5);
     s.ball.has_box = (int)draw_size(r, 0, 1);
@@ -178,11 +178,11 @@ static void the_result_is_what_it_says(void **state) {
     (void)state;
     draw r = {23};
     for (long round = 0; round < check_count(300, 6000); round++) {
-        surety_attack_settings s = any_settings(&r), start = s;
+        surety_threat s = any_settings(&r), start = s;
         size_t d = draw_size(&r, 1, 60);
         random_vote v = random_vote_new(&r, d, 0);
         random_set set = random_set_new(&r, SURETY_BLOCK, d, &s.ball, 1);
-        surety_attack_kind plain = surety_attack_kind_plain(s.kind);
+        surety_threat_kind plain = surety_threat_plain(s.kind);
         start.kind = plain == SURETY_ATTACK_PGD ? SURETY_ATTACK_UNIF : SURETY_ATTACK_NONE;
         start.restarts = 1;
         if (s.kind == SURETY_ATTACK_UNIF) start.kind = SURETY_ATTACK_UNIF;
@@ -208,7 +208,7 @@ static void more_work_never_hurts(void **state) {
     (void)state;
     draw r = {24};
     for (long round = 0; round < check_count(60, 1500); round++) {
-        surety_attack_settings s = any_settings(&r);
+        surety_threat s = any_settings(&r);
         s.kind = draw_size(&r, 0, 1) ? SURETY_ATTACK_PGD : SURETY_ATTACK_IFGSM;
         s.step_size = s.ball.radius * draw_real(&r, 0.02, 1);
         size_t d = draw_size(&r, 1, 40);
@@ -240,7 +240,7 @@ static void more_work_never_hurts(void **state) {
 /* ---- the naive attack: one example, double, straight from the text (docs/theory.md 3) ---- */
 
 typedef struct naive {
-    const surety_attack_settings *s;
+    const surety_threat *s;
     const surety_voters *v; /* linear */
     const double *q;
     const float *x0;
@@ -299,7 +299,7 @@ static void the_naive_attack_agrees(void **state) {
     draw r = {25};
     long far = 0;
     for (long round = 0; round < check_count(500, 10000); round++) {
-        surety_attack_settings s =
+        surety_threat s =
             settings_of(SURETY_ATTACK_IFGSM, (surety_norm)(round % 2), draw_real(&r, 0.05, 1.5));
         s.steps = draw_size(&r, 1, 25);
         if (draw_size(&r, 0, 1)) s.step_size = s.ball.radius * draw_real(&r, 0.05, 0.7);
@@ -335,7 +335,7 @@ static void early_stop_counts_moves(void **state) {
     (void)state;
     draw r = {26};
     for (long round = 0; round < check_count(60, 1000); round++) {
-        surety_attack_settings s = any_settings(&r);
+        surety_threat s = any_settings(&r);
         s.kind = SURETY_ATTACK_IFGSM;
         s.step_size = s.ball.radius * draw_real(&r, 0.05, 0.4);
         size_t d = draw_size(&r, 1, 40), K = draw_size(&r, 1, 8), expected = 0;
@@ -344,7 +344,7 @@ static void early_stop_counts_moves(void **state) {
         surety_examples e = surety_examples_of(&set.set, 0);
         for (size_t steps = 0; steps < K;
              steps++) { /* one move for every row that is still right after `steps` */
-            surety_attack_settings t = s;
+            surety_threat t = s;
             t.kind = steps ? s.kind : SURETY_ATTACK_NONE;
             t.steps = steps ? steps : 1;
             surety_attacker *a = attacker_of(&t, v.voters);
@@ -379,8 +379,7 @@ static void zero_gradients_move_nothing(void **state) {
     for (int half = 0; half < 2; half++)
         for (int norm = 0; norm < 3; norm++)
             for (int huge = 0; huge < 2; huge++) {
-                surety_attack_settings s =
-                    settings_of(SURETY_ATTACK_IFGSM, (surety_norm)norm, huge ? 1e29 : 0.5);
+                surety_threat s = settings_of(SURETY_ATTACK_IFGSM, (surety_norm)norm, huge ? 1e29 : 0.5);
                 s.early_stop = 0;
                 if (huge) s.step_size = 1e29;
                 random_set set = random_set_new(&r, SURETY_BLOCK, D, &s.ball, 1);
@@ -434,7 +433,7 @@ static void short_steps_stay_in_the_ball(void **state) {
     check_ok(surety_linear_empty(&v, 1, D, &err));
     surety_vote vote = {v, (const double[]){1}, SURETY_REAL};
     for (long round = 0; round < check_count(200, 5000); round++) {
-        surety_attack_settings s = settings_of(SURETY_ATTACK_PGD, SURETY_L2, draw_real(&r, 0.1, 1));
+        surety_threat s = settings_of(SURETY_ATTACK_PGD, SURETY_L2, draw_real(&r, 0.1, 1));
         s.steps = draw_size(&r, 1, 5);
         s.step_size = s.ball.radius * draw_real(&r, 0.001, 0.3);
         s.early_stop = s.ball.has_box = 0;
@@ -459,9 +458,9 @@ static void short_steps_stay_in_the_ball(void **state) {
 static void zero_radius_is_no_attack(void **state) {
     (void)state;
     draw r = {28};
-    for (int kind = 0; kind < SURETY_ATTACK_KINDS; kind++)
+    for (int kind = 0; kind < SURETY_WORST_CASE; kind++)
         for (int norm = 0; norm < 3; norm++) {
-            surety_attack_settings s = settings_of((surety_attack_kind)kind, (surety_norm)norm, 0);
+            surety_threat s = settings_of((surety_threat_kind)kind, (surety_norm)norm, 0);
             random_vote v = random_vote_new(&r, 13, 0);
             random_set set = random_set_new(&r, SURETY_BLOCK, 13, &s.ball, 1);
             surety_examples e = surety_examples_of(&set.set, 0);
@@ -498,7 +497,7 @@ static void keep_sample(void *arg, size_t k, size_t r, size_t steps) {
 }
 
 /* Does no vote decide anything? There is one start and no step. */
-static int votes_idle(const surety_attack_settings *s) {
+static int votes_idle(const surety_threat *s) {
     return s->kind == SURETY_ATTACK_NONE || (s->kind == SURETY_ATTACK_UNIF && s->restarts == 1);
 }
 
@@ -510,8 +509,8 @@ static void streams_are_runs(void **state) {
     draw r = {33};
     static streaming one;
     for (long round = 0; round < check_count(150, 3000); round++) {
-        surety_attack_settings s = any_settings(&r);
-        s.kind = (surety_attack_kind)draw_size(&r, 0, SURETY_ATTACK_KINDS - 1);
+        surety_threat s = any_settings(&r);
+        s.kind = (surety_threat_kind)draw_size(&r, 0, SURETY_WORST_CASE - 1);
         s.restarts = draw_size(&r, 1, 3);
         s.early_stop = (int)draw_size(&r, 0, 1);
         size_t d = draw_size(&r, 1, WIDEST);
@@ -564,7 +563,7 @@ static void samples_are_noise_around_the_result(void **state) {
     (void)state;
     draw r = {29};
     for (long round = 0; round < check_count(150, 3000); round++) {
-        surety_attack_settings s = any_settings(&r), more;
+        surety_threat s = any_settings(&r), more;
         s.kind = draw_size(&r, 0, 1) ? SURETY_ATTACK_PGDU : SURETY_ATTACK_IFGSMU;
         s.noise = draw_real(&r, 0, 0.2);
         more = s;
@@ -641,7 +640,7 @@ static void an_example_never_sees_its_neighbours(void **state) {
     (void)state;
     draw r = {31};
     for (long round = 0; round < check_count(100, 2000); round++) {
-        surety_attack_settings s = any_settings(&r);
+        surety_threat s = any_settings(&r);
         size_t d = draw_size(&r, 1, 60);
         random_vote v = random_vote_new(&r, d, 0);
         random_set set = random_set_new(&r, SURETY_BLOCK, d, &s.ball, 1);
@@ -694,7 +693,7 @@ static uint64_t digest_sets(int threads, long rounds) {
     collected c = {.digest = UINT64_C(0xcbf29ce484222325)};
     for (long round = 0; round < rounds; round++) {
         surety_error err = SURETY_ERROR_NONE;
-        surety_attack_settings s = any_settings(&r);
+        surety_threat s = any_settings(&r);
         surety_run run = {.threads = threads};
         size_t d = draw_size(&r, 1, 60), m = draw_size(&r, 1, 150);
         random_vote v = random_vote_new(&r, d, 0);
@@ -747,10 +746,10 @@ static void same_bits_at_every_level_with_fma(void **state) {
 
 static void wrong_settings_get_a_sentence(void **state) {
     (void)state;
-    surety_attack_settings good = settings_of(SURETY_ATTACK_PGDU, SURETY_L2, 1);
+    surety_threat good = settings_of(SURETY_ATTACK_PGDU, SURETY_L2, 1);
     surety_error err = SURETY_ERROR_NONE;
-    check_ok(surety_attack_validate(&good, &err));
-    surety_attack_settings bad[19];
+    check_ok(surety_threat_validate(&good, &err));
+    surety_threat bad[19];
     for (size_t i = 0; i < 19; i++) bad[i] = good;
     bad[0].ball.radius = -1;
     bad[1].ball.radius = NAN;
@@ -768,25 +767,25 @@ static void wrong_settings_get_a_sentence(void **state) {
     bad[13].epoch = SURETY_EPOCH_LIMIT;
     bad[14].ball.lo = 1;
     bad[15].ball.hi = NAN;
-    bad[16].kind = SURETY_ATTACK_KINDS;
+    bad[16].kind = SURETY_THREATS;
     bad[17].ball.norm = (surety_norm)3;
     bad[18].steps = 1000001;
     for (size_t i = 0; i < 19; i++) {
         err = (surety_error)SURETY_ERROR_NONE;
-        check(surety_attack_validate(&bad[i], &err) == SURETY_E_USAGE && err.what[0], "case %zu passes", i);
+        check(surety_threat_validate(&bad[i], &err) == SURETY_E_USAGE && err.what[0], "case %zu passes", i);
     }
     good.kind = SURETY_ATTACK_NONE, good.steps = 0; /* it takes none */
     err = (surety_error)SURETY_ERROR_NONE;
-    check_ok(surety_attack_validate(&good, &err));
-    surety_attack_kind kind;
-    assert_int_equal(surety_attack_kind_parse("pgdd", &kind, &err), SURETY_E_USAGE);
+    check_ok(surety_threat_validate(&good, &err));
+    surety_threat_kind kind;
+    assert_int_equal(surety_threat_parse("pgdd", &kind, &err), SURETY_E_USAGE);
     assert_non_null(strstr(err.what, "did you mean 'pgd'"));
 }
 
 static void data_that_cannot_be_attacked(void **state) {
     (void)state;
     draw r = {33};
-    surety_attack_settings s = settings_of(SURETY_ATTACK_NONE, SURETY_L2, 1), open = s;
+    surety_threat s = settings_of(SURETY_ATTACK_NONE, SURETY_L2, 1), open = s;
     open.ball.has_box = 0;
     random_vote v = random_vote_new(&r, 5, 0);
     random_set set = random_set_new(&r, 40, 5, &s.ball, 1);
@@ -832,7 +831,7 @@ static int fail_at(void *arg, size_t bytes) {
 static void failing_along_the_way(void **state) {
     (void)state;
     draw r = {34};
-    surety_attack_settings s = settings_of(SURETY_ATTACK_PGDU, SURETY_L2, 1);
+    surety_threat s = settings_of(SURETY_ATTACK_PGDU, SURETY_L2, 1);
     random_vote v = random_vote_new(&r, 5, 0);
     random_set set = random_set_new(&r, 40, 5, &s.ball, 1);
     surety_attack_result result;

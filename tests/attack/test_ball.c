@@ -4,10 +4,10 @@
 
 #include "cases.h"
 
-static surety_attack_settings random_settings(draw *r) {
-    surety_attack_settings s;
-    surety_attack_defaults(&s);
-    s.kind = (surety_attack_kind)draw_size(r, 0, SURETY_ATTACK_KINDS - 1);
+static surety_threat random_settings(draw *r) {
+    surety_threat s;
+    surety_threat_defaults(&s);
+    s.kind = (surety_threat_kind)draw_size(r, 0, SURETY_WORST_CASE - 1);
     s.ball.norm = (surety_norm)draw_size(r, 0, 2);
     switch (draw_size(r, 0, 3)) {
         case 0: /* no box */
@@ -45,7 +45,7 @@ static surety_attack_settings random_settings(draw *r) {
     return s;
 }
 
-static void check_point(const surety_attack_settings *s, const float *x, const float *x0, size_t d) {
+static void check_point(const surety_threat *s, const float *x, const float *x0, size_t d) {
     float lo = (float)s->ball.lo, hi = (float)s->ball.hi;
     for (size_t j = 0; j < d; j++) {
         assert_true(isfinite(x[j]));
@@ -55,8 +55,7 @@ static void check_point(const surety_attack_settings *s, const float *x, const f
     }
     long double norm = true_distance(s->ball.norm, x, x0, d);
     check(norm <= (long double)s->ball.radius, "%s %s d %zu: distance %.17Lg, radius %.17g, step %g",
-          surety_attack_kind_name(s->kind), surety_norm_name(s->ball.norm), d, norm, s->ball.radius,
-          s->step_size);
+          surety_threat_name(s->kind), surety_norm_name(s->ball.norm), d, norm, s->ball.radius, s->step_size);
 }
 
 static void points_stay_in_ball_and_box(void **state) {
@@ -67,8 +66,8 @@ static void points_stay_in_ball_and_box(void **state) {
     surety_error err = SURETY_ERROR_NONE;
     check_ok(surety_alloc(&out, surety_padded(784), sizeof *out, &err));
     while (points < wanted) {
-        surety_attack_settings s = random_settings(&r);
-        check_ok(surety_attack_validate(&s, &err));
+        surety_threat s = random_settings(&r);
+        check_ok(surety_threat_validate(&s, &err));
         size_t d = draw_size(&r, 0, 9) ? (size_t)pow(10, draw_real(&r, 0, 2)) : draw_size(&r, 1, 784);
         random_vote v = random_vote_new(&r, d, draw_size(&r, 0, 1) != 0);
         random_set set = random_set_new(&r, SURETY_BLOCK, d, &s.ball, pow(10, draw_real(&r, -3, 3)));
@@ -82,7 +81,7 @@ static void points_stay_in_ball_and_box(void **state) {
             for (size_t i = 0; i < e.rows; i++) {
                 check_point(&s, result->x[i], e.x[i], d);
                 points++;
-                for (size_t j = 0; j < surety_attack_samples(&s); j++, points++) {
+                for (size_t j = 0; j < surety_threat_samples(&s); j++, points++) {
                     surety_attacker_sample(a, i, j, out);
                     check_point(&s, out, e.x[i], d);
                 }
@@ -117,11 +116,11 @@ static void the_result_reports_the_largest_norm(void **state) {
     draw r = {12};
     for (long round = 0; round < check_count(60, 600); round++) {
         surety_error err = SURETY_ERROR_NONE;
-        surety_attack_settings s = random_settings(&r);
+        surety_threat s = random_settings(&r);
         size_t d = draw_size(&r, 1, 60), m = draw_size(&r, 1, 100);
         random_vote v = random_vote_new(&r, d, 0);
         random_set set = random_set_new(&r, m, d, &s.ball, 1);
-        seen look = {&set.set, s.ball.norm, 0, 0, surety_attack_samples(&s)};
+        seen look = {&set.set, s.ball.norm, 0, 0, surety_threat_samples(&s)};
         surety_attack_result result;
         check_ok(surety_attack_set(&s, &v.vote, &set.set, see, &look, &result, NULL, &err));
         assert_int_equal(look.next, m * look.n);

@@ -57,8 +57,8 @@ static void moments(surety_norm norm, size_t dimension, double *second, double *
  * subject). */
 static float *draw_starts(surety_norm norm, size_t d, size_t n, uint64_t seed) {
     surety_error err = SURETY_ERROR_NONE;
-    surety_attack_settings s;
-    surety_attack_defaults(&s);
+    surety_threat s;
+    surety_threat_defaults(&s);
     s.kind = SURETY_ATTACK_UNIF;
     s.ball = (surety_ball){.norm = norm, .radius = 0.7};
     s.seed = seed;
@@ -159,13 +159,13 @@ static void addresses_separate_starts(void **state) {
     check_ok(surety_linear_empty(&v, 1, D, &err));
     surety_vote vote = {v, (const double[]){1}, SURETY_REAL};
     for (int norm = SURETY_L2; norm <= SURETY_L1; norm++) {
-        surety_attack_settings s;
-        surety_attack_defaults(&s);
+        surety_threat s;
+        surety_threat_defaults(&s);
         s.kind = SURETY_ATTACK_UNIF;
         s.ball = (surety_ball){.norm = (surety_norm)norm, .radius = 1};
         random_set set = random_set_new(&r, 1, D, &s.ball, 0);
         for (int k = 0; k < CASES; k++) { /* 0 and 6 are the same */
-            surety_attack_settings t = s;
+            surety_threat t = s;
             if (k == 1) t.epoch = 1;
             if (k == 2) t.seed = 1;
             surety_attacker *a = NULL;
@@ -191,8 +191,8 @@ static void noise_is_uniform(void **state) {
     (void)state;
     surety_error err = SURETY_ERROR_NONE;
     enum { D = 6 };
-    surety_attack_settings s;
-    surety_attack_defaults(&s);
+    surety_threat s;
+    surety_threat_defaults(&s);
     s.kind = SURETY_ATTACK_IFGSMU;
     s.steps = 1;
     s.step_size = 0.01;

@@ -81,8 +81,8 @@ static int begin(void **state) {
     train(&t, &model);
     check_ok(surety_model_save(model, files_path("m.safetensors"), &err));
     surety_certify_defaults(&settings, model);
-    settings.attack.samples = 5;
-    settings.attack.steps = 3;
+    settings.threat.samples = 5;
+    settings.threat.steps = 3;
     settings.looks = 1;
     settings.model_file = strdup(files_path("m.safetensors"));
     return 0;
@@ -298,7 +298,7 @@ static void test_refusals(void **state) {
     refused(model, &s, SURETY_E_CHECK, "every point");
     s = settings, s.bound = "vote_frozen_max";
     refused(model, &s, SURETY_E_CHECK, "candidate prior");
-    s = settings, s.attack.samples = 0;
+    s = settings, s.threat.samples = 0;
     refused(model, &s, SURETY_E_USAGE, "samples");
     s = settings, s.model_file = files_path("X_train.npy");
     refused(model, &s, SURETY_E_CHECK, "not the model");
@@ -499,7 +499,7 @@ static void test_every_tampering_of_best_is_noticed(void **state) {
     s.bound = "best";
     tamper_all(save("b.json", &s), 100);
     s.bound = "voters_union";
-    s.attack.kind = SURETY_ATTACK_UNIF;
+    s.threat.kind = SURETY_ATTACK_UNIF;
     tamper_all(save("u.json", &s), 100);
 }
 
@@ -627,7 +627,7 @@ static void write_files(const char *model_name, const char *certificate_name, co
     check_ok(surety_model_save(m, files_path(model_name), &err));
     save(certificate_name, &settings);
     check_ok(surety_evaluate_examples(files_path(examples_name), m, surety_data_set(data, SURETY_SET_TEST),
-                                      &settings.attack, &one_thread, &err));
+                                      &settings.threat, &one_thread, &err));
     surety_model_free(m);
 }
 

@@ -66,7 +66,7 @@ static int end(void **state) {
 }
 
 /* The averaged-max risk of the model's vote under the attack, to about 0.005. */
-static double truth(const surety_model *model, const surety_attack_settings *attack) {
+static double truth(const surety_model *model, const surety_threat *attack) {
     surety_error err = SURETY_ERROR_NONE;
     surety_set set = {.m = FRESH,
                       .d = D,
@@ -132,16 +132,16 @@ static int false_claim(const plan *p, uint64_t world) {
         surety_certificate c;
         surety_model *model = train(p, data, 100 * world + k);
         surety_certify_defaults(&s, model);
-        s.attack.kind = SURETY_ATTACK_IFGSMU;
-        s.attack.ball.radius = 0.05;
-        s.attack.steps = 2;
-        s.attack.samples = 3;
+        s.threat.kind = SURETY_ATTACK_IFGSMU;
+        s.threat.ball.radius = 0.05;
+        s.threat.steps = 2;
+        s.threat.samples = 3;
         s.bound = p->bound;
         s.delta = delta;
         s.looks = p->looks;
         check_ok(surety_certify(&c, model, data, &s, &one_thread, &err));
-        s.attack.seed = 7; /* draws that the certificate did not use */
-        if (c.value < best) best = c.value, risk = truth(model, &s.attack);
+        s.threat.seed = 7; /* draws that the certificate did not use */
+        if (c.value < best) best = c.value, risk = truth(model, &s.threat);
         surety_certificate_free(&c);
         surety_model_free(model);
     }

@@ -410,7 +410,8 @@ static void small_files_take_little_memory(void **state) {
     surety_error err;
     /* one tree of one split over 1000 features, but 256 leaves */
     const char *header =
-        "{\"__metadata__\":{\"kind\":\"soft-forest\"},\"splits.weight\":{\"dtype\":\"F32\",\"shape\":[1,1,1000],"
+        "{\"__metadata__\":{\"kind\":\"soft-forest\"},\"splits.weight\":{\"dtype\":\"F32\",\"shape\":[1,1,"
+        "1000],"
         "\"data_offsets\":[0,4000]},\"leaves\":{\"dtype\":\"F32\",\"shape\":[1,256],\"data_offsets\":[4000,"
         "5024]}}";
     size_t length = (strlen(header) + 63) / 64 * 64 + 56;

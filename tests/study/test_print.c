@@ -173,7 +173,7 @@ static void compare_rows(twin_case *c) {
 }
 
 static void compare_case(const surety_data *data, surety_norm norm, surety_voter_set set,
-                         surety_attack_kind defense, size_t *seen) {
+                         surety_threat_kind defense, size_t *seen) {
     twin_case c = {.cell = {.norm = norm, .set = set, .defense = defense},
                    .settings = surety_study_defaults()};
     static const size_t sizes[] = {PRIOR, LEARN, TEST};
@@ -181,9 +181,9 @@ static void compare_case(const surety_data *data, surety_norm norm, surety_voter
     for (int i = 0; i < SURETY_SETS; i++)
         c.sets[i] = surety_set_slice(surety_data_set(data, (surety_set_name)i), 0, sizes[i]);
     snprintf(c.name, sizeof c.name, "%s %s %s", surety_norm_name(norm), surety_voter_set_name(set),
-             surety_attack_kind_name(defense));
-    c.count = read_reference(surety_norm_name(norm), surety_voter_set_name(set),
-                             surety_attack_kind_name(defense), c.lines, sizeof c.lines / sizeof *c.lines);
+             surety_threat_name(defense));
+    c.count = read_reference(surety_norm_name(norm), surety_voter_set_name(set), surety_threat_name(defense),
+                             c.lines, sizeof c.lines / sizeof *c.lines);
     assert_true(c.count > 30);
     compare_epoch(&c);
     compare_choices(&c);
@@ -193,7 +193,7 @@ static void compare_case(const surety_data *data, surety_norm norm, surety_voter
 }
 
 static void test_twin(void **state) {
-    static const surety_attack_kind defenses[] = {SURETY_ATTACK_NONE, SURETY_ATTACK_UNIF,
+    static const surety_threat_kind defenses[] = {SURETY_ATTACK_NONE, SURETY_ATTACK_UNIF,
                                                   SURETY_ATTACK_PGDU, SURETY_ATTACK_IFGSMU,
                                                   SURETY_ATTACK_PGD,  SURETY_ATTACK_IFGSM};
     surety_data_settings s = surety_data_defaults();

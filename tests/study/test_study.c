@@ -24,7 +24,7 @@ static void test_grid_covers_print(void **state) {
         surety_objective objectives[SURETY_CELL_MODELS];
         size_t models = surety_cell_objectives(cells[i].defense, objectives);
         for (size_t k = 0; k < models; k++) {
-            surety_attack_kind attacks[SURETY_CELL_ATTACKS];
+            surety_threat_kind attacks[SURETY_CELL_ATTACKS];
             surety_cell_attacks(objectives[k], attacks);
             for (size_t a = 0; a < SURETY_CELL_ATTACKS; a++)
                 for (int q = 0; q < SURETY_QUANTITIES; q++) {
@@ -190,16 +190,16 @@ static void check_curve(const json_t *curve, const surety_model *model, const su
                         size_t steps) {
     surety_row_settings settings;
     surety_row_defaults(&settings, model);
-    settings.attack.kind = SURETY_ATTACK_PGD;
-    settings.attack.steps = steps;
+    settings.threat.kind = SURETY_ATTACK_PGD;
+    settings.threat.steps = steps;
     const json_t *eps = json_object_get(curve, "eps"), *risks = json_object_get(curve, "risk");
     assert_int_equal(json_array_size(eps), 9);
-    assert_true(json_number_value(json_array_get(eps, 4)) == settings.attack.ball.radius);
+    assert_true(json_number_value(json_array_get(eps, 4)) == settings.threat.ball.radius);
     for (size_t i = 0; i < 9; i++) {
         double risk, norm;
-        settings.attack.ball.radius = json_number_value(json_array_get(eps, i));
+        settings.threat.ball.radius = json_number_value(json_array_get(eps, i));
         check_ok(surety_evaluate_attacked(&risk, &norm, model, surety_data_set(data, SURETY_SET_TEST),
-                                          &settings.attack, NULL, &err));
+                                          &settings.threat, NULL, &err));
         assert_true(json_number_value(json_array_get(risks, i)) == risk);
     }
 }
@@ -221,21 +221,20 @@ static void check_cell(unsigned defense, surety_voter_set set, const surety_data
         surety_row mine;
         surety_row_settings settings;
         surety_row_defaults(&settings, model);
-        settings.attack.samples = s.samples;
-        settings.attack.steps = s.steps;
-        surety_threat threat;
-        check_ok(surety_threat_parse(json_string_value(json_object_get(row, "attack")), &threat, &err));
-        settings.worst_case = threat.worst_case;
-        settings.attack.kind = threat.attack;
+        settings.threat.samples = s.samples;
+        settings.threat.steps = s.steps;
+        check_ok(surety_threat_parse(json_string_value(json_object_get(row, "attack")), &settings.threat.kind,
+                                     &err));
+        int worst = settings.threat.kind == SURETY_WORST_CASE;
         check_ok(surety_evaluate_row(&mine, model, data, &settings, &one, &err));
-        if (threat.worst_case)
+        if (worst)
             assert_true(number(row, "not_proved") == mine.test.averaged_max);
         else
             assert_true(number(row, "adversarial_risk") == mine.adversarial_risk);
         json_t *bounds = json_object_get(row, "bounds");
-        assert_true(!threat.worst_case || json_object_size(bounds));
+        assert_true(!worst || json_object_size(bounds));
         if (bounds) {
-            if (!threat.worst_case) {
+            if (!worst) {
                 assert_true(number(row, "averaged_risk") == mine.averaged_risk);
                 assert_true(number(row, "averaged_max_risk") == mine.averaged_max);
                 assert_true(number(row, "tv") == mine.learn.tv);
@@ -249,7 +248,7 @@ static void check_cell(unsigned defense, surety_voter_set set, const surety_data
     }
     surety_objective objectives[SURETY_CELL_MODELS];
     assert_int_equal(at, 3 * surety_cell_objectives(defense, objectives));
-    if (defense != SURETY_DEFENSE_CERTIFIED) {
+    if (defense != SURETY_WORST_CASE) {
         surety_model *first = saved_model(&cell, surety_objective_name(objectives[0]));
         check_curve(json_object_get(found, "curve"), first, data, s.steps);
         surety_model_free(first);
@@ -301,10 +300,10 @@ static void test_cells(void **state) {
     check_cell(SURETY_ATTACK_NONE, SURETY_SIGNED, data);
     check_cell(SURETY_ATTACK_PGDU, SURETY_REAL, data);
     check_cell(SURETY_ATTACK_IFGSM, SURETY_REAL, data);
-    check_cell(SURETY_DEFENSE_CERTIFIED, SURETY_SIGNED, data);
-    check_cell(SURETY_DEFENSE_CERTIFIED, SURETY_REAL, data);
+    check_cell(SURETY_WORST_CASE, SURETY_SIGNED, data);
+    check_cell(SURETY_WORST_CASE, SURETY_REAL, data);
     check_memory(SURETY_ATTACK_NONE, data);
-    check_memory(SURETY_DEFENSE_CERTIFIED, data);
+    check_memory(SURETY_WORST_CASE, data);
     surety_data_free(data);
     surety_cell other = {.norm = SURETY_LINF, .seed = 3};
     json_t *found;

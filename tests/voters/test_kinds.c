@@ -94,8 +94,8 @@ static void test_what_it_cannot(void **state) {
     (void)state;
     s.objective = SURETY_OBJECTIVE_BASELINE;
     check_ok(surety_train(&model, &s, data, NULL, &result, NULL, &err));
-    surety_attack_settings attack;
-    surety_attack_defaults(&attack);
+    surety_threat attack;
+    surety_threat_defaults(&attack);
     const surety_set *test = surety_data_set(data, SURETY_SET_TEST);
     assert_int_equal(surety_evaluate_attacked(&risk, &norm, model, test, &attack, NULL, &wrong),
                      SURETY_E_USAGE);

@@ -173,8 +173,8 @@ static void nothing_found_lies_outside(void **state) {
 /* pgd with many restarts on one voter after another, both labels; its points are in the ball by contract. */
 static void attack_block(block *k, draw *r, size_t restarts) {
     surety_error err = SURETY_ERROR_NONE;
-    surety_attack_settings s;
-    surety_attack_defaults(&s);
+    surety_threat s;
+    surety_threat_defaults(&s);
     s.ball = k->ball;
     s.restarts = restarts;
     s.steps = 8;
