@@ -16,7 +16,7 @@ enum { H = 25, N = 75, D = 784, STEPS = 20, COPIES = 100 };
 typedef struct data {
     surety_attacker *attacker;
     surety_examples examples;
-    float *x, *dx, *z, *points;
+    float *x, *dx, *z, *points, *h, *scratch;
 } data;
 
 typedef struct bench {
@@ -36,7 +36,6 @@ static void noise_votes(void *arg, int thread, long times) {
     bench *b = arg;
     data *t = &b->of[thread];
     const surety_voters *v = surety_attacker_voters(t->attacker);
-    float *h = surety_attacker_outputs(t->attacker);
     while (times--)
         for (size_t first = 0; first < SURETY_BLOCK * COPIES; first += SURETY_BLOCK) {
             const float *x[SURETY_BLOCK];
@@ -45,7 +44,7 @@ static void noise_votes(void *arg, int thread, long times) {
                 surety_attacker_sample(t->attacker, (first + k) / COPIES, (first + k) % COPIES, point);
                 x[k] = point;
             }
-            surety_voters_ask(v, x, SURETY_BLOCK, h, surety_attacker_scratch(t->attacker));
+            surety_voters_ask(v, x, SURETY_BLOCK, t->h, t->scratch);
         }
 }
 
@@ -81,6 +80,8 @@ static surety_status make(bench *b, surety_error *err) {
         float **parts[] = {&t->x, &t->dx, &t->points};
         for (int k = 0; k < 3; k++) SURETY_TRY(surety_alloc(parts[k], SURETY_LANES * D, sizeof(float), err));
         SURETY_TRY(surety_alloc(&t->z, SURETY_LANES * N, sizeof(float), err));
+        SURETY_TRY(surety_alloc(&t->h, SURETY_LANES * H, sizeof(float), err));
+        SURETY_TRY(surety_alloc(&t->scratch, surety_voters_scratch(b->voters), sizeof(float), err));
         t->examples = (surety_examples){.rows = SURETY_BLOCK, .which = SURETY_SET_TEST};
         for (uint32_t r = 0; r < SURETY_LANES; r++) {
             surety_address a = {.row = r, .purpose = SURETY_FOR_NOISE};

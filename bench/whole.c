@@ -200,22 +200,24 @@ static surety_status row(whole *w, const surety_train_state *state, const surety
 static surety_status worst(whole *w, const surety_train_state *state, const surety_run *run,
                            surety_error *err) {
     surety_set few = surety_set_slice(surety_data_set(w->data, SURETY_SET_LEARN), 0, 1000);
-    float *votes;
-    SURETY_TRY(surety_alloc(&votes, few.m * state->H, sizeof *votes, err));
+    double P[64];
+    surety_threat threat = w->settings.defense;
+    threat.kind = SURETY_WORST_CASE;
+    surety_softmax(state->prior_theta, state->H, P);
+    surety_vote vote = {state->voters, P, SURETY_SIGNED};
+    surety_measurement what = {.threat = &threat, .attacked = &vote, .set = SURETY_SIGNED, .posterior = P};
     best b = {0};
     double peak = 0;
-    surety_status status = SURETY_OK;
-    for (int k = 0; k < REPEATS && status == SURETY_OK; k++) {
+    for (int k = 0; k < REPEATS; k++) {
+        surety_risks risks;
         for (int i = 0; i < 40; i++) take_peak(&peak, run->threads);
         double begin = bench_now();
-        status = surety_worst_votes(state->voters, &w->settings.defense.ball, SURETY_SIGNED, &few, votes, run,
-                                    err);
+        SURETY_TRY(surety_measure(&what, &few, &risks, run, err));
         take(&b, bench_now() - begin, (double)few.m);
+        surety_risks_free(&risks);
     }
-    surety_free(votes);
-    if (status == SURETY_OK)
-        print(w, "worst-case", run->threads, b.seconds, product_flops(state->voters, b.rows), "flop/s", peak);
-    return status;
+    print(w, "worst-case", run->threads, b.seconds, product_flops(state->voters, b.rows), "flop/s", peak);
+    return SURETY_OK;
 }
 
 /* A compressed file, read whole by each of the threads, and its bytes inflated by zlib alone. */

@@ -1,7 +1,7 @@
 /* 03: attack a saved vote, and look at what came out. Every perturbed point lies in the ball and in the box.
  */
 #include <stdio.h>
-#include <surety/attack.h>
+#include <surety/evaluate.h>
 #include <surety/model.h>
 
 static int fail(const surety_error *err) {

@@ -75,37 +75,6 @@ SURETY_API size_t surety_threat_samples(const surety_threat *threat);
 /* The step size in use: step_size, or radius / steps where that is 0. */
 SURETY_API double surety_threat_step(const surety_threat *threat);
 
-/* What an attack on a whole set came to. */
-typedef struct surety_attack_result {
-    size_t m, n;
-    uint64_t fooled; /* of the m n perturbations: the attacked vote is wrong (ties are wrong) */
-    uint64_t tied;   /* of these: the vote is exactly 0 */
-    double norm_max; /* largest distance from the original, measured in double */
-    double norm_mean;
-} surety_attack_result;
-
-/* Called for every perturbed row in order: example i, perturbation j, its d features. Non-zero status ends
- * the call. */
-typedef surety_status (*surety_perturbed_fn)(void *arg, size_t i, size_t j, const float *x,
-                                             surety_error *err);
-
-/* Attacks every example of a set under a vote. sink may be NULL: only the result is wanted. Data outside the
- * box is SURETY_E_INPUT with the row. */
-SURETY_API surety_status surety_attack_set(const surety_threat *settings, const surety_vote *vote,
-                                           const surety_set *set, surety_perturbed_fn sink, void *arg,
-                                           surety_attack_result *result, const surety_run *run,
-                                           surety_error *err);
-/* The same from set to files: the perturbed points to out, NPY float32 (m, d), or (m, n, d) for the
- * u-attacks; their labels to labels (NULL: not wanted), NPY int8 (m). Points are streamed, free space is
- * checked before the first is made, and both files appear only when all is done. */
-SURETY_API surety_status surety_attack_write(const surety_threat *settings, const surety_vote *vote,
-                                             const surety_set *set, const char *out, const char *labels,
-                                             surety_attack_result *result, const surety_run *run,
-                                             surety_error *err);
-
-/* The result as JSON; release with surety_text_free. */
-SURETY_API char *surety_attack_result_json(const surety_attack_result *result);
-
 #ifdef __cplusplus
 }
 #endif

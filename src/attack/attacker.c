@@ -1,8 +1,7 @@
 /* The attacks of docs/theory.md 3: start x direction x projection x sampler.
  *
  * A run takes a block through a whole attack. Rows whose vote is wrong leave the list of live rows, so that
- * they cost nothing, or make room for the next example of a stream: rows need not be at the same step, and a
- * stream that ends may leave them to the one behind it. Each
+ * they cost nothing, or make room for the next example of a stream: rows need not be at the same step. Each
  * row has three buffers: the current point and the best one so far (which may be the same) are in one or two
  * of them, so one is always free for the next point and nothing is copied.
  *
@@ -137,13 +136,6 @@ const surety_voters *surety_attacker_voters(surety_attacker *a) {
     surety_voters_follow(a->voters);
     return a->voters;
 }
-float *surety_attacker_outputs(surety_attacker *a) {
-    return a->h;
-}
-float *surety_attacker_scratch(surety_attacker *a) {
-    return a->scratch;
-}
-
 /* ---- starts ---- */
 
 static surety_address address(const surety_attacker *a, size_t r, surety_purpose purpose, uint32_t restart,
@@ -251,7 +243,7 @@ static void move_all(surety_attacker *a, const size_t *rows, size_t count, float
 /* Asks the voters at the live rows' current points: votes of the chosen set, and of the real outputs. */
 static void ask(surety_attacker *a, const surety_vote *vote, const size_t *live, size_t count, double *chosen,
                 double *real) {
-    const float *x[SURETY_LANES];
+    const float *x[SURETY_LANES] = {NULL};
     for (size_t i = 0; i < count; i++) x[i] = a->current[live[i]];
     surety_voters_ask(a->voters, x, count, a->h, a->scratch);
     surety_vote_lanes(a->h, vote->weights, a->H, vote->set, chosen, real);
@@ -324,58 +316,68 @@ static int needs_votes(const surety_attacker *a) {
     return a->steps > 0 || restarts_of(a) > 1;
 }
 
-/* The next example of a stream into place r, if there is one that needs votes. */
-static int take_next(surety_attacker *a, const surety_stream *stream, size_t r) {
+/* The next example of a stream into place r: *taken is 0 if there is none that needs votes. */
+static surety_status take_next(surety_attacker *a, const surety_stream *stream, size_t r, int *taken,
+                               surety_error *err) {
     for (;;) {
         size_t k = __atomic_fetch_add(stream->next, 1, __ATOMIC_RELAXED);
-        if (k >= stream->end) return 0;
+        *taken = k < stream->end;
+        if (!*taken) return SURETY_OK;
         surety_examples_put(&a->examples, r, stream->set, stream->order ? stream->order[k] : k);
         a->at[r] = k;
         begin_example(a, r);
-        if (needs_votes(a)) return 1;
+        if (needs_votes(a)) return SURETY_OK;
         a->best[r] = a->current[r];
-        stream->ended(stream->arg, k, r, 0);
+        SURETY_TRY(stream->ended(stream->arg, k, r, 0, err));
     }
 }
 
 /* A row whose pass has ended: whether it or the next example goes on in its place. */
-static int goes_on(surety_attacker *a, size_t r, const surety_stream *stream) {
-    if (a->restart[r] + 1 < restarts_of(a) && !(a->fooled[r] && a->s.early_stop)) {
-        begin_pass(a, r, a->restart[r] + 1);
-        return 1;
-    }
-    if (!stream) return 0;
-    stream->ended(stream->arg, a->at[r], r, a->taken[r]);
-    return take_next(a, stream, r);
+static surety_status goes_on(surety_attacker *a, size_t r, const surety_stream *stream, int *on,
+                             surety_error *err) {
+    *on = a->restart[r] + 1 < restarts_of(a) && !(a->fooled[r] && a->s.early_stop);
+    if (*on) begin_pass(a, r, a->restart[r] + 1);
+    if (*on || !stream) return SURETY_OK;
+    SURETY_TRY(stream->ended(stream->arg, a->at[r], r, a->taken[r], err));
+    return take_next(a, stream, r, on, err);
 }
 
-/* Attacks the live rows, and what the stream (or NULL) puts in their places, while there are enough. */
-static void climb(surety_attacker *a, const surety_vote *vote, const surety_stream *stream, size_t enough) {
-    size_t *live = a->live;
+/* One step of the live rows; keep[i] says which of them are still in their pass. */
+static void climb_once(surety_attacker *a, const surety_vote *vote, int changed, int *keep) {
+    double chosen[SURETY_LANES], real[SURETY_LANES];
+    float squares[SURETY_LANES] = {0}, *out[SURETY_LANES];
+    size_t *live = a->live, rows[SURETY_LANES], count = a->count, kept = 0; /* rows that go on */
+    ask(a, vote, live, count, chosen, real);
+    a->result.asked += count;
+    for (size_t i = 0; i < count; i++)
+        if ((keep[i] = judge(a, live[i], chosen[i], real[i]))) rows[kept++] = live[i];
+    if (kept) {
+        if (changed) fill_loss_gradient(a, vote, live, count);
+        ask_gradient(a, keep, count, rows, kept, out, squares);
+        move_all(a, rows, kept, out, squares);
+    }
+    a->result.moves += kept;
+}
+
+/* Attacks the live rows, and what the stream (or NULL) puts in their places. */
+static surety_status climb(surety_attacker *a, const surety_vote *vote, const surety_stream *stream,
+                           surety_error *err) {
     int changed = 1; /* the list, since a->a was filled for it */
     surety_voters_follow(a->voters);
-    while (a->count >= enough) {
-        double chosen[SURETY_LANES], real[SURETY_LANES];
-        float squares[SURETY_LANES] = {0}, *out[SURETY_LANES];
+    while (a->count) {
         int keep[SURETY_LANES];
-        size_t rows[SURETY_LANES], count = a->count, kept = 0; /* rows that go on */
-        ask(a, vote, live, count, chosen, real);
-        a->result.asked += count;
-        for (size_t i = 0; i < count; i++)
-            if ((keep[i] = judge(a, live[i], chosen[i], real[i]))) rows[kept++] = live[i];
-        if (kept) {
-            if (changed) fill_loss_gradient(a, vote, live, count);
-            ask_gradient(a, keep, count, rows, kept, out, squares);
-            move_all(a, rows, kept, out, squares);
-        }
-        a->result.moves += kept;
+        size_t count = a->count;
+        climb_once(a, vote, changed, keep);
         changed = 0;
         a->count = 0;
         for (size_t i = 0; i < count; i++) {
+            int on = keep[i];
             changed |= !keep[i];
-            if (keep[i] || goes_on(a, live[i], stream)) live[a->count++] = live[i];
+            if (!on) SURETY_TRY(goes_on(a, a->live[i], stream, &on, err));
+            if (on) a->live[a->count++] = a->live[i];
         }
     }
+    return SURETY_OK;
 }
 
 const surety_attacked *surety_attacker_run(surety_attacker *a, const surety_vote *vote,
@@ -384,7 +386,7 @@ const surety_attacked *surety_attacker_run(surety_attacker *a, const surety_vote
     a->result.asked = a->result.moves = 0;
     a->count = 0;
     for (size_t r = 0; r < examples->rows; r++) begin_example(a, a->live[a->count++] = r);
-    climb(a, vote, NULL, 1);
+    climb(a, vote, NULL, NULL); /* without a stream nothing can fail */
     for (size_t r = 0; r < examples->rows; r++) {
         a->result.x[r] = a->best[r];
         a->result.fooled[r] = a->fooled[r];
@@ -393,32 +395,20 @@ const surety_attacked *surety_attacker_run(surety_attacker *a, const surety_vote
     return &a->result;
 }
 
-static int is_live(const surety_attacker *a, size_t r) {
-    for (size_t i = 0; i < a->count; i++)
-        if (a->live[i] == r) return 1;
-    return 0;
-}
-
-const surety_attacked *surety_attacker_stream(surety_attacker *a, const surety_vote *vote,
-                                              const surety_stream *stream) {
+surety_status surety_attacker_stream(surety_attacker *a, const surety_vote *vote, surety_stream *stream,
+                                     surety_error *err) {
     a->examples.which = stream->set->which;
     a->result.asked = a->result.moves = 0;
-    for (size_t r = 0; r < stream->places; r++)
-        if (!is_live(a, r) && take_next(a, stream, r)) a->live[a->count++] = r;
-    climb(a, vote, stream, stream->more ? stream->places : 1);
-    return &a->result;
-}
-
-void surety_attacker_feed(surety_attacker *a, const surety_vote *vote, const surety_set *set, size_t first,
-                          size_t end, surety_ended_fn ended, void *arg) {
-    surety_stream part = {.set = set,
-                          .next = &first,
-                          .end = end,
-                          .ended = ended,
-                          .arg = arg,
-                          .places = SURETY_BLOCK,
-                          .more = first < end};
-    surety_attacker_stream(a, vote, &part);
+    a->count = 0;
+    for (size_t r = 0; r < stream->places; r++) {
+        int taken;
+        SURETY_TRY(take_next(a, stream, r, &taken, err));
+        if (taken) a->live[a->count++] = r;
+    }
+    surety_status status = climb(a, vote, stream, err);
+    stream->asked += a->result.asked;
+    stream->moves += a->result.moves;
+    return status;
 }
 
 /* ---- samples ---- */

@@ -52,29 +52,23 @@ const surety_attacked *surety_attacker_run(surety_attacker *a, const surety_vote
                                            const surety_examples *examples);
 
 /* The attack on the k-th example of a stream has ended in place r, after so many steps:
- * surety_attacker_sample serves this row now, and the attacker's memory for answers is free. */
-typedef void (*surety_ended_fn)(void *arg, size_t k, size_t r, size_t steps);
+ * surety_attacker_sample serves this row now. A status that is not SURETY_OK ends the stream. */
+typedef surety_status (*surety_ended_fn)(void *arg, size_t k, size_t r, size_t steps, surety_error *err);
 
 /* Examples of a set one after the other: where the attack on one ends, the next takes its place. */
 typedef struct surety_stream {
     const surety_set *set;
     const uint32_t *order; /* the k-th example is order[k] of the set; NULL: k */
     size_t *next, end;     /* k of the next one, which other threads' streams may share; k < end */
+    size_t places;         /* used at once, at most SURETY_LANES */
     surety_ended_fn ended;
     void *arg;
-    size_t places; /* used at once, at most SURETY_LANES */
-    int more;      /* 1: ends as soon as a place stays empty; the next stream, of the same set and vote, goes
-                    * on with the others */
+    size_t asked, moves; /* gain the work, as in surety_attacked */
 } surety_stream;
 
-/* Attacks the examples of a stream; each as surety_attacker_run would. Of the result, only the work. */
-const surety_attacked *surety_attacker_stream(surety_attacker *a, const surety_vote *vote,
-                                              const surety_stream *stream);
-
-/* Attacks examples [first, end) of a set as a part of a stream, whose last ones may end in later calls; where
- * there are none, all end now. */
-void surety_attacker_feed(surety_attacker *a, const surety_vote *vote, const surety_set *set, size_t first,
-                          size_t end, surety_ended_fn ended, void *arg);
+/* Attacks the examples of a stream; each as surety_attacker_run would. */
+surety_status surety_attacker_stream(surety_attacker *a, const surety_vote *vote, surety_stream *stream,
+                                     surety_error *err);
 
 /* out (d floats; pads are left alone) = perturbation j of row r of the last run: the attacked point itself,
  * or for the u-attacks the point with noise j, inside the ball. */
@@ -82,8 +76,4 @@ void surety_attacker_sample(const surety_attacker *a, size_t r, size_t j, float 
 
 /* The voters, packed for this attacker's thread, as they are now. */
 const surety_voters *surety_attacker_voters(surety_attacker *a);
-/* Memory for their answers on one block: h (H, lanes) and the scratch of kind.h. */
-float *surety_attacker_outputs(surety_attacker *a);
-float *surety_attacker_scratch(surety_attacker *a);
-
 #endif

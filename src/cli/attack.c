@@ -3,6 +3,7 @@
 
 #include "cli/cli.h"
 #include "cli/shared.h"
+#include "surety/evaluate.h"
 
 typedef struct options {
     surety_data_settings data;

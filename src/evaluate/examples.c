@@ -7,6 +7,8 @@
 #include "base/number.h"
 #include "base/parallel.h"
 #include "evaluate/perturbed.h"
+#include "evaluate/vote.h"
+#include "evaluate/worst.h"
 #include "io/write.h"
 #include "surety/evaluate.h"
 
@@ -23,72 +25,90 @@ typedef struct listing {
     const surety_set *set;
     surety_threat plain, noisy; /* R_att's attack, and the perturbed set's */
     surety_vote posterior, prior;
-    size_t n, threads;
-    surety_attacker **of_plain, **of_noisy; /* per thread */
-    surety_worst **of_worst;                /* per thread */
-    float *points;                          /* per thread (SURETY_BLOCK, stride) */
-    example *found;                         /* (m) */
+    size_t n;
+    surety_worst **worst; /* per thread */
+    example *found;       /* (m) */
 } listing;
 
-/* Votes of the posterior at `rows` points. */
-static void ask(const listing *l, surety_attacker *a, const float *const *x, size_t rows, double *votes) {
-    const surety_voters *v = surety_attacker_voters(a);
-    surety_voters_ask(v, x, rows, surety_attacker_outputs(a), surety_attacker_scratch(a));
-    surety_vote_lanes(surety_attacker_outputs(a), l->posterior.weights, surety_voters_count(v),
-                      l->posterior.set, votes, NULL);
+static surety_status see_point(void *arg, const surety_ended *e, size_t j, const float *x,
+                               surety_error *err) {
+    const listing *l = arg;
+    (void)j, (void)err;
+    l->found[e->i].norm =
+        surety_distance(l->plain.ball.norm, x, l->set->x + e->i * l->set->stride, l->set->d);
+    return SURETY_OK;
 }
 
-static void count_noisy(const listing *l, surety_attacker *a, float *points, const surety_examples *e,
-                        example *found) {
-    for (size_t first = 0; first < e->rows * l->n; first += SURETY_BLOCK) {
-        const float *x[SURETY_BLOCK] = {NULL};
-        double votes[SURETY_LANES];
-        size_t left = e->rows * l->n - first, count = left < SURETY_BLOCK ? left : SURETY_BLOCK;
-        for (size_t k = 0; k < count; k++) {
-            surety_attacker_sample(a, (first + k) / l->n, (first + k) % l->n, points + k * l->set->stride);
-            x[k] = points + k * l->set->stride;
-        }
-        ask(l, a, x, count, votes);
-        for (size_t k = 0; k < count; k++) {
-            size_t r = (first + k) / l->n;
-            found[r].fooled += !(e->y[r] * votes[k] > 0);
-        }
-    }
+static surety_status see_attacked(void *arg, const surety_ended *e, const float *votes, size_t ld,
+                                  surety_error *err) {
+    const listing *l = arg;
+    (void)err;
+    l->found[e->i].attacked = surety_vote_column(&l->posterior, votes, ld);
+    return SURETY_OK;
 }
 
-static surety_status judge(const surety_examples *e, size_t r, int proved, example *found,
-                           surety_error *err) {
-    int y = e->y[r], beaten = !(y * found->clean > 0) || found->fooled > 0 || !(y * found->attacked > 0);
+static surety_status see_noisy(void *arg, const surety_ended *e, const float *votes, size_t ld,
+                               surety_error *err) {
+    const listing *l = arg;
+    (void)err;
+    for (size_t j = 0; j < e->n; j++)
+        l->found[e->i].fooled += !(l->set->y[e->i] * surety_vote_column(&l->posterior, votes + j, ld) > 0);
+    return SURETY_OK;
+}
+
+static surety_status judge(const surety_set *set, size_t i, int proved, example *found, surety_error *err) {
+    int y = set->y[i], beaten = !(y * found->clean > 0) || found->fooled > 0 || !(y * found->attacked > 0);
     found->verdict = proved ? "robust" : beaten ? "vulnerable" : "open";
     if (!proved || !beaten) return SURETY_OK;
     surety_fail(err, SURETY_E_CHECK, "the vote was proved right and found wrong in the same ball");
-    surety_fail_place(err, "row %" PRIu32, e->row[r]);
+    surety_fail_place(err, "row %" PRIu32, set->row[i]);
     return SURETY_E_CHECK;
 }
 
-static surety_status list_block(void *arg, size_t block, int thread, surety_error *err) {
+static surety_status prove_block(void *arg, size_t block, int thread, surety_error *err) {
     const listing *l = arg;
-    surety_attacker *plain = l->of_plain[thread], *noisy = l->of_noisy[thread];
     surety_examples e = surety_examples_of(l->set, block * SURETY_BLOCK);
-    example *found = l->found + block * SURETY_BLOCK;
-    double clean[SURETY_LANES], attacked[SURETY_LANES];
-    const surety_attacked *result = surety_attacker_run(plain, &l->posterior, &e);
-    ask(l, plain, e.x, e.rows, clean);
-    ask(l, plain, result->x, e.rows, attacked);
-    for (size_t r = 0; r < e.rows; r++)
-        found[r] = (example){.clean = clean[r],
-                             .attacked = attacked[r],
-                             .norm = surety_distance(l->plain.ball.norm, result->x[r], e.x[r], l->set->d)};
-    surety_attacker_run(noisy, &l->prior, &e);
-    count_noisy(l, noisy, l->points + (size_t)thread * SURETY_BLOCK * l->set->stride, &e, found);
     double radius[SURETY_BLOCK];
     int proved[SURETY_BLOCK];
-    surety_worst_radius(l->of_worst[thread], &l->posterior, &e, radius, proved);
+    surety_worst_radius(l->worst[thread], &l->posterior, &e, radius, proved);
     for (size_t r = 0; r < e.rows; r++) {
-        found[r].radius = radius[r];
-        SURETY_TRY(judge(&e, r, proved[r], &found[r], err));
+        size_t i = block * SURETY_BLOCK + r;
+        l->found[i].radius = radius[r];
+        SURETY_TRY(judge(l->set, i, proved[r], &l->found[i], err));
     }
     return SURETY_OK;
+}
+
+static surety_status see_clean(const listing *l, const surety_run *run, surety_error *err) {
+    double *votes;
+    SURETY_TRY(surety_alloc(&votes, l->set->m, sizeof *votes, err));
+    surety_status status =
+        surety_vote_predict(&l->posterior, l->set->x, l->set->stride, l->set->m, votes, run, err);
+    for (size_t i = 0; i < l->set->m; i++) l->found[i].clean = votes[i];
+    surety_free(votes);
+    return status;
+}
+
+/* Clean votes, R_att's points, the perturbed set, and last what is proved, which is judged by all of them. */
+static surety_status see_all(listing *l, const surety_run *run, surety_error *err) {
+    size_t m = l->set->m, blocks = (m + SURETY_BLOCK - 1) / SURETY_BLOCK;
+    surety_sampling plain = {.set = l->set,
+                             .end = m,
+                             .vote = l->posterior,
+                             .point = see_point,
+                             .votes = see_attacked,
+                             .arg = l,
+                             .phase = "examples, attacked"};
+    surety_sampling noisy = {.set = l->set,
+                             .end = m,
+                             .vote = l->prior,
+                             .votes = see_noisy,
+                             .arg = l,
+                             .phase = "examples, perturbed"};
+    SURETY_TRY(see_clean(l, run, err));
+    SURETY_TRY(surety_sample_set(&l->plain, &plain, run, err));
+    SURETY_TRY(surety_sample_set(&l->noisy, &noisy, run, err));
+    return surety_parallel(run, "examples, proved", blocks, prove_block, l, err);
 }
 
 /* Appends one formatted line. */
@@ -115,19 +135,13 @@ static surety_status write_examples(const listing *l, surety_writer *w, surety_e
 }
 
 static surety_status list_all(listing *l, const char *path, const surety_run *run, surety_error *err) {
-    size_t blocks = (l->set->m + SURETY_BLOCK - 1) / SURETY_BLOCK;
-    const surety_voters *v = l->posterior.voters;
-    SURETY_TRY(surety_alloc(&l->of_plain, l->threads, sizeof *l->of_plain, err));
-    SURETY_TRY(surety_alloc(&l->of_noisy, l->threads, sizeof *l->of_noisy, err));
-    SURETY_TRY(surety_alloc(&l->of_worst, l->threads, sizeof *l->of_worst, err));
-    for (size_t t = 0; t < l->threads; t++) {
-        SURETY_TRY(surety_worst_new(&l->of_worst[t], v, &l->plain.ball, l->posterior.set, err));
-        SURETY_TRY(surety_attacker_new(&l->of_plain[t], &l->plain, v, err));
-        SURETY_TRY(surety_attacker_new(&l->of_noisy[t], &l->noisy, v, err));
-    }
-    SURETY_TRY(surety_alloc(&l->points, l->threads * SURETY_BLOCK, l->set->stride * sizeof(float), err));
-    SURETY_TRY(surety_alloc(&l->found, blocks * SURETY_BLOCK, sizeof *l->found, err));
-    SURETY_TRY(surety_parallel(run, "examples", blocks, list_block, l, err));
+    size_t threads = (size_t)surety_threads(run);
+    SURETY_TRY(surety_alloc(&l->worst, threads, sizeof *l->worst, err));
+    for (size_t t = 0; t < threads; t++)
+        SURETY_TRY(
+            surety_worst_new(&l->worst[t], l->posterior.voters, &l->plain.ball, l->posterior.set, err));
+    SURETY_TRY(surety_alloc(&l->found, l->set->m, sizeof *l->found, err));
+    SURETY_TRY(see_all(l, run, err));
     surety_writer *w;
     SURETY_TRY(surety_writer_open(&w, path, 0, err));
     surety_status status = write_examples(l, w, err);
@@ -144,23 +158,15 @@ surety_status surety_evaluate_examples(const char *path, const surety_model *mod
                  .noisy = *attack,
                  .posterior = surety_model_vote(model, SURETY_POSTERIOR),
                  .prior = surety_model_vote(model, SURETY_PRIOR),
-                 .n = surety_threat_samples(attack),
-                 .threads = (size_t)surety_threads(run)};
+                 .n = surety_threat_samples(attack)};
     l.plain.kind = surety_threat_plain(attack->kind);
     l.plain.epoch = SURETY_PASS_ATTACKED;
     l.noisy.epoch = SURETY_PASS_PERTURBED;
     SURETY_TRY(surety_threat_validate(attack, err));
     SURETY_TRY(surety_attack_check_set(attack, surety_model_voters(model), set, err));
     surety_status status = list_all(&l, path, run, err);
-    for (size_t t = 0; t < l.threads; t++) {
-        if (l.of_plain) surety_attacker_free(l.of_plain[t]);
-        if (l.of_noisy) surety_attacker_free(l.of_noisy[t]);
-        if (l.of_worst) surety_worst_free(l.of_worst[t]);
-    }
-    surety_free(l.of_plain);
-    surety_free(l.of_noisy);
-    surety_free((void *)l.of_worst);
-    surety_free(l.points);
+    for (size_t t = 0; l.worst && t < (size_t)surety_threads(run); t++) surety_worst_free(l.worst[t]);
+    surety_free((void *)l.worst);
     surety_free(l.found);
     return status;
 }

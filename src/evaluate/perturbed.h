@@ -3,12 +3,8 @@
 #ifndef SURETY_EVALUATE_PERTURBED_H
 #define SURETY_EVALUATE_PERTURBED_H
 
-#include "evaluate/worst.h"
+#include "evaluate/sampler.h"
 #include "surety/risk.h"
-
-/* Passes that address random numbers: the perturbed sets of rows and certificates are pass 0, which no
- * training uses; R_att, which nothing is concluded from, has the last one. */
-enum { SURETY_PASS_PERTURBED = 0, SURETY_PASS_ATTACKED = SURETY_EPOCH_LIMIT - 1 };
 
 typedef struct surety_measurement {
     const surety_threat *threat; /* validated. Worst case: each voter casts its worst vote over the ball */

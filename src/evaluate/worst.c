@@ -2,8 +2,6 @@
 
 #include <math.h>
 
-#include "base/parallel.h"
-
 enum { L = SURETY_LANES, HALVINGS = 16 };
 
 struct surety_worst {
@@ -92,41 +90,4 @@ void surety_worst_radius(surety_worst *w, const surety_vote *vote, const surety_
         for (size_t r = 0; r < e->rows; r++) *(right[r] ? &good[r] : &bad[r]) = probe[r];
     }
     for (size_t r = 0; r < e->rows; r++) radius[r] = at_zero[r] ? good[r] : 0;
-}
-
-/* ---- a whole set ---- */
-
-typedef struct set_votes {
-    const surety_set *set;
-    double radius[L];
-    surety_worst **workers; /* per thread */
-    size_t H;
-    float *votes;
-} set_votes;
-
-static surety_status votes_block(void *arg, size_t block, int thread, surety_error *err) {
-    const set_votes *s = arg;
-    (void)err;
-    surety_examples e = surety_examples_of(s->set, block * SURETY_BLOCK);
-    const float *worst = surety_worst_run(s->workers[thread], &e, s->radius);
-    for (size_t r = 0; r < e.rows; r++)
-        for (size_t t = 0; t < s->H; t++) s->votes[(block * SURETY_BLOCK + r) * s->H + t] = worst[t * L + r];
-    return SURETY_OK;
-}
-
-surety_status surety_worst_votes(const surety_voters *voters, const surety_ball *ball, surety_voter_set set,
-                                 const surety_set *examples, float *votes, const surety_run *run,
-                                 surety_error *err) {
-    set_votes s = {.set = examples, .H = surety_voters_count(voters), .votes = votes};
-    size_t threads = (size_t)surety_threads(run);
-    for (size_t r = 0; r < L; r++) s.radius[r] = ball->radius;
-    surety_status status = surety_alloc(&s.workers, threads, sizeof *s.workers, err);
-    for (size_t t = 0; status == SURETY_OK && t < threads; t++)
-        status = surety_worst_new(&s.workers[t], voters, ball, set, err);
-    if (status == SURETY_OK)
-        status =
-            surety_parallel(run, NULL, (examples->m + SURETY_BLOCK - 1) / SURETY_BLOCK, votes_block, &s, err);
-    for (size_t t = 0; s.workers && t < threads; t++) surety_worst_free(s.workers[t]);
-    surety_free((void *)s.workers);
-    return status;
 }

@@ -27,9 +27,4 @@ const float *surety_worst_run(surety_worst *w, const surety_examples *examples, 
 void surety_worst_radius(surety_worst *w, const surety_vote *vote, const surety_examples *examples,
                          double *radius, int *proved);
 
-/* votes (m, H): the worst votes of a whole set. */
-surety_status surety_worst_votes(const surety_voters *voters, const surety_ball *ball, surety_voter_set set,
-                                 const surety_set *examples, float *votes, const surety_run *run,
-                                 surety_error *err);
-
 #endif

@@ -5,12 +5,13 @@
  *
  * The step 1 of none and unif is the same for both, so it is one cell. Behind them, and only where it is
  * asked for, the certified defense (docs/theory.md 8.3), step 1 alone. */
+#include <math.h>
 #include <string.h>
 
-#include "attack/attacker.h"
 #include "base/clock.h"
 #include "base/names.h"
 #include "base/parallel.h"
+#include "evaluate/sampler.h"
 #include "study/study.h"
 
 static const surety_threat_kind defenses[] = {SURETY_ATTACK_NONE,   SURETY_ATTACK_UNIF, SURETY_ATTACK_PGDU,
@@ -125,58 +126,66 @@ surety_status surety_grid_make(surety_cell **cells, size_t *count, const surety_
 
 /* ---- cost ---- */
 
-/* Times one block through an attack of random voters on random points, best of several. */
-static void time_block(surety_attacker *a, const surety_vote *vote, const surety_examples *e, size_t steps,
-                       float *points, surety_speed *speed) {
-    enum { TRIES = 5, SAMPLES = 8 };
-    const surety_voters *v = vote->voters;
-    const float *x[SURETY_BLOCK];
-    *speed = (surety_speed){1e30, 1e30};
-    for (int i = 0; i < TRIES; i++) {
-        double began = surety_seconds();
-        surety_attacker_run(a, vote, e);
-        double middle = surety_seconds(), step = (middle - began) / (double)(e->rows * (steps + 1));
-        for (size_t j = 0; j < SAMPLES; j++) {
-            for (size_t r = 0; r < e->rows; r++)
-                surety_attacker_sample(a, r, j, points + r * surety_padded(surety_voters_features(v))),
-                    x[r] = points + r * surety_padded(surety_voters_features(v));
-            surety_voters_ask(v, x, e->rows, surety_attacker_outputs(a), surety_attacker_scratch(a));
-        }
-        double sample = (surety_seconds() - middle) / (double)(e->rows * SAMPLES);
-        if (step < speed->step) speed->step = step;
-        if (sample < speed->sample) speed->sample = sample;
+static surety_status drop(void *arg, const surety_ended *e, const float *votes, size_t ld,
+                          surety_error *err) {
+    (void)arg, (void)e, (void)votes, (void)ld, (void)err;
+    return SURETY_OK;
+}
+
+/* Seconds of one sampler's run over a block, n samples each; best of several. */
+static surety_status time_block(double *seconds, surety_threat threat, size_t n, const surety_vote *vote,
+                                const surety_set *set, surety_error *err) {
+    enum { TRIES = 5 };
+    surety_sampler *sampler;
+    surety_run one = {.threads = 1};
+    surety_sampling all = {.set = set, .end = set->m, .vote = *vote, .votes = drop};
+    threat.samples = n;
+    *seconds = 1e30;
+    SURETY_TRY(surety_sampler_new(&sampler, &threat, vote->voters, vote->set, &one, err));
+    surety_status status = SURETY_OK;
+    for (int i = 0; i < TRIES && status == SURETY_OK; i++) {
+        double began = surety_seconds(), took;
+        status = surety_sampler_run(sampler, &all, NULL, &one, err);
+        took = surety_seconds() - began;
+        if (took < *seconds) *seconds = took;
     }
+    surety_sampler_free(sampler);
+    return status;
+}
+
+static surety_status time_votes(surety_speed *speed, const surety_voters *voters, float *x,
+                                surety_error *err) {
+    enum { SAMPLES = 9 };
+    double weights[64], one = 0, several = 0, rows = SURETY_BLOCK;
+    int8_t y[SURETY_BLOCK] = {0};
+    uint32_t row[SURETY_BLOCK] = {0};
+    size_t d = surety_voters_features(voters), H = surety_voters_count(voters);
+    surety_set set = {.m = SURETY_BLOCK, .d = d, .stride = surety_padded(d), .x = x, .y = y, .row = row};
+    surety_vote vote = {voters, weights, SURETY_REAL};
+    surety_threat threat;
+    surety_threat_defaults(&threat);
+    threat.kind = SURETY_ATTACK_PGDU;
+    threat.early_stop = 0;
+    for (size_t t = 0; t < H; t++) weights[t] = 1 / (double)H;
+    for (uint32_t r = 0; r < SURETY_BLOCK; r++) y[r] = r % 2 ? 1 : -1, row[r] = r;
+    SURETY_TRY(time_block(&one, threat, 1, &vote, &set, err));
+    SURETY_TRY(time_block(&several, threat, SAMPLES, &vote, &set, err));
+    speed->sample = fmax((several - one) / (rows * (SAMPLES - 1)), 1e-9);
+    speed->step = fmax((one - rows * speed->sample) / (rows * (double)(threat.steps + 1)), 1e-9);
+    return SURETY_OK;
 }
 
 surety_status surety_speed_measure(surety_speed *speed, surety_error *err) {
     enum { D = 784 };
     surety_voters_settings forest;
-    surety_threat attack;
     surety_voters *voters = NULL;
-    surety_attacker *attacker = NULL;
-    float *points = NULL;
-    double weights[64];
+    float *x = NULL;
     surety_voters_defaults(&forest);
-    surety_threat_defaults(&attack);
-    attack.kind = SURETY_ATTACK_PGDU;
-    attack.early_stop = 0;
-    surety_status status = surety_alloc(&points, 2 * SURETY_BLOCK * surety_padded(D), sizeof *points, err);
+    surety_status status = surety_alloc(&x, SURETY_BLOCK * surety_padded(D), sizeof *x, err);
     if (status == SURETY_OK) status = surety_voters_new(&voters, &forest, D, 0, err);
-    if (status == SURETY_OK) status = surety_attacker_new(&attacker, &attack, voters, err);
-    if (status == SURETY_OK) {
-        surety_vote vote = {voters, weights, SURETY_REAL};
-        surety_examples e = {.rows = SURETY_BLOCK, .which = SURETY_SET_TEST};
-        for (size_t t = 0; t < forest.voters; t++) weights[t] = 1 / (double)forest.voters;
-        for (size_t r = 0; r < e.rows; r++) {
-            e.x[r] = points + r * surety_padded(D);
-            e.y[r] = r % 2 ? 1 : -1;
-            e.row[r] = (uint32_t)r;
-        }
-        time_block(attacker, &vote, &e, attack.steps, points + SURETY_BLOCK * surety_padded(D), speed);
-    }
-    surety_attacker_free(attacker);
+    if (status == SURETY_OK) status = time_votes(speed, voters, x, err);
     surety_voters_free(voters);
-    surety_free(points);
+    surety_free(x);
     return status;
 }
 

@@ -1,7 +1,7 @@
 /* The loop. Per batch: attack it under the current vote (n = 1), ask the voters there, or take their worst
- * over the ball (docs/theory.md 8.3), or both by weight; take the objective and its gradients, move. Attacks
- * end early or late, so threads draw example after example from the batch, those first whose attack took many
- * steps in the last epoch, so that few are left alone at the end; all else is in blocks. Examples of a batch
+ * over the ball (docs/theory.md 8.3), or both by weight; take the objective and its gradients, move. Those
+ * examples are attacked first whose attack took many steps in the last epoch, so that few are left alone at
+ * the end; all else is in blocks. Examples of a batch
  * lie in slots in batch order and are summed in that order; the gradient of the voters is split by voters: no
  * result depends on the number of threads.
  *
@@ -25,9 +25,11 @@ typedef struct loop {
     const surety_phase *phase;
     const surety_train_settings *s;
     surety_train_state *state;
-    surety_threat attack;        /* on batches: the defense, or what is mixed into the worst case */
-    int grows;                   /* the voters move by growing, not by batches */
-    surety_attacker **attackers; /* per thread */
+    surety_threat attack; /* on batches: the defense, or what is mixed into the worst case */
+    int grows;            /* the voters move by growing, not by batches */
+    surety_sampler *sampler;
+    float *asking; /* per thread: h (H, lanes) | scratch of the voters */
+    size_t asking_floats;
     size_t threads, stride, terms;
     uint32_t *order;            /* of the epoch, over phase->train */
     size_t first, count;        /* the batch: order[first .. first + count) */
@@ -50,8 +52,7 @@ typedef struct loop {
     double *table_loss;              /* (H) mean losses of phase->votes */
     float *gradients[SURETY_TENSORS];
     surety_adam_step adam;
-    size_t drawn;        /* examples of the batch whose attack has begun */
-    surety_timing *work; /* per block of the batch or stream of attacks: busy and rows */
+    surety_timing *work; /* per block of the batch: busy and rows */
     uint32_t pass;
 } loop;
 
@@ -92,49 +93,40 @@ static void line_up(loop *l) {
         size_t k = at[most - l->steps[batch[i]]]++;
         l->queue[k] = batch[i], l->slots[k] = i;
     }
-    l->drawn = 0;
 }
 
-/* One thread's share of the batch's attacks. */
-typedef struct share {
-    loop *l;
-    surety_attacker *attacker;
-} share;
-
-static void keep_point(void *arg, size_t k, size_t r, size_t steps) {
-    const share *mine = arg;
-    const loop *l = mine->l;
-    l->steps[l->queue[k]] = (uint32_t)steps;
-    surety_attacker_sample(mine->attacker, r, 0, l->points + l->slots[k] * l->stride);
+static surety_status keep_point(void *arg, const surety_ended *e, size_t j, const float *x,
+                                surety_error *err) {
+    const loop *l = arg;
+    (void)j, (void)err;
+    l->steps[e->i] = (uint32_t)e->steps;
+    memcpy(l->points + l->slots[e->k] * l->stride, x, l->stride * sizeof *x);
+    return SURETY_OK;
 }
 
 /* The defense's points of the batch. */
-static surety_status attack_stream(void *arg, size_t stream, int thread, surety_error *err) {
-    loop *l = arg;
-    (void)err;
-    double begin = surety_busy_seconds();
-    share mine = {.l = l, .attacker = l->attackers[thread]};
-    surety_vote vote = {l->state->voters, l->Q, l->s->set};
-    size_t places = (l->count + l->threads - 1) / l->threads;
-    surety_stream all = {.set = l->phase->train,
-                         .order = l->queue,
-                         .next = &l->drawn,
-                         .end = l->count,
-                         .ended = keep_point,
-                         .arg = &mine,
-                         .places = places < SURETY_LANES ? places : SURETY_LANES};
-    const surety_attacked *found = surety_attacker_stream(mine.attacker, &vote, &all);
-    l->work[stream] = (surety_timing){
-        .busy = surety_busy_seconds() - begin, .forward_rows = found->asked, .backward_rows = found->moves};
+static surety_status attack_batch(loop *l, surety_timing *timing, const surety_run *run, surety_error *err) {
+    surety_sampler_work work = {0};
+    surety_sampling batch = {.set = l->phase->train,
+                             .order = l->queue,
+                             .end = l->count,
+                             .vote = {l->state->voters, l->Q, l->s->set},
+                             .point = keep_point,
+                             .arg = l};
+    line_up(l);
+    SURETY_TRY(surety_sampler_run(l->sampler, &batch, &work, run, err));
+    timing->busy += work.busy;
+    timing->forward_rows += work.asked;
+    timing->backward_rows += work.moves;
     return SURETY_OK;
 }
 
 /* The voters at the defense's points of a block. */
 static void ask_attacked(loop *l, const surety_examples *e, size_t block, int thread) {
-    surety_attacker *a = l->attackers[thread];
-    const surety_voters *v = surety_attacker_voters(a);
+    const surety_voters *v = surety_sampler_voters(l->sampler, thread);
     size_t at = block * SURETY_LANES;
-    float *h = surety_attacker_outputs(a), *scratch = surety_attacker_scratch(a);
+    float *h = l->asking + (size_t)thread * l->asking_floats,
+          *scratch = h + surety_padded(l->state->H * SURETY_LANES);
     surety_voters_ask(v, l->rows + at, e->rows, h, scratch);
     l->work[block].forward_rows += e->rows;
     take_losses(l, e, at, 1 - l->phase->certified, h);
@@ -268,12 +260,7 @@ static surety_status run_batch(loop *l, const surety_run *run, surety_timing *ti
     size_t blocks = (l->count + SURETY_LANES - 1) / SURETY_LANES;
     double begin = surety_seconds();
     open_batch(l);
-    if (l->attacked) {
-        size_t streams = l->threads < l->count ? l->threads : l->count;
-        line_up(l);
-        SURETY_TRY(surety_parallel(run, NULL, streams, attack_stream, l, err));
-        add_work(l, streams, timing);
-    }
+    if (l->attacked) SURETY_TRY(attack_batch(l, timing, run, err));
     SURETY_TRY(surety_parallel(run, NULL, blocks, ask_block, l, err));
     add_work(l, blocks, timing);
     double attacked = surety_seconds();
@@ -356,7 +343,7 @@ static void take_best(surety_train_state *s) {
 
 static surety_status run_batches(loop *l, const surety_run *run, surety_timing *timing, surety_error *err) {
     const surety_set *train = l->phase->train;
-    for (size_t t = 0; t < l->threads; t++) surety_attacker_epoch(l->attackers[t], l->pass);
+    surety_sampler_epoch(l->sampler, l->pass);
     shuffle(l);
     l->epoch_loss = 0;
     for (l->first = 0; l->first < train->m; l->first += l->count) {
@@ -440,9 +427,9 @@ static surety_status loop_new(loop *l, const surety_run *run, surety_error *err)
     l->threads = (size_t)surety_threads(run);
     l->stride = surety_padded(surety_voters_features(v));
     l->terms = surety_voters_terms(v);
-    SURETY_TRY(surety_alloc(&l->attackers, l->threads, sizeof *l->attackers, err));
-    for (size_t t = 0; t < l->threads; t++)
-        SURETY_TRY(surety_attacker_new(&l->attackers[t], &l->attack, v, err));
+    SURETY_TRY(surety_sampler_new(&l->sampler, &l->attack, v, l->s->set, run, err));
+    l->asking_floats = surety_padded(l->state->H * SURETY_LANES) + surety_padded(surety_voters_scratch(v));
+    SURETY_TRY(surety_alloc(&l->asking, l->threads * l->asking_floats, sizeof *l->asking, err));
     SURETY_TRY(surety_alloc(&l->order, l->phase->train->m, sizeof *l->order, err));
     SURETY_TRY(surety_alloc(&l->steps, l->phase->train->m, sizeof *l->steps, err));
     SURETY_TRY(surety_alloc(&l->slots, batch, sizeof *l->slots, err));
@@ -469,11 +456,11 @@ static surety_status loop_new(loop *l, const surety_run *run, surety_error *err)
 }
 
 static void loop_free(loop *l) {
-    for (size_t t = 0; l->attackers && t < l->threads; t++) surety_attacker_free(l->attackers[t]);
+    surety_sampler_free(l->sampler);
     for (size_t t = 0; l->worst_scratch && t < l->threads; t++) surety_free(l->worst_scratch[t]);
     for (size_t k = 0; k < SURETY_TENSORS; k++) surety_free(l->gradients[k]);
     surety_robust_free(l->robust);
-    void *parts[] = {l->attackers,
+    void *parts[] = {l->asking,
                      l->order,
                      l->steps,
                      l->slots,

@@ -3,7 +3,7 @@
 #ifndef SURETY_TRAIN_PHASE_H
 #define SURETY_TRAIN_PHASE_H
 
-#include "attack/attacker.h"
+#include "evaluate/sampler.h"
 #include "surety/bound.h"
 #include "surety/train.h"
 

@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/names.h"
 #include "base/parallel.h"
-#include "evaluate/worst.h"
+#include "evaluate/sampler.h"
 #include "io/json.h"
 #include "train/checkpoint.h"
 #include "train/phase.h"
@@ -232,16 +232,25 @@ static surety_phase step2(const training *t) {
     return phase;
 }
 
-/* In step 2 the voters rest. Where no example moves either, their votes are found once: the worst ones of the
- * objective worst-case, those on S itself for the defense none. */
+static surety_status keep_votes(void *arg, const surety_ended *e, const float *votes, size_t ld,
+                                surety_error *err) {
+    const training *t = arg;
+    (void)err;
+    for (size_t h = 0; h < t->state.H; h++) t->votes[e->i * t->state.H + h] = votes[h * ld];
+    return SURETY_OK;
+}
+
+/* Voters are frozen in step 2. Where no example moves either, their votes are cached: the worst ones of the
+ * objective worst-case, those on S itself for the defense none. (Neither asks for a vote's weights.) */
 static surety_status fixed_votes(training *t, const surety_run *run, surety_error *err) {
     const surety_set *S = &t->learn;
-    int worst = t->s.objective == SURETY_OBJECTIVE_WORST_CASE;
-    if (!worst && t->s.defense.kind != SURETY_ATTACK_NONE) return SURETY_OK;
+    surety_threat threat = t->s.defense;
+    if (t->s.objective == SURETY_OBJECTIVE_WORST_CASE) threat.kind = SURETY_WORST_CASE;
+    if (threat.kind != SURETY_WORST_CASE && threat.kind != SURETY_ATTACK_NONE) return SURETY_OK;
+    surety_sampling all = {
+        .set = S, .end = S->m, .vote = {t->state.voters, NULL, t->s.set}, .votes = keep_votes, .arg = t};
     SURETY_TRY(surety_alloc(&t->votes, S->m, t->state.H * sizeof(float), err));
-    if (worst)
-        return surety_worst_votes(t->state.voters, &t->s.defense.ball, t->s.set, S, t->votes, run, err);
-    return surety_voters_outputs(t->state.voters, S->x, S->stride, S->m, t->votes, run, err);
+    return surety_sample_set(&threat, &all, run, err);
 }
 
 static surety_status run_phases(training *t, surety_timing *timing, const surety_run *run,

@@ -5,6 +5,7 @@
 #include "attack/attacker.h"
 #include "check.h"
 #include "draw.h"
+#include "surety/evaluate.h"
 
 /* A vote over random voters, with its own memory. */
 typedef struct random_vote {

@@ -485,15 +485,16 @@ enum { STREAMED = 40, WIDEST = 48 };
 typedef struct streaming {
     surety_attacker *attacker;
     const uint32_t *order;
-    size_t ended;
+    size_t ended, fails_at;
     float x[STREAMED][WIDEST + 16];
 } streaming;
 
-static void keep_sample(void *arg, size_t k, size_t r, size_t steps) {
+static surety_status keep_sample(void *arg, size_t k, size_t r, size_t steps, surety_error *error) {
     streaming *s = arg;
     (void)steps;
     surety_attacker_sample(s->attacker, r, 0, s->x[s->order ? s->order[k] : k]);
-    s->ended++;
+    if (++s->ended == s->fails_at) return surety_fail(error, SURETY_E_CHECK, "enough");
+    return SURETY_OK;
 }
 
 /* Does no vote decide anything? There is one start and no step. */
@@ -501,9 +502,9 @@ static int votes_idle(const surety_threat *s) {
     return s->kind == SURETY_ATTACK_NONE || (s->kind == SURETY_ATTACK_UNIF && s->restarts == 1);
 }
 
-/* Each example of a stream ends where it does in a block of its own, whoever was beside it, in whatever order
- * they come, and where a stream goes on with what the last one left; and the voters may change between two
- * streams of an attacker. A stream asks as often, but for votes that decide nothing. */
+/* Each example of a stream ends where it does in a block of its own, whoever was beside it and in whatever
+ * order they come; and the voters may change between two streams of an attacker. A stream asks as often, but
+ * for votes that decide nothing. Who listens may end it, and the attacker is as good as new. */
 static void streams_are_runs(void **state) {
     (void)state;
     draw r = {33};
@@ -528,11 +529,16 @@ static void streams_are_runs(void **state) {
                                   .ended = keep_sample,
                                   .arg = &one,
                                   .places = draw_size(&r, 1, SURETY_LANES)};
+            surety_error err = SURETY_ERROR_NONE, failed = SURETY_ERROR_NONE;
+            one.fails_at = draw_size(&r, 1, STREAMED), part.end = STREAMED;
+            assert_int_equal(surety_attacker_stream(a, &v.vote, &part, &failed), SURETY_E_CHECK);
+            assert_true(one.ended == one.fails_at && !strcmp(failed.what, "enough"));
+            one.ended = one.fails_at = next = part.asked = 0;
             for (size_t piece = 1; piece <= pieces; piece++, next = part.end) {
                 part.end = piece * STREAMED / pieces;
-                part.more = piece < pieces;
-                asked += surety_attacker_stream(a, &v.vote, &part)->asked;
+                check_ok(surety_attacker_stream(a, &v.vote, &part, &err));
             }
+            asked = part.asked;
             check(one.ended == STREAMED, "%zu of %d ended", one.ended, STREAMED);
             for (size_t i = 0; i < STREAMED; i++) {
                 float out[WIDEST];

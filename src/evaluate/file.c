@@ -3,6 +3,7 @@
 
 #include "attack/attacker.h"
 #include "io/npy.h"
+#include "surety/evaluate.h"
 
 typedef struct writing {
     surety_npy_writer *points, *labels;

@@ -1,0 +1,115 @@
+/* Attacks on whole sets: how many votes fail, how far the points are, and the points in order. */
+#include "base/parallel.h"
+#include "evaluate/sampler.h"
+#include "evaluate/vote.h"
+#include "io/json.h"
+#include "surety/evaluate.h"
+
+typedef struct attacking {
+    const surety_threat *threat;
+    const surety_vote *vote;
+    const surety_set *set;
+    size_t n, first;             /* k of the first example of this wave */
+    float *points;               /* (wave, n, stride), or NULL: nobody wants them */
+    double *norms;               /* (wave) sums over an example's perturbations */
+    surety_attack_result *found; /* per thread: fooled, tied and norm_max */
+} attacking;
+
+static surety_status see_point(void *arg, const surety_ended *e, size_t j, const float *x,
+                               surety_error *err) {
+    const attacking *w = arg;
+    const surety_set *set = w->set;
+    double norm = surety_distance(w->threat->ball.norm, x, set->x + e->i * set->stride, set->d);
+    surety_attack_result *found = &w->found[e->thread];
+    (void)err;
+    if (norm > found->norm_max) found->norm_max = norm;
+    w->norms[e->k - w->first] += norm;
+    float *kept = w->points ? w->points + ((e->k - w->first) * w->n + j) * set->stride : NULL;
+    for (size_t i = 0; kept && i < set->d; i++) kept[i] = x[i];
+    return SURETY_OK;
+}
+
+static surety_status see_votes(void *arg, const surety_ended *e, const float *votes, size_t ld,
+                               surety_error *err) {
+    const attacking *w = arg;
+    surety_attack_result *found = &w->found[e->thread];
+    (void)err;
+    for (size_t j = 0; j < e->n; j++) {
+        double vote = surety_vote_column(w->vote, votes + j, ld);
+        found->fooled += !(w->set->y[e->i] * vote > 0);
+        found->tied += vote == 0;
+    }
+    return SURETY_OK;
+}
+
+/* A wave of examples is attacked in parallel, then handed out in order: memory is flat in m. */
+static surety_status attack_wave(attacking *w, surety_sampler *sampler, size_t end, surety_perturbed_fn sink,
+                                 void *arg, surety_attack_result *result, const surety_run *run,
+                                 surety_error *err) {
+    surety_sampling sampling = {.set = w->set,
+                                .first = w->first,
+                                .end = end,
+                                .vote = *w->vote,
+                                .point = see_point,
+                                .votes = see_votes,
+                                .arg = w};
+    for (size_t i = 0; i < end - w->first; i++) w->norms[i] = 0;
+    SURETY_TRY(surety_sampler_run(sampler, &sampling, NULL, run, err));
+    for (size_t i = 0; i < end - w->first; i++) {
+        result->norm_mean += w->norms[i];
+        for (size_t j = 0; sink && j < w->n; j++)
+            SURETY_TRY(sink(arg, w->first + i, j, w->points + (i * w->n + j) * w->set->stride, err));
+    }
+    surety_report(run, "attack", end, w->set->m, "");
+    return SURETY_OK;
+}
+
+/* Waves are short where their points are kept, and long where not: at the end of each, places are empty. */
+static surety_status attack_all(attacking *w, surety_sampler *sampler, surety_perturbed_fn sink, void *arg,
+                                surety_attack_result *result, const surety_run *run, surety_error *err) {
+    size_t m = w->set->m, threads = (size_t)surety_threads(run);
+    size_t wave = (sink ? 2 : 64) * threads * SURETY_BLOCK;
+    if (wave > m) wave = m;
+    SURETY_TRY(surety_alloc(&w->norms, wave, sizeof *w->norms, err));
+    SURETY_TRY(surety_alloc(&w->found, threads, sizeof *w->found, err));
+    if (sink) SURETY_TRY(surety_alloc(&w->points, wave * w->n, w->set->stride * sizeof(float), err));
+    for (size_t end; w->first < m; w->first = end) {
+        end = m - w->first < wave ? m : w->first + wave;
+        SURETY_TRY(attack_wave(w, sampler, end, sink, arg, result, run, err));
+    }
+    for (size_t t = 0; t < threads; t++) {
+        result->fooled += w->found[t].fooled;
+        result->tied += w->found[t].tied;
+        if (w->found[t].norm_max > result->norm_max) result->norm_max = w->found[t].norm_max;
+    }
+    result->norm_mean /= (double)result->m * (double)result->n;
+    return SURETY_OK;
+}
+
+surety_status surety_attack_set(const surety_threat *threat, const surety_vote *vote, const surety_set *set,
+                                surety_perturbed_fn sink, void *arg, surety_attack_result *result,
+                                const surety_run *run, surety_error *err) {
+    surety_sampler *sampler;
+    SURETY_TRY(surety_threat_validate(threat, err));
+    SURETY_TRY(surety_attack_check_set(threat, vote->voters, set, err));
+    if (threat->kind == SURETY_WORST_CASE)
+        return surety_fail(err, SURETY_E_USAGE, "the worst case is no attack: it has no perturbed examples");
+    if (!set->m) return surety_fail(err, SURETY_E_INPUT, "there are no examples to attack");
+    *result = (surety_attack_result){.m = set->m, .n = surety_threat_samples(threat)};
+    attacking w = {.threat = threat, .vote = vote, .set = set, .n = result->n};
+    SURETY_TRY(surety_sampler_new(&sampler, threat, vote->voters, vote->set, run, err));
+    surety_status status = attack_all(&w, sampler, sink, arg, result, run, err);
+    surety_sampler_free(sampler);
+    surety_free(w.norms);
+    surety_free(w.found);
+    surety_free(w.points);
+    return status;
+}
+
+char *surety_attack_result_json(const surety_attack_result *result) {
+    return surety_json_text(SURETY_JSON_OBJECT(
+        {"m", surety_json_count(result->m)}, {"n", surety_json_count(result->n)},
+        {"fooled", surety_json_count(result->fooled)}, {"tied", surety_json_count(result->tied)},
+        {"norm_max", surety_json_real(result->norm_max)},
+        {"norm_mean", surety_json_real(result->norm_mean)}));
+}
