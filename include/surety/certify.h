@@ -117,8 +117,9 @@ typedef struct surety_certificate {
     } model;
 
     struct {
-        char task[64]; /* "" for own files */
-        size_t file_count;
+        char task[64];                                            /* "" for own data */
+        char sha256_prior[65], sha256_learn[65], sha256_test[65]; /* digests of the rows of S', S and T */
+        size_t file_count;                                        /* 0: from memory */
         struct {
             char role[16];
             uint64_t bytes;
@@ -185,6 +186,7 @@ typedef struct surety_verify_settings {
     const char *model; /* the model's file; NULL: the name in the certificate, beside the certificate */
     surety_data_settings data; /* only where the data are is read: data_dir, or train, test and what belongs
                                   to them. The split, classes and box are the model's */
+    const surety_data *opened; /* data from memory, read instead of files; NULL: the files */
 } surety_verify_settings;
 
 SURETY_API surety_verify_settings surety_verify_defaults(void);
@@ -213,8 +215,9 @@ typedef struct surety_verification {
                           */
 } surety_verification;
 
-/* Derives the certificate in path again from the data files, the model file and the seed. SURETY_OK says that
- * this could be done: out->agrees is the answer. What cannot be read at all is SURETY_E_INPUT. */
+/* Derives the certificate in path again from the data, the model file and the seed. SURETY_OK says that this
+ * could be done: out->agrees is the answer. What cannot be read at all is SURETY_E_INPUT. A certificate that
+ * names no files was made from memory: any files that hold the same rows will do. */
 SURETY_API surety_status surety_verify(surety_verification *out, const char *path,
                                        const surety_verify_settings *settings, const surety_run *run,
                                        surety_error *err);

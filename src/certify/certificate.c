@@ -40,8 +40,8 @@ static const char format[] = "surety-certificate-1";
     { key, SURETY_FIELD_FLAG, where, 0, 0, 0, 0, SURETY_UNIT_EXACT, NULL, 0, 0 }
 #define OBJECT(key, where, fields) \
     { key, SURETY_FIELD_OBJECT, where, 0, 0, 0, 0, SURETY_UNIT_EXACT, fields, 0, 0 }
-#define LIST(key, where, most, fields, each, number) \
-    { key, SURETY_FIELD_LIST, where, most, 0, 0, 0, SURETY_UNIT_EXACT, fields, each, number }
+#define LIST(key, where, least, most, fields, each, number) \
+    { key, SURETY_FIELD_LIST, where, most, least, 0, 0, SURETY_UNIT_EXACT, fields, each, number }
 #define COUNTS(key, unit)                                                                    \
     {                                                                                        \
 #key, SURETY_FIELD_COUNTS, IN(counts, key), 0, 0, 0, 0, SURETY_UNIT_##unit, NULL, 0, \
@@ -113,7 +113,10 @@ TABLE(file, file_rows);
 
 static const surety_field data_rows[] = {
     TEXT_OR_NULL("task", IN(data, task), SIZE(data.task)),
-    LIST("files", IN(data, files), 4, &file_table, SIZE(data.files[0]), IN(data, file_count)),
+    LIST("files", IN(data, files), 0, 4, &file_table, SIZE(data.files[0]), IN(data, file_count)),
+    SHA256("sha256_prior", IN(data, sha256_prior), EXACT),
+    SHA256("sha256_learn", IN(data, sha256_learn), EXACT),
+    SHA256("sha256_test", IN(data, sha256_test), EXACT),
     INTEGER("class_first", IN(data, class_first)),
     INTEGER("class_second", IN(data, class_second)),
     REAL("scale", IN(data, scale), 0, 1e300, EXACT),
@@ -168,7 +171,7 @@ static const surety_field certificate_rows[] = {
     OBJECT("inputs", AT(inputs), &inputs_table),
     OBJECT("risks", AT(risks), &risks_table),
     OBJECT("attack", AT(attack), &attack_table),
-    LIST("ledger", AT(events), SURETY_CERTIFICATE_EVENTS, &event_table, sizeof(surety_ledger_entry),
+    LIST("ledger", AT(events), 1, SURETY_CERTIFICATE_EVENTS, &event_table, sizeof(surety_ledger_entry),
          AT(event_count)),
     OBJECT("model", AT(model), &model_table),
     OBJECT("data", AT(data), &surety_certificate_data_table),

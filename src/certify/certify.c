@@ -281,6 +281,9 @@ void surety_certificate_set_data(surety_certificate *c, const surety_data_info *
         c->data.files[i].bytes = info->file[i].bytes;
         memcpy(c->data.files[i].sha256, info->file[i].sha256, sizeof info->file[i].sha256);
     }
+    memcpy(c->data.sha256_prior, info->set_sha256[SURETY_SET_PRIOR], sizeof c->data.sha256_prior);
+    memcpy(c->data.sha256_learn, info->set_sha256[SURETY_SET_LEARN], sizeof c->data.sha256_learn);
+    memcpy(c->data.sha256_test, info->set_sha256[SURETY_SET_TEST], sizeof c->data.sha256_test);
     c->data.class_first = info->classes[0];
     c->data.class_second = info->classes[1];
     c->data.scale = info->scale;

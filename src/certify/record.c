@@ -129,8 +129,8 @@ static surety_status read_number(const surety_field *f, void *out, const json_t 
 static surety_status read_list(const surety_field *f, void *base, const json_t *value, const char *path,
                                surety_error *err) {
     size_t count = json_array_size(value), *stated = (size_t *)(void *)((char *)base + f->count);
-    if (!json_is_array(value) || count < 1 || count > f->size) {
-        surety_fail(err, SURETY_E_INPUT, "it is not a list of 1 to %zu objects", f->size);
+    if (!json_is_array(value) || count < (size_t)f->min || count > f->size) {
+        surety_fail(err, SURETY_E_INPUT, "it is not a list of %zu to %zu objects", (size_t)f->min, f->size);
         surety_fail_place(err, "key %s", path);
         return SURETY_E_INPUT;
     }

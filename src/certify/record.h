@@ -15,7 +15,7 @@ typedef enum surety_field_kind {
     SURETY_FIELD_INTEGER, /* int64_t */
     SURETY_FIELD_FLAG,    /* int, 0 or 1 */
     SURETY_FIELD_OBJECT,  /* a struct of its own table */
-    SURETY_FIELD_LIST,    /* an array of at most `size` structs; how many is a size_t at `count` */
+    SURETY_FIELD_LIST,    /* an array of `min` to `size` structs; how many is a size_t at `count` */
     SURETY_FIELD_COUNTS   /* uint64_t *, an array that is allocated; as many as the size_t at `count`, which
                              several arrays of a struct share */
 } surety_field_kind;

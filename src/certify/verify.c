@@ -32,7 +32,8 @@ typedef struct verifying {
     surety_certificate stated, found;
     char *model_path;
     surety_model *model;
-    surety_data *data;
+    surety_data *own;        /* data that were opened here */
+    const surety_data *data; /* own, or the caller's */
 } verifying;
 
 /* ---- differences ---- */
@@ -136,7 +137,22 @@ static void compare_task_files(verifying *v, const char *task_name) {
     explain(v->out, ": these are not the certified data");
 }
 
-static surety_status open_data(verifying *v, surety_error *err) {
+/* A certificate that was made from memory names no files: those that hold its rows are not compared. */
+static void forget_files(verifying *v) {
+    if (v->stated.data.file_count) return;
+    v->found.data.file_count = 0;
+    v->found.data.scale = 1;
+}
+
+static void compare_data(verifying *v) {
+    surety_certificate_set_data(&v->found, surety_data_describe(v->data));
+    forget_files(v);
+    surety_record_compare(&surety_certificate_data_table, &v->stated.data, &v->found.data, "data", NULL,
+                          differs, v->out);
+    explain(v->out, ": these are not the certified data");
+}
+
+static surety_status open_files(verifying *v, surety_error *err) {
     surety_data_settings s = v->s->data;
     surety_error refused = SURETY_ERROR_NONE;
     SURETY_TRY(surety_model_data_settings(v->model, &s, err));
@@ -144,18 +160,21 @@ static surety_status open_data(verifying *v, surety_error *err) {
         s.classes_given = 0, s.train = s.test = s.train_labels = s.test_labels = NULL;
     else if (!s.train)
         return surety_fail(err, SURETY_E_USAGE,
-                           "the model was trained on own files: give them again with --train (and --test)");
-    surety_status status = surety_data_open(&v->data, &s, &refused);
+                           "the model was trained on own data: give it again with --train (and --test)");
+    surety_status status = surety_data_open(&v->own, &s, &refused);
     if (status == SURETY_E_INPUT && s.task) compare_task_files(v, s.task);
     if (status != SURETY_OK && v->out->agrees) {
         if (err) *err = refused;
         return status;
     }
-    if (status != SURETY_OK) return SURETY_OK;
-    surety_certificate_set_data(&v->found, surety_data_describe(v->data));
-    surety_record_compare(&surety_certificate_data_table, &v->stated.data, &v->found.data, "data", NULL,
-                          differs, v->out);
-    explain(v->out, ": these are not the certified data");
+    v->data = v->own;
+    return SURETY_OK;
+}
+
+static surety_status open_data(verifying *v, surety_error *err) {
+    v->data = v->s->opened;
+    if (!v->data) SURETY_TRY(open_files(v, err));
+    if (v->data) compare_data(v); /* NULL: the files were refused, and that is the answer */
     return SURETY_OK;
 }
 
@@ -205,6 +224,7 @@ static surety_status derive(verifying *v, const surety_run *run, surety_error *e
     }
     if (status != SURETY_OK && err) *err = refused;
     memcpy(v->found.model.file, v->stated.model.file, sizeof v->found.model.file);
+    forget_files(v);
     return status;
 }
 
@@ -263,7 +283,7 @@ surety_status surety_verify(surety_verification *out, const char *path,
     surety_certificate_free(&v->found);
     surety_free(v->model_path);
     surety_model_free(v->model);
-    surety_data_free(v->data);
+    surety_data_free(v->own);
     surety_free(v);
     if (status != SURETY_OK) out->agrees = 0;
     return status;

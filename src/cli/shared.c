@@ -158,7 +158,7 @@ surety_status cli_settle_model(cli *c, const surety_model *model, surety_data_se
     if (status != SURETY_OK) return status;
     if (!cli_given(c, "task") && !cli_given(c, "train")) data->task = own.task;
     if (!data->task && !data->train)
-        return cli_wrong(c, "the model was trained on own files: give them again with --train (and --test)");
+        return cli_wrong(c, "the model was trained on own data: give it again with --train (and --test)");
     if (!cli_given(c, "classes") && !data->task) {
         data->classes_given = own.classes_given;
         memcpy(data->classes, own.classes, sizeof data->classes);

@@ -565,6 +565,59 @@ static void test_files_that_are_none(void **state) {
     check_bad(surety_verify(&v, files_path("c.json"), &s, &one_thread, &err), SURETY_E_INPUT);
 }
 
+/* ---- rows from memory ---- */
+
+/* The rows of write_world as arrays. */
+static surety_data *in_memory(float x[ROWS * D], int64_t y[ROWS]) {
+    surety_error err = SURETY_ERROR_NONE;
+    surety_npy array = {0};
+    check_ok(surety_npy_open(&array, files_path("X_train.npy"), &err));
+    surety_npy_floats(&array, 0, ROWS * D, x);
+    surety_npy_close(&array);
+    for (int i = 0; i < ROWS; i++) y[i] = i % 2;
+    surety_arrays a = {.m = ROWS, .d = D, .features = x, .labels = y};
+    surety_data_settings s = world();
+    surety_data *out = NULL;
+    s.train = NULL;
+    check_ok(surety_data_from_arrays(&out, &a, &s, &err));
+    return out;
+}
+
+/* A certificate from memory names the rows and no files; arrays and files with these rows verify it. One that
+ * names files wants the files. */
+static void test_rows_from_memory(void **state) {
+    (void)state;
+    static surety_verification v;
+    static float x[ROWS * D];
+    static int64_t y[ROWS];
+    surety_error err = SURETY_ERROR_NONE;
+    surety_certificate file, c;
+    surety_data *memory = in_memory(x, y);
+    make(&file, &settings);
+    check_ok(surety_certify(&c, model, memory, &settings, &one_thread, &err));
+    assert_true(c.data.file_count == 0 && file.data.file_count == 2 && c.value == file.value);
+    assert_string_equal(c.data.sha256_prior, file.data.sha256_prior);
+    assert_string_equal(c.data.sha256_learn, surety_data_describe(data)->set_sha256[SURETY_SET_LEARN]);
+    assert_string_equal(c.data.sha256_test, file.data.sha256_test);
+    assert_string_equal(c.counts_sha256, file.counts_sha256);
+    check_ok(surety_certificate_save(&c, files_path("memory.json"), &err));
+    check_ok(surety_certificate_save(&file, files_path("file.json"), &err));
+    surety_verify_settings s = surety_verify_defaults();
+    s.opened = memory;
+    check_ok(surety_verify(&v, files_path("memory.json"), &s, &one_thread, &err));
+    check(v.agrees && !strcmp(v.level, "bits"), "%s", v.reason);
+    check_ok(verify(&v, files_path("memory.json"), &err));
+    check(v.agrees, "%s", v.reason);
+    check_ok(surety_verify(&v, files_path("file.json"), &s, &one_thread, &err));
+    check(!v.agrees && strstr(v.reason, "data.files"), "%s", v.reason);
+    surety_data_free(memory);
+    write_world("X_train.npy", "y_train.npy", 7); /* another row */
+    check_ok(verify(&v, files_path("memory.json"), &err));
+    check(!v.agrees && strstr(v.reason, "data.sha256_"), "%s", v.reason);
+    write_world("X_train.npy", "y_train.npy", -1);
+    surety_certificate_free(&c), surety_certificate_free(&file);
+}
+
 /* ---- memory ---- */
 
 static surety_status load_and_save(void *arg, surety_error *err) {
@@ -673,6 +726,7 @@ int main(void) {
         cmocka_unit_test(test_flipped_bits_of_the_model),
         cmocka_unit_test(test_changed_data),
         cmocka_unit_test(test_files_that_are_none),
+        cmocka_unit_test(test_rows_from_memory),
         cmocka_unit_test(test_no_memory),
         cmocka_unit_test(test_decimal_comma),
     };

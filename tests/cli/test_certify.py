@@ -234,7 +234,7 @@ def test_refused():
     assert "half of S" in error(*certify, "--looks", "1", "--bound", "vote-holdout", code=1)["what"]
     assert "no bound named" in error(*certify, "--looks", "1", "--bound", "sieger", code=2)["what"]
     assert "pgd" in error(*certify, "--looks", "1", "--attack", "pgdx", code=2)["what"]
-    assert "own files" in error("certify", model, "--looks", "1", "--out", w.at("no.json"), code=2)["what"]
+    assert "own data" in error("certify", model, "--looks", "1", "--out", w.at("no.json"), code=2)["what"]
     swapped = ["--train", w.at("X_test.npy"), "--test", w.at("X_train.npy")]
     e = error("certify", model, *swapped, "--samples", "3", "--looks", "1", "--out", w.at("no.json"), code=3)
     assert not os.path.exists(w.at("no.json")), e

@@ -1,5 +1,5 @@
-"""Bounds from examples that trained the voters are worth nothing: evaluate and curve refuse the training file
-split another way.
+"""Bounds from examples that trained the voters are worth nothing: evaluate and curve refuse the training rows
+split another way, also from another file.
 
 Labels are coin tosses: every vote has the true risk 1/2, and an S that reaches into S' would hide that."""
 import os
@@ -46,6 +46,28 @@ def test_another_split_is_refused():
             record = error(*command, *DATA, *words, code=1)
             assert "split another way" in record["what"], record
     assert not os.path.exists(path("curve.csv"))
+
+
+def test_the_same_rows_in_another_file_are_refused():
+    x, y = np.load(path("X_one.npy")), np.load(path("y_one.npy"))
+    np.save(path("X_back.npy"), x[::-1]), np.save(path("y_back.npy"), y[::-1])
+    half = y == 1
+    np.save(path("X_half.npy"), np.where(half[:, None], x, 1 - x)), np.save(path("y_half.npy"), y)
+    with open(path("one.csv"), "w") as f:
+        f.writelines(",".join(map(repr, row.tolist())) + f",{label}\n" for row, label in zip(x, y))
+    for words in (["--train", path("X_back.npy")], ["--train", path("X_half.npy")],
+                  ["--train", path("one.csv"), "--learn-size", 60]):
+        record = error(*EVALUATE, *words, code=1)
+        assert "split another way" in record["what"], record
+    assert frozen("--train", path("one.csv")) == frozen(*DATA)
+
+
+def test_another_T_is_the_callers_word():
+    model, train = path("with_test.safetensors"), [*DATA, "--learn-size", 50]
+    run("train", *train, "--test", path("X_two.npy"), "--defense", "none", "--epochs", 1, "--quiet", "--out", model)
+    np.save(path("X_three.npy"), 1 - np.load(path("X_two.npy"))), np.save(path("y_three.npy"), np.load(path("y_two.npy")))
+    for test in ("two", "three"):
+        answer("evaluate", model, "--attacks", "none", "--quiet", *train, "--test", path(f"X_{test}.npy"))
 
 
 def test_another_file_is_the_callers_word():

@@ -48,5 +48,14 @@ def test_05_certify():
     assert answer("verify", certificate)["agrees"] is True
 
 
+def test_06_arrays():
+    model = os.path.join(WORK.name, "arrays.safetensors")
+    said = example("06_arrays", model)
+    risk, bound = float(re.search(r"risk ([0-9.]+)", said)[1]), float(re.search(r"at most ([0-9.]+)", said)[1])
+    assert 0 <= risk < 0.3 and risk <= bound < 1, said
+    assert int(re.search(r"(\d+) bytes", said)[1]) == os.path.getsize(model)
+    assert answer("inspect", model)["texts"]["data.learn"] in said
+
+
 if __name__ == "__main__":
     main()
