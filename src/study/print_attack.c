@@ -181,32 +181,32 @@ void surety_print_slopes(const surety_print *p, size_t r, double slope, float *d
 
 /* ---- where an attack begins ---- */
 
-/* x0 - b + 2 b U, or x0 + (U - x0) min(1, b / ||U - x0||_2), in double, in the box. */
-static void pgd_start(surety_print *p, double b, const float *x0, float *x) {
-    if (p->norm == SURETY_LINF) {
-        for (size_t j = 0; j < p->d; j++)
-            x[j] =
-                surety_print_clip((float)((double)x0[j] + (-b + 2 * b * surety_twister_double(&p->N))), 0, 1);
-        return;
-    }
-    double squares = 0, *move = p->move;
+/* move = (U - x0) min(1, b / ||U - x0||_2), U uniform in the box, in double. */
+static void draw_move(surety_print *p, double b, const float *x0) {
+    double squares = 0;
     for (size_t j = 0; j < p->d; j++) {
-        move[j] = surety_twister_double(&p->N) - (double)x0[j];
-        squares += move[j] * move[j];
+        p->move[j] = surety_twister_double(&p->N) - (double)x0[j];
+        squares += p->move[j] * p->move[j];
     }
     double factor = fmin(b / sqrt(squares), 1);
-    for (size_t j = 0; j < p->d; j++)
-        x[j] = surety_print_clip((float)((double)x0[j] + factor * move[j]), 0, 1);
+    for (size_t j = 0; j < p->d; j++) p->move[j] *= factor;
 }
 
-/* unif for linf: floats of C. For l2 it is the start of pgd. */
+/* x0 - b + 2 b U, or x0 + move, in double, in the box. */
+static void pgd_start(surety_print *p, double b, const float *x0, float *x) {
+    if (p->norm == SURETY_L2)
+        draw_move(p, b, x0);
+    else
+        for (size_t j = 0; j < p->d; j++) p->move[j] = -b + 2 * b * surety_twister_double(&p->N);
+    for (size_t j = 0; j < p->d; j++) x[j] = surety_print_clip((float)((double)x0[j] + p->move[j]), 0, 1);
+}
+
+/* The same for l2, but added in float; for linf b (2 u - 1) of C. */
 static void unif_start(surety_print *p, double b, const float *x0, float *x) {
-    if (p->norm == SURETY_L2) {
-        pgd_start(p, b, x0, x);
-        return;
-    }
+    if (p->norm == SURETY_L2) draw_move(p, b, x0);
     for (size_t j = 0; j < p->d; j++) {
-        float e = (float)b * (2 * (surety_twister_float(&p->C) - .5f));
+        float e =
+            p->norm == SURETY_L2 ? (float)p->move[j] : (float)b * (2 * (surety_twister_float(&p->C) - .5f));
         x[j] = surety_print_clip(x0[j] + e, 0, 1);
     }
 }
