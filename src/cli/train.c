@@ -47,12 +47,21 @@ static const char *show_objective(const void *target, char *buffer, size_t size)
     return surety_objective_name(*(const surety_objective *)target);
 }
 
+/* The kinds of voters, as the library has them. */
+static const char *kinds_help(void) {
+    static char text[256];
+    size_t used = (size_t)snprintf(text, sizeof text, "kind of voters:");
+    for (size_t i = 0; surety_kind_name(i) && used < sizeof text; i++)
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s %s", i ? "," : "", surety_kind_name(i));
+    return text;
+}
+
 static void add_options(cli *c, options *o) {
     surety_train_settings *t = &o->train;
     cli_data_options(c, &o->data);
     cli_other(
         c, "defense", "NAME", &t->defense.kind, read_defense, show_defense,
-        "attack that every batch suffers in step 1; certified: the worst case over the whole ball is "
+        "attack applied to each batch of step 1; certified: the worst case over the whole ball is "
         "lowered instead, and --objective baseline, --trees 10, --depth 3, --mask 0, --decay, --keep last "
         "are the defaults, because they gave the smallest worst case (docs/worst-case.md)");
     cli_real(c, "mix", "W", &t->mix, "defense certified: weight of the loss at pgd's points beside it");
@@ -62,7 +71,7 @@ static void add_options(cli *c, options *o) {
         "step 2");
     cli_voter_set_option(c, "voters", &t->set, "signed: sign(h) votes; real: h votes");
     cli_ball_options(c, &t->defense);
-    cli_text(c, "kind", "NAME", &t->kind.kind, "kind of voters: soft-forest or linear");
+    cli_text(c, "kind", "NAME", &t->kind.kind, kinds_help());
     cli_size(c, "trees", "H", &t->kind.voters, "how many voters: trees of the forest, or linear ones");
     cli_size(c, "depth", "L", &t->kind.depth, "depth of soft trees, 1 to 8");
     cli_real(c, "mask", "P", &t->kind.mask, "a split does not see a feature with this probability");
