@@ -61,29 +61,35 @@ void surety_page_head(surety_growing *page) {
 
 /* ---- verdict ---- */
 
-/* How ours compare, a line for each of the paper's tables. */
+static surety_agreement agreement_of(const surety_shown *shown, size_t task, surety_norm norm) {
+    surety_agreement a = {0};
+    for (size_t i = 0; i < shown->results.count; i++) {
+        const surety_printed *p = &shown->results.printed[i];
+        surety_compared c = surety_results_compare(&shown->results, i);
+        if (p->task == task && p->norm == norm) surety_agreement_add(&a, &c, p->value);
+    }
+    return a;
+}
+
+/* How ours compare, a line for each of the paper's tables; bands where there are several seeds. */
 static void print_counts(surety_growing *page, const surety_shown *shown) {
     size_t tasks;
-    surety_print(
-        page,
-        "<div class=\"wide\" tabindex=\"0\"><table><thead><tr><th>task</th><th>norm</th><th>values</th>"
-        "<th>within 0.0015</th><th>within the tolerance</th><th>inside the band</th>"
-        "<th>tolerance or band</th><th>farthest</th></tr></thead><tbody>\n");
+    int bands = shown->results.seeds > 1;
+    surety_print(page,
+                 "<div class=\"wide\" tabindex=\"0\"><table><thead><tr><th>task</th><th>norm</th>"
+                 "<th>values</th><th>within 0.0015</th><th>within the tolerance</th>%s<th>farthest</th></tr>"
+                 "</thead><tbody>\n",
+                 bands ? "<th>inside the band</th><th>tolerance or band</th>" : "");
     surety_tasks(&tasks);
     for (size_t task = 0; task < tasks; task++)
         for (unsigned norm = SURETY_L2; norm <= SURETY_LINF; norm++) {
-            surety_agreement a = {0};
-            for (size_t i = 0; i < shown->results.count; i++) {
-                const surety_printed *p = &shown->results.printed[i];
-                surety_compared c = surety_results_compare(&shown->results, i);
-                if (p->task == task && p->norm == (surety_norm)norm) surety_agreement_add(&a, &c, p->value);
-            }
-            if (a.compared)
-                surety_print(page,
-                             "<tr><th scope=\"row\">%s</th><td>%s</td><td>%zu</td><td>%zu</td><td>%zu</td>"
-                             "<td>%zu</td><td>%zu</td><td>%.3f</td></tr>\n",
-                             surety_tasks(&tasks)[task].name, surety_norm_name((surety_norm)norm), a.compared,
-                             a.near, a.agree, a.in_band, a.either, a.farthest);
+            surety_agreement a = agreement_of(shown, task, (surety_norm)norm);
+            if (!a.compared) continue;
+            surety_print(page, "<tr><th scope=\"row\">%s</th><td>%s</td><td>%zu</td><td>%zu</td><td>%zu</td>",
+                         surety_tasks(&tasks)[task].name, surety_norm_name((surety_norm)norm), a.compared,
+                         a.near, a.agree);
+            if (bands) surety_print(page, "<td>%zu</td><td>%zu</td>", a.in_band, a.either);
+            surety_print(page, "<td>%.3f</td></tr>\n", a.farthest);
         }
     surety_print(page, "</tbody></table></div>\n");
 }
@@ -201,12 +207,14 @@ void surety_page_verdict(surety_growing *page, const surety_shown *shown) {
                                                      "its grid."
                                                    : "");
     surety_print(
-        page,
-        "<p>A value agrees when seed 0 is within the tolerance: 0.01 for a risk, 0.02 for a bound. The band "
-        "is the lowest to the highest value of our seeds (at most %zu), nothing added. Recipe %s; epochs "
-        "%ld, perturbations n = %ld, attack steps %ld.</p>\n",
-        shown->results.seeds, strcmp(recipe_of(shown), "print") ? "theory" : "print",
-        setting(shown, "epochs"), setting(shown, "samples"), setting(shown, "steps"));
+        page, "<p>A value agrees when seed 0 is within the tolerance: 0.01 for a risk, 0.02 for a bound. ");
+    if (shown->results.seeds > 1)
+        surety_print(
+            page, "The band is the lowest to the highest value of our seeds (at most %zu), nothing added. ",
+            shown->results.seeds);
+    surety_print(page, "Recipe %s; epochs %ld, perturbations n = %ld, attack steps %ld.</p>\n",
+                 strcmp(recipe_of(shown), "print") ? "theory" : "print", setting(shown, "epochs"),
+                 setting(shown, "samples"), setting(shown, "steps"));
     print_counts(page, shown);
     print_misses(page, shown);
     print_known(page, shown);
