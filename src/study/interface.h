@@ -17,17 +17,13 @@
 
 #include "surety/train.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* A defense is the number of a surety_attack_kind; or certified (docs/theory.md 8.3), which the paper does
  * not have: its cells train in profile theory with surety_train_certified, meet none, pgd and the worst case,
  * and stand beside no printed number. */
 enum { SURETY_DEFENSE_CERTIFIED = SURETY_ATTACK_KINDS };
 
-SURETY_API surety_status surety_defense_parse(const char *name, unsigned *defense, surety_error *err);
-SURETY_API const char *surety_defense_name(unsigned defense);
+surety_status surety_defense_parse(const char *name, unsigned *defense, surety_error *err);
+const char *surety_defense_name(unsigned defense);
 
 /* ---- which part of the grid, and how ---- */
 
@@ -49,8 +45,8 @@ typedef struct surety_study_settings {
     const char *data_dir; /* as in surety_data_settings */
 } surety_study_settings;
 
-SURETY_API surety_study_settings surety_study_defaults(void);
-SURETY_API surety_status surety_study_validate(const surety_study_settings *settings, surety_error *err);
+surety_study_settings surety_study_defaults(void);
+surety_status surety_study_validate(const surety_study_settings *settings, surety_error *err);
 
 typedef struct surety_cell {
     size_t task; /* number in surety_tasks() */
@@ -63,7 +59,7 @@ typedef struct surety_cell {
 enum { SURETY_CELL_NAME = 96 };
 
 /* "mnist-1v7-l2-signed-pgdu-0": its files are named so. */
-SURETY_API void surety_cell_name(const surety_cell *cell, char name[SURETY_CELL_NAME]);
+void surety_cell_name(const surety_cell *cell, char name[SURETY_CELL_NAME]);
 
 /* ---- planning ---- */
 
@@ -77,11 +73,10 @@ typedef struct surety_study_plan {
 } surety_study_plan;
 
 /* Lists the cells; the speed of this machine is measured for a moment. folder may be NULL or absent. */
-SURETY_API surety_status surety_study_plan_make(surety_study_plan *plan,
-                                                const surety_study_settings *settings, const char *folder,
-                                                const surety_run *run, surety_error *err);
-SURETY_API void surety_study_plan_free(surety_study_plan *plan); /* all zero is fine */
-SURETY_API char *surety_study_plan_json(const surety_study_plan *plan);
+surety_status surety_study_plan_make(surety_study_plan *plan, const surety_study_settings *settings,
+                                     const char *folder, const surety_run *run, surety_error *err);
+void surety_study_plan_free(surety_study_plan *plan); /* all zero is fine */
+char *surety_study_plan_json(const surety_study_plan *plan);
 
 /* ---- running ---- */
 
@@ -96,9 +91,8 @@ typedef struct surety_study_summary {
  * inside. Progress is reported over all missing cells (done and total are milliseconds of the estimate); a
  * report with a text is one finished cell. A folder of another version or with other settings, or with a
  * damaged file, is SURETY_E_INPUT. */
-SURETY_API surety_status surety_study_run(const surety_study_settings *settings, const char *folder,
-                                          surety_study_summary *summary, const surety_run *run,
-                                          surety_error *err);
+surety_status surety_study_run(const surety_study_settings *settings, const char *folder,
+                               surety_study_summary *summary, const surety_run *run, surety_error *err);
 
 /* ---- results ---- */
 
@@ -112,7 +106,7 @@ typedef enum surety_quantity {
     SURETY_QUANTITIES
 } surety_quantity;
 
-SURETY_API const char *surety_quantity_name(surety_quantity quantity); /* "adversarial_risk" */
+const char *surety_quantity_name(surety_quantity quantity); /* "adversarial_risk" */
 
 /* One printed number. */
 typedef struct surety_printed {
@@ -142,9 +136,9 @@ typedef struct surety_results {
 } surety_results;
 
 /* Reads FOLDER/results.csv. A line that is damaged, or of no table, is SURETY_E_INPUT with its number. */
-SURETY_API surety_status surety_results_load(surety_results *results, const char *folder, surety_error *err);
-SURETY_API void surety_results_free(surety_results *results); /* all zero is fine */
-SURETY_API surety_compared surety_results_compare(const surety_results *results, size_t index);
+surety_status surety_results_load(surety_results *results, const char *folder, surety_error *err);
+void surety_results_free(surety_results *results); /* all zero is fine */
+surety_compared surety_results_compare(const surety_results *results, size_t index);
 
 /* How many printed numbers have a value of ours, and how many of those agree. defended: the vote was hardened
  * against what attacks it (defense pgdu, ifgsmu, pgd, ifgsm, or no attack at all); the other rows swing with
@@ -155,10 +149,7 @@ typedef struct surety_agreement {
     double defended_worst; /* largest distance of print from our band among the defended */
 } surety_agreement;
 
-SURETY_API int surety_printed_defended(const surety_printed *printed);
-SURETY_API surety_agreement surety_results_agreement(const surety_results *results);
+int surety_printed_defended(const surety_printed *printed);
+surety_agreement surety_results_agreement(const surety_results *results);
 
-#ifdef __cplusplus
-}
-#endif
 #endif
