@@ -9,10 +9,6 @@
 
 #include "surety/base.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 typedef struct surety_report_info {
     size_t compared, agree; /* printed values that have one of ours; of these, how many agree */
     size_t tables, figures; /* on the page; files in FOLDER/figures are SVG, PNG and PDF of each */
@@ -21,13 +17,10 @@ typedef struct surety_report_info {
 
 /* Reads FOLDER/results.csv and FOLDER/results.json, writes FOLDER/report.html and FOLDER/figures/, safely. A
  * results file that is absent, damaged or of another version is SURETY_E_INPUT with the line. */
-SURETY_API surety_status surety_report_make(const char *folder, surety_report_info *info,
-                                            const surety_run *run, surety_error *err);
+surety_status surety_report_make(const char *folder, surety_report_info *info, const surety_run *run,
+                                 surety_error *err);
 
 /* What a report of this build leaves out, in a sentence; NULL: nothing. */
-SURETY_API const char *surety_report_left_out(void);
+const char *surety_report_left_out(void);
 
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -17,10 +17,6 @@
 
 #include "surety/train.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /* A defense is a surety_threat_kind. The worst case ("certified", docs/theory.md 8.3) is not in the paper:
  * its cells train with surety_train_certified, meet none, pgd and the worst case, and stand beside no printed
  * number. */
@@ -32,7 +28,7 @@ extern "C" {
  * of the theory in both. */
 typedef enum surety_recipe { SURETY_RECIPE_PRINT, SURETY_RECIPE_THEORY } surety_recipe;
 
-SURETY_API const char *surety_recipe_name(surety_recipe recipe); /* "print" or "theory" */
+const char *surety_recipe_name(surety_recipe recipe); /* "print" or "theory" */
 
 typedef struct surety_study_settings {
     /* What is computed. Sets of small numbers are bits: 1u << number. A folder may be widened later. */
@@ -52,8 +48,8 @@ typedef struct surety_study_settings {
     const char *data_dir; /* as in surety_data_settings */
 } surety_study_settings;
 
-SURETY_API surety_study_settings surety_study_defaults(void);
-SURETY_API surety_status surety_study_validate(const surety_study_settings *settings, surety_error *err);
+surety_study_settings surety_study_defaults(void);
+surety_status surety_study_validate(const surety_study_settings *settings, surety_error *err);
 
 typedef struct surety_cell {
     size_t task; /* number in surety_tasks() */
@@ -66,7 +62,7 @@ typedef struct surety_cell {
 enum { SURETY_CELL_NAME = 96 };
 
 /* "mnist-1v7-l2-signed-pgdu-0": its files are named so. */
-SURETY_API void surety_cell_name(const surety_cell *cell, char name[SURETY_CELL_NAME]);
+void surety_cell_name(const surety_cell *cell, char name[SURETY_CELL_NAME]);
 
 /* ---- planning ---- */
 
@@ -80,11 +76,10 @@ typedef struct surety_study_plan {
 } surety_study_plan;
 
 /* Lists the cells; the speed of this machine is measured for a moment. folder may be NULL or absent. */
-SURETY_API surety_status surety_study_plan_make(surety_study_plan *plan,
-                                                const surety_study_settings *settings, const char *folder,
-                                                const surety_run *run, surety_error *err);
-SURETY_API void surety_study_plan_free(surety_study_plan *plan); /* all zero is fine */
-SURETY_API char *surety_study_plan_json(const surety_study_plan *plan);
+surety_status surety_study_plan_make(surety_study_plan *plan, const surety_study_settings *settings,
+                                     const char *folder, const surety_run *run, surety_error *err);
+void surety_study_plan_free(surety_study_plan *plan); /* all zero is fine */
+char *surety_study_plan_json(const surety_study_plan *plan);
 
 /* ---- running ---- */
 
@@ -99,9 +94,8 @@ typedef struct surety_study_summary {
  * inside. Progress is reported over all missing cells (done and total are milliseconds of the estimate); a
  * report with a text is one finished cell. A folder of another version or with other settings, or with a
  * damaged file, is SURETY_E_INPUT. */
-SURETY_API surety_status surety_study_run(const surety_study_settings *settings, const char *folder,
-                                          surety_study_summary *summary, const surety_run *run,
-                                          surety_error *err);
+surety_status surety_study_run(const surety_study_settings *settings, const char *folder,
+                               surety_study_summary *summary, const surety_run *run, surety_error *err);
 
 /* ---- results ---- */
 
@@ -115,7 +109,7 @@ typedef enum surety_quantity {
     SURETY_QUANTITIES
 } surety_quantity;
 
-SURETY_API const char *surety_quantity_name(surety_quantity quantity); /* "adversarial_risk" */
+const char *surety_quantity_name(surety_quantity quantity); /* "adversarial_risk" */
 
 /* One printed number. */
 typedef struct surety_printed {
@@ -148,9 +142,9 @@ typedef struct surety_results {
 } surety_results;
 
 /* Reads FOLDER/results.csv. A line that is damaged, or of no table, is SURETY_E_INPUT with its number. */
-SURETY_API surety_status surety_results_load(surety_results *results, const char *folder, surety_error *err);
-SURETY_API void surety_results_free(surety_results *results); /* all zero is fine */
-SURETY_API surety_compared surety_results_compare(const surety_results *results, size_t index);
+surety_status surety_results_load(surety_results *results, const char *folder, surety_error *err);
+void surety_results_free(surety_results *results); /* all zero is fine */
+surety_compared surety_results_compare(const surety_results *results, size_t index);
 
 /* How many printed numbers have a value of ours, and how they compare. */
 typedef struct surety_agreement {
@@ -160,10 +154,7 @@ typedef struct surety_agreement {
 } surety_agreement;
 
 /* Adds one comparison to the counts; nothing if it has no seeds. */
-SURETY_API void surety_agreement_add(surety_agreement *a, const surety_compared *c, double printed);
-SURETY_API surety_agreement surety_results_agreement(const surety_results *results);
+void surety_agreement_add(surety_agreement *a, const surety_compared *c, double printed);
+surety_agreement surety_results_agreement(const surety_results *results);
 
-#ifdef __cplusplus
-}
-#endif
 #endif
