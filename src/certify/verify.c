@@ -90,7 +90,9 @@ static surety_status find_model(verifying *v, surety_error *err) {
     folder[name - v->path] = 0;
     surety_status status = surety_join(&v->model_path, folder, v->stated.model.file, "", err);
     surety_free(folder);
-    if (status == SURETY_OK && !surety_path_exists(v->model_path)) {
+    int there = 0;
+    if (status == SURETY_OK) status = surety_path_look(v->model_path, &there, err);
+    if (status == SURETY_OK && !there) {
         surety_fail(err, SURETY_E_INPUT, "the model file is not there");
         surety_fail_file(err, v->model_path);
         surety_fail_expected(err, "the model beside the certificate, or --model FILE");

@@ -136,24 +136,30 @@ surety_status surety_cache_folder(char **out, surety_error *err) {
     return SURETY_OK;
 }
 
+/* *path becomes folder/name with this ending; *there: is there such a file? */
+static surety_status look_for(const char *folder, const char *name, const char *ending, char **path,
+                              int *there, surety_error *err) {
+    char *file = NULL;
+    surety_free(*path);
+    *path = NULL;
+    SURETY_TRY(surety_join(&file, "/", name, ending, err));
+    surety_status status = surety_join(path, folder, file, "", err);
+    surety_free(file);
+    return status == SURETY_OK ? surety_path_look(*path, there, err) : status;
+}
+
 /* Takes over folder. The place is complete if all four files are there, plain (preferred) or .gz; otherwise
  * it is emptied. */
 static surety_status look_in(surety_place *place, char *folder, surety_error *err) {
     surety_status status = SURETY_OK;
-    int found = 0;
+    int there = 1;
     place->folder = folder;
-    for (int i = 0; i < DATASET_FILES && status == SURETY_OK && found == i; i++) {
-        status = surety_join(&place->path[i], folder, "/", surety_dataset_files[i], err);
-        if (status != SURETY_OK || (found += surety_path_exists(place->path[i])) > i) continue;
-        surety_free(place->path[i]);
-        place->path[i] = NULL;
-        char *name = NULL;
-        status = surety_join(&name, surety_dataset_files[i], ".gz", "", err);
-        if (status == SURETY_OK) status = surety_join(&place->path[i], folder, "/", name, err);
-        surety_free(name);
-        if (status == SURETY_OK) found += surety_path_exists(place->path[i]);
+    for (int i = 0; i < DATASET_FILES && status == SURETY_OK && there; i++) {
+        status = look_for(folder, surety_dataset_files[i], "", &place->path[i], &there, err);
+        if (status == SURETY_OK && !there)
+            status = look_for(folder, surety_dataset_files[i], ".gz", &place->path[i], &there, err);
     }
-    if (status != SURETY_OK || found < DATASET_FILES) surety_place_free(place);
+    if (status != SURETY_OK || !there) surety_place_free(place);
     return status;
 }
 

@@ -81,9 +81,12 @@ static surety_status find_labels(char **out, const char *path, surety_error *err
         SURETY_TRY(replace(out, path, names[i][0], names[i][1], err));
         if (!*out) continue;
         one_dimension(*out);
-        if (surety_path_exists(*out)) return SURETY_OK;
+        int there = 0;
+        surety_status status = surety_path_look(*out, &there, err);
+        if (there) return SURETY_OK;
         surety_free(*out);
         *out = NULL;
+        if (status != SURETY_OK) return status;
     }
     surety_fail(err, SURETY_E_INPUT, "there is no file of labels beside it");
     surety_fail_expected(err,

@@ -25,9 +25,11 @@ surety_status surety_join(char **out, const char *a, const char *b, const char *
     return SURETY_OK;
 }
 
-int surety_path_exists(const char *path) {
+surety_status surety_path_look(const char *path, int *there, surety_error *err) {
     struct stat info;
-    return stat(path, &info) == 0;
+    *there = stat(path, &info) == 0;
+    if (*there || errno == ENOENT) return SURETY_OK;
+    return surety_fail_errno(err, SURETY_E_SYSTEM, "look for", path, errno);
 }
 
 const char *surety_path_name(const char *path) {

@@ -12,8 +12,9 @@ surety_status surety_fail_errno(surety_error *err, surety_status code, const cha
 /* a b c joined into *out (free with surety_free). */
 surety_status surety_join(char **out, const char *a, const char *b, const char *c, surety_error *err);
 
-/* 1 if path names something that exists. */
-int surety_path_exists(const char *path);
+/* *there: whether path names something that exists. Only "there is no such file" is absence; whatever else
+ * keeps the system from telling is SURETY_E_SYSTEM. */
+surety_status surety_path_look(const char *path, int *there, surety_error *err);
 
 /* The part of path behind the last '/'. */
 const char *surety_path_name(const char *path);

@@ -376,8 +376,9 @@ surety_status surety_cell_load(json_t **found, const char *folder, const surety_
     *found = NULL;
     surety_cell_name(cell, name);
     SURETY_TRY(surety_study_path(&path, folder, "cells", name, ".json", err));
-    surety_status status = SURETY_OK;
-    if (surety_path_exists(path)) {
+    int there = 0;
+    surety_status status = surety_path_look(path, &there, err);
+    if (there) {
         status = surety_json_load(found, path, err);
         if (status == SURETY_OK) status = check(*found, cell, err);
     }

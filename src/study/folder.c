@@ -62,7 +62,9 @@ static surety_status begin(const char *path, const json_t *facts, surety_error *
 static surety_status open_file(const char *path, const surety_study_settings *settings, surety_error *err) {
     json_t *was = NULL, *now = facts_json(settings);
     surety_status status = now ? SURETY_OK : surety_fail(err, SURETY_E_MEMORY, "no memory for the settings");
-    if (status == SURETY_OK && !surety_path_exists(path)) {
+    int there = 0;
+    if (status == SURETY_OK) status = surety_path_look(path, &there, err);
+    if (status == SURETY_OK && !there) {
         status = begin(path, now, err);
     } else if (status == SURETY_OK) {
         status = surety_json_load(&was, path, err);

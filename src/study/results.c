@@ -1,5 +1,6 @@
 /* From the cells of a folder to results.csv and results.json, and back from the CSV. */
 #include <dirent.h>
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,6 +76,8 @@ static surety_status count_seeds(size_t *seeds, const char *folder, surety_error
     SURETY_TRY(surety_join(&path, folder, "/", "cells", err));
     DIR *entries = opendir(path);
     const struct dirent *entry;
+    surety_status status = SURETY_OK;
+    if (!entries && errno != ENOENT) status = surety_fail_errno(err, SURETY_E_SYSTEM, "list", path, errno);
     while (entries && (entry = readdir(entries))) {
         const char *dash = strrchr(entry->d_name, '-');
         char *end = NULL;
@@ -83,7 +86,7 @@ static surety_status count_seeds(size_t *seeds, const char *folder, surety_error
     }
     if (entries) closedir(entries);
     surety_free(path);
-    return SURETY_OK;
+    return status;
 }
 
 /* Every cell that the folder may hold. */

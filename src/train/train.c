@@ -2,13 +2,13 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/names.h"
 #include "base/parallel.h"
 #include "evaluate/sampler.h"
 #include "io/json.h"
+#include "io/path.h"
 #include "train/checkpoint.h"
 #include "train/phase.h"
 
@@ -198,8 +198,10 @@ static surety_status begin(training *t, surety_error *err) {
     SURETY_TRY(surety_attack_check_set(&t->s.defense, voters, &t->learn, err));
     if (!(t->settings = settings_text(&t->s, t->info)))
         return surety_fail(err, SURETY_E_MEMORY, "no memory for the settings");
-    if (!t->checkpointing || !t->checkpointing->resume || access(t->checkpointing->file, F_OK))
-        return SURETY_OK;
+    int there = 0;
+    if (t->checkpointing && t->checkpointing->resume)
+        SURETY_TRY(surety_path_look(t->checkpointing->file, &there, err));
+    if (!there) return SURETY_OK;
     return surety_checkpoint_load(t->checkpointing->file, t->settings, &t->state, err);
 }
 

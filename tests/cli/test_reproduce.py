@@ -329,6 +329,18 @@ def test_a_full_disk_is_a_clean_end():
         subprocess.run(["umount", place], check=True)
 
 
+def test_what_cannot_be_looked_at_is_not_absent():
+    name = copy("untold")
+    os.remove(cell(name))
+    os.symlink(cell(name), cell(name))  # a loop: the system cannot tell whether the cell is there
+    e = error("reproduce", "--out", path(name), *CELLS, *SMALL, code=4)
+    assert e["file"] == cell(name) and "look for" in e["what"], e
+    os.remove(cell(name))
+    shutil.rmtree(path(name, "cells"))
+    os.symlink("cells", path(name, "cells"))
+    error("reproduce", "--out", path(name), *CELLS, *SMALL, code=4)
+
+
 def test_no_data_says_how_to_fetch():
     e = error("reproduce", "--out", path("nodata"), *CELLS, *SMALL, "--data-dir", "/nonexistent", code=3)
     assert "fetch" in e["what"] + e["expected"], e

@@ -159,5 +159,11 @@ def test_wrong_settings():
     assert not os.path.exists(path("x"))
 
 
+def test_a_checkpoint_that_cannot_be_looked_at_is_not_absent():
+    os.symlink(path("loop"), path("loop"))
+    e = error(*BASE, "--checkpoint", path("loop"), "--resume", "--out", path("never"), code=4)
+    assert "look for" in e["what"] and not os.path.exists(path("never")), e
+
+
 if __name__ == "__main__":
     main()
