@@ -205,11 +205,14 @@ static void test_twin(void **state) {
         print_message("Fashion-MNIST is not here\n");
         skip();
     }
-    for (unsigned norm = SURETY_L2; norm <= SURETY_LINF; norm++)
+    const char *sanitized = getenv("SURETY_SANITIZED"); /* thirty times slower: one case */
+    int few = sanitized && sanitized[0] == '1';
+    if (few) compare_case(data, SURETY_L2, SURETY_SIGNED, SURETY_ATTACK_PGDU, &seen);
+    for (unsigned norm = SURETY_L2; norm <= SURETY_LINF && !few; norm++)
         for (unsigned set = SURETY_SIGNED; set <= SURETY_REAL; set++)
             for (size_t d = 0; d < sizeof defenses / sizeof *defenses; d++)
                 compare_case(data, (surety_norm)norm, (surety_voter_set)set, defenses[d], &seen);
-    assert_int_equal(seen, 2768);
+    assert_int_equal(seen, few ? 128 : 2768);
     surety_data_free(data);
 }
 
