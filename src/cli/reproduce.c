@@ -80,7 +80,8 @@ static void add_options(cli *c, options *o) {
              "the same grid by the theory, as all other commands compute, instead of print's recipe");
     cli_flag(
         c, "quick", &o->quick,
-        "a small grid: mnist-1v7 (if it is not here, fashion-sandal-v-boot), l2, 3 epochs; with certified");
+        "a small grid: mnist-1v7 (if it is not here, fashion-sandal-v-boot), l2, 3 epochs, 20 samples; with "
+        "certified");
     cli_flag(c, "dry-run", &o->dry, "only list the cells and the time they will take");
     cli_text(c, "data-dir", "DIR", &s->data_dir,
              "where the datasets are; else $SURETY_DATA, the cache folder, /usr/share/datasets");
@@ -98,6 +99,7 @@ static surety_status settle_quick(cli *c, options *o) {
         if (!cli_given(c, "tasks")) s->tasks = 1u << (list.places[mnist].found ? mnist : fashion);
         if (!cli_given(c, "norms")) s->norms = 1u << SURETY_L2;
         if (!cli_given(c, "epochs")) s->epochs = 3;
+        if (!cli_given(c, "samples")) s->samples = 20;
         if (!cli_given(c, "defenses")) s->defenses |= 1u << SURETY_WORST_CASE;
     }
     surety_data_list_free(&list);
