@@ -2,6 +2,7 @@
 #include "check.h"
 
 #include <math.h>
+#include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -194,6 +195,23 @@ static void level_has_a_name(void **state) {
     assert_string_equal(surety_cpu_level(), surety_level_name(surety_cpu()));
 }
 
+/* Each of two blocks waits for the other to begin (relaxed: that orders nothing). What their threads do in
+ * the loop after it is for ThreadSanitizer to see. */
+static surety_status meet(void *arg, size_t block, int thread, surety_error *err) {
+    int *begun = arg;
+    (void)block, (void)thread, (void)err;
+    __atomic_add_fetch(begun, 1, __ATOMIC_RELAXED);
+    for (long k = 0; k < 10000000 && __atomic_load_n(begun, __ATOMIC_RELAXED) < 2; k++) sched_yield();
+    return __atomic_load_n(begun, __ATOMIC_RELAXED) == 2 ? SURETY_OK : SURETY_E_CHECK;
+}
+
+static void two_threads_run_side_by_side(void **state) {
+    (void)state;
+    surety_run run = {.threads = 2};
+    int begun = 0;
+    assert_int_equal(surety_parallel(&run, NULL, 2, meet, &begun, NULL), SURETY_OK);
+}
+
 /* A child of a process that had used two threads asks for two: it must not wait for threads that are gone. */
 static void a_forked_child_goes_on(void **state) {
     (void)state;
@@ -223,6 +241,7 @@ int main(void) {
         cmocka_unit_test(uniform_moments),
         cmocka_unit_test(orders_are_permutations),
         cmocka_unit_test(parallel_visits_each_block_once),
+        cmocka_unit_test(two_threads_run_side_by_side),
         cmocka_unit_test(a_forked_child_goes_on),
         cmocka_unit_test(numbers_have_a_point),
         cmocka_unit_test(level_has_a_name),
