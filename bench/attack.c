@@ -87,7 +87,7 @@ static surety_status make(bench *b, surety_error *err) {
             surety_address a = {.row = r, .purpose = SURETY_FOR_NOISE};
             surety_vector_uniform(7, &a, t->x + r * D, D);
             t->examples.x[r] = t->x + r * D;
-            t->examples.y[r] = r % 2 ? 1 : -1;
+            t->examples.y[r] = r % 2;
             t->examples.row[r] = r;
         }
     }

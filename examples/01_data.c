@@ -13,7 +13,7 @@ int main(void) {
     }
     for (int which = 0; which < SURETY_SETS; which++) {
         const surety_set *set = surety_data_set(data, (surety_set_name)which);
-        printf("%-5s %5zu examples of %zu features; the first is row %u, label %+d\n",
+        printf("%-5s %5zu examples of %zu features; the first is row %u, class %d\n",
                surety_set_text(set->which), set->m, set->d, set->row[0], set->y[0]);
     }
     surety_data_free(data);

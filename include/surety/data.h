@@ -39,10 +39,18 @@ typedef struct surety_set {
     size_t d;            /* features */
     size_t stride;       /* floats from one row of x to the next: d padded to a multiple of 16 */
     const float *x;      /* (m, stride), rows aligned to 64 bytes, zeros behind column d */
-    const int8_t *y;     /* (m): -1 or +1 */
+    const uint8_t *y;    /* (m): class numbers, below classes */
     const uint32_t *row; /* (m): the example's row in its source file, from 0, all classes counted */
     surety_set_name which;
+    size_t classes; /* K, from 2 to SURETY_CLASSES_MOST */
 } surety_set;
+
+enum { SURETY_CLASSES_MOST = 255 };
+
+/* Of two classes, number 0 is the label -1 of the theory and number 1 is +1. */
+static inline int surety_sign(uint8_t y) {
+    return y ? 1 : -1;
+}
 
 /* Examples first .. first+count-1 of a set, as a view of the same arrays (cut off at its end). */
 SURETY_API surety_set surety_set_slice(const surety_set *set, size_t first, size_t count);

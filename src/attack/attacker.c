@@ -254,7 +254,7 @@ static void ask(surety_attacker *a, const surety_vote *vote, const size_t *live,
 static void fill_loss_gradient(surety_attacker *a, const surety_vote *vote, const size_t *live,
                                size_t count) {
     float sign[SURETY_LANES] = {0};
-    for (size_t i = 0; i < count; i++) sign[i] = (float)-a->examples.y[live[i]];
+    for (size_t i = 0; i < count; i++) sign[i] = (float)-surety_sign(a->examples.y[live[i]]);
     for (size_t t = 0; t < a->H; t++) {
         float w = (float)vote->weights[t], *to = a->a + t * SURETY_LANES;
         for (size_t i = 0; i < SURETY_LANES; i++) to[i] = sign[i] * w;
@@ -280,7 +280,7 @@ static void ask_gradient(surety_attacker *a, const int *keep, size_t count, cons
 /* Looks at a row's current point and keeps it if it is the best so far: a wrong vote before a right one, then
  * the larger loss. Returns whether the pass goes on. */
 static int judge(surety_attacker *a, size_t r, double chosen, double real) {
-    double y = a->examples.y[r], loss = 0.5 * (1 - y * real);
+    double y = surety_sign(a->examples.y[r]), loss = 0.5 * (1 - y * real);
     int wrong = !(y * chosen > 0); /* a tie is wrong, and so is what is not a number */
     if (wrong > a->fooled[r] || (wrong == a->fooled[r] && loss > a->best_loss[r])) {
         a->best[r] = a->current[r];

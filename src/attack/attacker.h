@@ -10,7 +10,7 @@
 typedef struct surety_examples {
     size_t rows;
     const float *x[SURETY_LANES];
-    int8_t y[SURETY_LANES];
+    uint8_t y[SURETY_LANES];
     uint32_t row[SURETY_LANES]; /* in the source file */
     surety_set_name which;
 } surety_examples;

@@ -8,7 +8,7 @@ struct surety_data {
     surety_set sets[SURETY_SETS];
     struct {
         float *x;
-        int8_t *y;
+        uint8_t *y;
         uint32_t *row;
     } own[SURETY_SETS]; /* what the sets point to */
     surety_data_info info;

@@ -43,7 +43,7 @@ static surety_status begin(surety_sha256_sum **sum, size_t d, size_t m, surety_e
 static surety_status add_examples(surety_sha256_sum *sum, const surety_set *set, const uint8_t *digests,
                                   surety_error *err) {
     for (size_t i = 0; i < set->m; i++) {
-        const uint32_t example[2] = {set->row[i], set->y[i] > 0};
+        const uint32_t example[2] = {set->row[i], set->y[i]};
         SURETY_TRY(surety_sha256_add(sum, example, sizeof example, err));
         SURETY_TRY(surety_sha256_add(sum, digests + BYTES * (size_t)set->row[i], BYTES, err));
     }

@@ -267,18 +267,19 @@ static surety_status fill_set(surety_data *data, surety_set_name which, const su
     if (__builtin_mul_overflow(m, stride, &floats))
         return surety_fail(err, SURETY_E_MEMORY, "%zu rows of %zu features are too many", m, t->d);
     SURETY_TRY(surety_alloc(&data->own[which].x, floats, sizeof(float), err));
-    SURETY_TRY(surety_alloc(&data->own[which].y, m, sizeof(int8_t), err));
+    SURETY_TRY(surety_alloc(&data->own[which].y, m, sizeof(uint8_t), err));
     SURETY_TRY(surety_alloc(&data->own[which].row, m, sizeof(uint32_t), err));
     for (size_t i = 0; i < m; i++) {
         float *x = data->own[which].x + i * stride;
         int positive = t->labels[rows[i]] == data->info.classes[1];
         surety_table_row(t, rows[i], x);
         SURETY_TRY(check_row(&data->info, t, rows[i], x, err));
-        data->own[which].y[i] = positive ? 1 : -1;
+        data->own[which].y[i] = (uint8_t)positive;
         data->own[which].row[i] = rows[i];
         data->info.positive[which] += (size_t)positive;
     }
-    *set = (surety_set){m, t->d, stride, data->own[which].x, data->own[which].y, data->own[which].row, which};
+    *set =
+        (surety_set){m, t->d, stride, data->own[which].x, data->own[which].y, data->own[which].row, which, 2};
     data->info.m[which] = m;
     return surety_digest_set(data->info.set_sha256[which], set, p->digests, err);
 }

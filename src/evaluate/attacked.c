@@ -36,7 +36,7 @@ static surety_status see_votes(void *arg, const surety_ended *e, const float *vo
     (void)err;
     for (size_t j = 0; j < e->n; j++) {
         double vote = surety_vote_column(w->vote, votes + j, ld);
-        found->fooled += !(w->set->y[e->i] * vote > 0);
+        found->fooled += !(surety_sign(w->set->y[e->i]) * vote > 0);
         found->tied += vote == 0;
     }
     return SURETY_OK;

@@ -52,12 +52,14 @@ static surety_status see_noisy(void *arg, const surety_ended *e, const float *vo
     const listing *l = arg;
     (void)err;
     for (size_t j = 0; j < e->n; j++)
-        l->found[e->i].fooled += !(l->set->y[e->i] * surety_vote_column(&l->posterior, votes + j, ld) > 0);
+        l->found[e->i].fooled +=
+            !(surety_sign(l->set->y[e->i]) * surety_vote_column(&l->posterior, votes + j, ld) > 0);
     return SURETY_OK;
 }
 
 static surety_status judge(const surety_set *set, size_t i, int proved, example *found, surety_error *err) {
-    int y = set->y[i], beaten = !(y * found->clean > 0) || found->fooled > 0 || !(y * found->attacked > 0);
+    int y = surety_sign(set->y[i]),
+        beaten = !(y * found->clean > 0) || found->fooled > 0 || !(y * found->attacked > 0);
     found->verdict = proved ? "robust" : beaten ? "vulnerable" : "open";
     if (!proved || !beaten) return SURETY_OK;
     surety_fail(err, SURETY_E_CHECK, "the vote was proved right and found wrong in the same ball");
@@ -128,8 +130,8 @@ static surety_status write_examples(const listing *l, surety_writer *w, surety_e
     for (size_t i = 0; i < l->set->m; i++) {
         const example *e = &l->found[i];
         SURETY_TRY(line(w, err, "%zu,%" PRIu32 ",%d,%.17g,%.17g,%.17g,%.17g,%.9g,%s\n", i, l->set->row[i],
-                        l->set->y[i], e->clean, e->attacked, e->norm, (double)e->fooled / (double)l->n,
-                        e->radius, e->verdict));
+                        surety_sign(l->set->y[i]), e->clean, e->attacked, e->norm,
+                        (double)e->fooled / (double)l->n, e->radius, e->verdict));
     }
     return SURETY_OK;
 }

@@ -27,7 +27,11 @@ static surety_status open_files(writing *w, const surety_threat *s, const surety
     SURETY_TRY(surety_npy_writer_open(&w->points, out, SURETY_F4, several ? 3 : 2, shape, err));
     if (!labels) return SURETY_OK;
     SURETY_TRY(surety_npy_writer_open(&w->labels, labels, SURETY_I1, 1, shape, err));
-    return surety_npy_writer_append(w->labels, set->y, set->m, err);
+    for (size_t i = 0; i < set->m; i++) {
+        int8_t y = (int8_t)surety_sign(set->y[i]);
+        SURETY_TRY(surety_npy_writer_append(w->labels, &y, 1, err));
+    }
+    return SURETY_OK;
 }
 
 /* Labels first: points without them would look finished. */

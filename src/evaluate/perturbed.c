@@ -18,7 +18,7 @@ static surety_status count_votes(void *arg, const surety_ended *e, const float *
     const measuring *w = arg;
     surety_risk **mine = w->risk + (size_t)e->thread * w->posterior_count;
     for (size_t q = 0; q < w->posterior_count; q++)
-        SURETY_TRY(surety_risk_add_columns(mine[q], votes, ld, w->set->y[e->i], err));
+        SURETY_TRY(surety_risk_add_columns(mine[q], votes, ld, surety_sign(w->set->y[e->i]), err));
     return SURETY_OK;
 }
 

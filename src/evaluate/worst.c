@@ -40,7 +40,7 @@ const float *surety_worst_run(surety_worst *w, const surety_examples *e, const d
     surety_range_run(w->range, e->x, e->rows, radius, w->lo, w->hi);
     for (size_t t = 0; t < w->H; t++)
         for (size_t r = 0; r < e->rows; r++) {
-            float y = e->y[r], vote = y > 0 ? w->lo[t * L + r] : w->hi[t * L + r];
+            float y = (float)surety_sign(e->y[r]), vote = y > 0 ? w->lo[t * L + r] : w->hi[t * L + r];
             if (w->set == SURETY_SIGNED) vote = y * vote > 0 ? y : -y;
             w->lo[t * L + r] = vote;
         }
@@ -52,7 +52,7 @@ static void prove(surety_worst *w, const surety_vote *vote, const surety_example
                   int *proved) {
     double votes[L];
     surety_vote_lanes(surety_worst_run(w, e, radius), vote->weights, w->H, w->set, votes, NULL);
-    for (size_t r = 0; r < e->rows; r++) proved[r] = e->y[r] * votes[r] > 0;
+    for (size_t r = 0; r < e->rows; r++) proved[r] = surety_sign(e->y[r]) * votes[r] > 0;
 }
 
 /* The radius beyond which nothing is new. */

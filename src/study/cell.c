@@ -195,12 +195,12 @@ static surety_status look(void *arg, size_t i, size_t j, const float *x, surety_
     if (json_array_size(l->found) >= GALLERY) return SURETY_OK;
     SURETY_TRY(surety_vote_predict(&l->vote, original, set->stride, 1, &clean, NULL, err));
     SURETY_TRY(surety_vote_predict(&l->vote, x, set->stride, 1, &attacked, NULL, err));
-    if (set->y[i] * clean <= 0 || set->y[i] * attacked > 0) return SURETY_OK;
+    if (surety_sign(set->y[i]) * clean <= 0 || surety_sign(set->y[i]) * attacked > 0) return SURETY_OK;
     double distance = surety_distance(l->w->cell->norm, x, original, set->d);
     return surety_cell_add_row(
         l->found,
         SURETY_JSON_OBJECT(
-            {"row", surety_json_count(set->row[i])}, {"label", json_integer(set->y[i])},
+            {"row", surety_json_count(set->row[i])}, {"label", json_integer(surety_sign(set->y[i]))},
             {"clean_vote", surety_json_real(clean)}, {"attacked_vote", surety_json_real(attacked)},
             {"distance", surety_json_real(distance)}, {"original", surety_cell_pixels(original, set->d)},
             {"attacked", surety_cell_pixels(x, set->d)}),

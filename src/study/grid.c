@@ -157,17 +157,18 @@ static surety_status time_votes(surety_speed *speed, const surety_voters *voters
                                 surety_error *err) {
     enum { SAMPLES = 9 };
     double weights[64], one = 0, several = 0, rows = SURETY_BLOCK;
-    int8_t y[SURETY_BLOCK] = {0};
+    uint8_t y[SURETY_BLOCK] = {0};
     uint32_t row[SURETY_BLOCK] = {0};
     size_t d = surety_voters_features(voters), H = surety_voters_count(voters);
-    surety_set set = {.m = SURETY_BLOCK, .d = d, .stride = surety_padded(d), .x = x, .y = y, .row = row};
+    surety_set set = {
+        .m = SURETY_BLOCK, .d = d, .stride = surety_padded(d), .x = x, .y = y, .row = row, .classes = 2};
     surety_vote vote = {voters, weights, SURETY_REAL};
     surety_threat threat;
     surety_threat_defaults(&threat);
     threat.kind = SURETY_ATTACK_PGDU;
     threat.early_stop = 0;
     for (size_t t = 0; t < H; t++) weights[t] = 1 / (double)H;
-    for (uint32_t r = 0; r < SURETY_BLOCK; r++) y[r] = r % 2 ? 1 : -1, row[r] = r;
+    for (uint32_t r = 0; r < SURETY_BLOCK; r++) y[r] = r % 2, row[r] = r;
     SURETY_TRY(time_block(&one, threat, 1, &vote, &set, err));
     SURETY_TRY(time_block(&several, threat, SAMPLES, &vote, &set, err));
     speed->sample = fmax((several - one) / (rows * (SAMPLES - 1)), 1e-9);

@@ -70,7 +70,7 @@ typedef struct surety_print {
     /* One batch: rows of `stride` floats. After an attack, order[i] is the row that comes i-th. */
     size_t rows, order[SURETY_PRINT_BATCH];
     const float *x0[SURETY_PRINT_BATCH];
-    const int8_t *y;
+    const uint8_t *y;
     float *points, *lo, *hi, *gradients;
     double *move; /* (d), of a start */
 
@@ -110,7 +110,7 @@ static inline float *surety_print_point(const surety_print *p, size_t i) {
     return p->points + p->order[i] * p->stride;
 }
 static inline int surety_print_label(const surety_print *p, size_t i) {
-    return p->y[p->order[i]];
+    return surety_sign(p->y[p->order[i]]);
 }
 
 /* Outputs of all trees at `rows` <= 16 rows into p->h. */

@@ -257,7 +257,7 @@ static void step_block(surety_print *p, const size_t *members, size_t rows, size
     surety_print_ask(p, x, rows);
     for (size_t r = 0; r < rows; r++) {
         size_t at = members[r] * p->stride;
-        int y = p->y[members[r]];
+        int y = surety_sign(p->y[members[r]]);
         wrong[r] = !(y * surety_print_vote(p, p->Q, p->set, r) > 0);
         if (wrong[r]) continue;
         surety_print_slopes(p, r, -.5 * y / (double)B, p->dz + kept * p->ldz, NULL);

@@ -189,11 +189,11 @@ static surety_status show_fooled(cell_work *w, const surety_print_model *model, 
     const float *x0 = set->x + at * set->stride, *x = surety_print_point(p, i);
     surety_print_ask(p, &x0, 1);
     double clean = surety_print_vote(p, model->Q, p->set, 0);
-    if (set->y[at] * clean <= 0) return SURETY_OK;
+    if (surety_sign(set->y[at]) * clean <= 0) return SURETY_OK;
     return surety_cell_add_row(
         w->gallery,
         SURETY_JSON_OBJECT(
-            {"row", surety_json_count(set->row[at])}, {"label", json_integer(set->y[at])},
+            {"row", surety_json_count(set->row[at])}, {"label", json_integer(surety_sign(set->y[at]))},
             {"clean_vote", surety_json_real(clean)}, {"attacked_vote", surety_json_real(attacked)},
             {"distance", surety_json_real(surety_distance(p->norm, x, x0, p->d))},
             {"original", surety_cell_pixels(x0, p->d)}, {"attacked", surety_cell_pixels(x, p->d)}),

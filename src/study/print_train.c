@@ -50,7 +50,7 @@ static surety_status mixed_up_loss(surety_print *p, const surety_set *learn, int
             surety_print_ask(p, x, block);
             for (size_t r = 0; r < block; r++) {
                 double vote = surety_print_vote(p, p->Q, as_set ? p->set : SURETY_REAL, r);
-                sum += .5 * (1 - learn->y[first + at + r] * vote);
+                sum += .5 * (1 - surety_sign(learn->y[first + at + r]) * vote);
             }
         }
     }

@@ -77,8 +77,8 @@ static void take_losses(loop *l, const surety_examples *e, size_t at, double wei
     for (size_t r = 0; r < e->rows; r++)
         for (size_t t = 0; t < l->state->H; t++) {
             float *of = &h[t * SURETY_LANES + r];
-            l->losses[(at + r) * l->state->H + t] += weight * loss_of(*of, e->y[r], set);
-            *of = (float)(-0.5 * weight * e->y[r] * l->Q[t] / (double)l->count);
+            l->losses[(at + r) * l->state->H + t] += weight * loss_of(*of, surety_sign(e->y[r]), set);
+            *of = (float)(-0.5 * weight * surety_sign(e->y[r]) * l->Q[t] / (double)l->count);
         }
 }
 
@@ -138,7 +138,7 @@ static void ask_certified(loop *l, const surety_examples *e, size_t block, int t
     size_t at = block * SURETY_LANES, ldz = surety_padded(surety_robust_arguments(l->robust));
     float *h = l->worst_scratch[thread], *scratch = h + surety_padded(l->state->H * SURETY_LANES);
     float y[SURETY_LANES] = {0};
-    for (size_t r = 0; r < SURETY_LANES; r++) y[r] = e->y[r < e->rows ? r : 0];
+    for (size_t r = 0; r < SURETY_LANES; r++) y[r] = (float)surety_sign(e->y[r < e->rows ? r : 0]);
     for (size_t r = 0; r < e->rows; r++) l->rows[l->attacked + at + r] = e->x[r];
     surety_robust_forward(l->robust, e->x, e->rows, y, l->even + at, l->odd + at, h, scratch);
     l->work[block].forward_rows += 3 * e->rows;
@@ -152,8 +152,8 @@ static void look_up(loop *l, const surety_examples *e, size_t block) {
     size_t H = l->state->H, at = block * SURETY_LANES;
     for (size_t r = 0; r < e->rows; r++)
         for (size_t t = 0; t < H; t++)
-            l->losses[(at + r) * H + t] =
-                loss_of(l->phase->votes[l->order[l->first + at + r] * H + t], e->y[r], l->s->set);
+            l->losses[(at + r) * H + t] = loss_of(l->phase->votes[l->order[l->first + at + r] * H + t],
+                                                  surety_sign(e->y[r]), l->s->set);
 }
 
 static surety_status ask_block(void *arg, size_t block, int thread, surety_error *err) {
@@ -414,7 +414,8 @@ static void average_table(loop *l) {
     size_t H = l->state->H;
     for (size_t i = 0; i < set->m; i++)
         for (size_t t = 0; t < H; t++)
-            l->table_loss[t] += loss_of(l->phase->votes[i * H + t], set->y[i], l->s->set) / (double)set->m;
+            l->table_loss[t] +=
+                loss_of(l->phase->votes[i * H + t], surety_sign(set->y[i]), l->s->set) / (double)set->m;
 }
 
 static surety_status loop_new(loop *l, const surety_run *run, surety_error *err) {

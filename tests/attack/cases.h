@@ -41,7 +41,7 @@ static inline void random_vote_free(random_vote *v) {
 /* Labelled examples with their own memory; in the box, often on its faces, or anywhere. */
 typedef struct random_set {
     float *x;
-    int8_t *y;
+    uint8_t *y;
     uint32_t *row;
     surety_set set;
 } random_set;
@@ -55,7 +55,7 @@ static inline random_set random_set_new(draw *r, size_t m, size_t d, const suret
     check_ok(surety_alloc(&s.row, m, sizeof *s.row, &err));
     float lo = (float)ball->lo, hi = (float)ball->hi;
     for (size_t i = 0; i < m; i++) {
-        s.y[i] = draw_size(r, 0, 1) ? 1 : -1;
+        s.y[i] = (uint8_t)draw_size(r, 0, 1);
         s.row[i] = (uint32_t)(7 * i + 3);
         for (size_t j = 0; j < d; j++) {
             float x = (float)(scale * draw_normal(r)), u = (float)draw_real(r, 0, 1);
@@ -64,7 +64,7 @@ static inline random_set random_set_new(draw *r, size_t m, size_t d, const suret
             s.x[i * stride + j] = x;
         }
     }
-    s.set = (surety_set){m, d, stride, s.x, s.y, s.row, SURETY_SET_LEARN};
+    s.set = (surety_set){m, d, stride, s.x, s.y, s.row, SURETY_SET_LEARN, 2};
     return s;
 }
 

@@ -81,7 +81,7 @@ static void linear_voters_reach_the_optimum(void **state) {
         dual = dual_norm(norm, w.values, d);
         surety_ball around = {.norm = norm};
         random_set set = random_set_new(&r, 1, d, &around, 1);
-        set.y[0] = (int8_t)y;
+        set.y[0] = y > 0;
         double z0 = 0;
         for (size_t j = 0; j < d; j++) z0 += (double)w.values[j] * (double)set.x[j];
         for (size_t t = 0; t < H; t++) {
@@ -129,7 +129,7 @@ static void boxes_that_bind(void **state) {
                                    (uint64_t)round, &err));
         const float *w = surety_voters_tensor(v, 0).values;
         random_set set = random_set_new(&r, 1, d, &s.ball, 1);
-        double y = set.y[0], left = s.ball.radius, z = 0;
+        double y = surety_sign(set.y[0]), left = s.ball.radius, z = 0;
         for (size_t j = 0; j < d; j++) {
             order[j] = j;
             z += (double)w[j] * (double)set.x[j];
@@ -191,8 +191,8 @@ static void the_result_is_what_it_says(void **state) {
         const surety_attacked *result = surety_attacker_run(a, &v.vote, &e),
                               *from = surety_attacker_run(b, &v.vote, &e);
         for (size_t i = 0; i < e.rows; i++) {
-            assert_true(result->loss[i] == loss_at(&v.vote, result->x[i], e.y[i]));
-            assert_int_equal(result->fooled[i], wrong_at(&v.vote, result->x[i], e.y[i]));
+            assert_true(result->loss[i] == loss_at(&v.vote, result->x[i], surety_sign(e.y[i])));
+            assert_int_equal(result->fooled[i], wrong_at(&v.vote, result->x[i], surety_sign(e.y[i])));
             if (!(result->fooled[i] && v.vote.set == SURETY_SIGNED))
                 assert_true(result->loss[i] >= from->loss[i]);
             if (from->fooled[i]) assert_true(result->fooled[i]);
@@ -311,7 +311,7 @@ static void the_naive_attack_agrees(void **state) {
         surety_attacker *a = attacker_of(&s, v.voters);
         const surety_attacked *result = surety_attacker_run(a, &v.vote, &e);
         for (size_t i = 0; i < e.rows; i++) {
-            naive n = {&s, v.voters, v.weights, e.x[i], e.y[i], d};
+            naive n = {&s, v.voters, v.weights, e.x[i], surety_sign(e.y[i]), d};
             double want[64], g[64], apart = 0;
             naive_attack(&n, want);
             double loss = 0.5 * (1 - n.y * naive_vote(&n, want, g));
@@ -689,7 +689,7 @@ static surety_status collect(void *arg, size_t i, size_t j, const float *x, sure
     collected *c = arg;
     (void)j, (void)err;
     c->digest = digest_add(c->digest, x, c->set->d * sizeof *x);
-    c->fooled += (uint64_t)wrong_at(c->vote, x, c->set->y[i]);
+    c->fooled += (uint64_t)wrong_at(c->vote, x, surety_sign(c->set->y[i]));
     return SURETY_OK;
 }
 

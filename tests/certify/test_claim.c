@@ -44,7 +44,7 @@ static void write_world(draw *d) {
 
 static struct {
     float *x;
-    int8_t y[FRESH];
+    uint8_t y[FRESH];
     uint32_t row[FRESH];
 } fresh;
 
@@ -54,7 +54,7 @@ static int begin(void **state) {
     if (files_begin(state)) return -1;
     check_ok(surety_alloc(&fresh.x, FRESH * surety_padded(D), sizeof(float), &err));
     for (uint32_t i = 0; i < FRESH; i++) {
-        fresh.y[i] = (int8_t)draw_example(&d, fresh.x + i * surety_padded(D));
+        fresh.y[i] = draw_example(&d, fresh.x + i * surety_padded(D)) > 0;
         fresh.row[i] = i;
     }
     return 0;
@@ -74,7 +74,8 @@ static double truth(const surety_model *model, const surety_threat *attack) {
                       .x = fresh.x,
                       .y = fresh.y,
                       .row = fresh.row,
-                      .which = SURETY_SET_TEST};
+                      .which = SURETY_SET_TEST,
+                      .classes = 2};
     surety_risks risks;
     check_ok(surety_evaluate_perturbed(&risks, model, &set, attack, &one_thread, &err));
     double risk = risks.averaged_max;

@@ -74,7 +74,7 @@ static void check_example(const seen *s, const surety_threat *threat, const sure
         check_ok(surety_range_new(&range, v, &threat->ball, &err));
         surety_range_run(range, e.x, 1, &threat->ball.radius, lo, hi);
         for (size_t t = 0; t < s->H; t++) {
-            float y = e.y[0], worst = y > 0 ? lo[t * SURETY_LANES] : hi[t * SURETY_LANES];
+            float y = (float)surety_sign(e.y[0]), worst = y > 0 ? lo[t * SURETY_LANES] : hi[t * SURETY_LANES];
             if (vote->set == SURETY_SIGNED) worst = y * worst > 0 ? y : -y;
             assert_true(s->votes[i * SAMPLES * s->H + t] == worst);
         }

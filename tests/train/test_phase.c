@@ -60,7 +60,7 @@ enum { M = 48, D = 3, EPOCHS = 6 };
 
 typedef struct task {
     float x[2][M * 16];
-    int8_t y[2][M];
+    uint8_t y[2][M];
     uint32_t row[2][M];
     surety_set train, choose;
 } task;
@@ -72,14 +72,16 @@ static task *opposite(draw *r) {
     memset(t, 0, sizeof *t);
     for (size_t s = 0; s < 2; s++)
         for (size_t i = 0; i < M; i++) {
-            t->y[s][i] = i % 2 ? 1 : -1;
+            t->y[s][i] = i % 2;
             t->row[s][i] = (uint32_t)i;
             for (size_t j = 0; j < D; j++)
                 t->x[s][i * 16 + j] =
-                    (float)(0.5 + 0.4 * (s ? -1 : 1) * t->y[s][i] + 0.1 * draw_real(r, -1, 1));
+                    (float)(0.5 + 0.4 * (s ? -1 : 1) * surety_sign(t->y[s][i]) + 0.1 * draw_real(r, -1, 1));
         }
-    t->train = (surety_set){.m = M, .d = D, .stride = 16, .x = t->x[0], .y = t->y[0], .row = t->row[0]};
-    t->choose = (surety_set){.m = M, .d = D, .stride = 16, .x = t->x[1], .y = t->y[1], .row = t->row[1]};
+    t->train = (surety_set){
+        .m = M, .d = D, .stride = 16, .x = t->x[0], .y = t->y[0], .row = t->row[0], .classes = 2};
+    t->choose = (surety_set){
+        .m = M, .d = D, .stride = 16, .x = t->x[1], .y = t->y[1], .row = t->row[1], .classes = 2};
     return t;
 }
 

@@ -43,7 +43,7 @@ static void forward(const surety_voters *v, const float *const *x, size_t rows, 
 static surety_status grow(surety_voters *v, const surety_growth *growth, surety_error *err) {
     (void)err;
     double sum = 0;
-    for (size_t i = 0; i < growth->set->m; i++) sum += growth->set->y[i];
+    for (size_t i = 0; i < growth->set->m; i++) sum += surety_sign(growth->set->y[i]);
     v->tensors[0].values[growth->epoch % v->H] = (float)(sum / (double)growth->set->m);
     return SURETY_OK;
 }

@@ -60,7 +60,7 @@ static void test_grows(void **state) {
     const surety_voters *v = surety_model_voters(model);
     double mean = 0;
     const surety_set *prior = surety_data_set(data, SURETY_SET_PRIOR);
-    for (size_t i = 0; i < prior->m; i++) mean += prior->y[i] / (double)prior->m;
+    for (size_t i = 0; i < prior->m; i++) mean += surety_sign(prior->y[i]) / (double)prior->m;
     for (size_t t = 0; t < result.step1_best; t++)
         assert_true(surety_voters_tensor(v, 0).values[t] == (float)mean);
     snprintf(path, sizeof path, "%s/model", folder);
@@ -75,7 +75,7 @@ static void test_grows(void **state) {
     check_ok(surety_evaluate_worst(&risks, again, surety_data_set(data, SURETY_SET_TEST), &ball, NULL, &err));
     size_t negative = 0;
     const surety_set *test = surety_data_set(data, SURETY_SET_TEST);
-    for (size_t i = 0; i < test->m; i++) negative += test->y[i] < 0;
+    for (size_t i = 0; i < test->m; i++) negative += !test->y[i];
     assert_true(fabs(risks.averaged_max - (double)negative / (double)test->m) < 1e-12);
     surety_risks_free(&risks);
     surety_model_free(again);

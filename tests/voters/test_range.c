@@ -187,7 +187,7 @@ static void attack_block(block *k, draw *r, size_t restarts) {
     surety_examples e = {.rows = L};
     for (size_t i = 0; i < L; i++) e.x[i] = k->rows[i], e.row[i] = (uint32_t)i;
     for (size_t t = 0; t < k->H; t++) {
-        for (size_t i = 0; i < L; i++) e.y[i] = draw_size(r, 0, 1) ? 1 : -1;
+        for (size_t i = 0; i < L; i++) e.y[i] = (uint8_t)draw_size(r, 0, 1);
         weights[t] = 1;
         surety_vote vote = {k->v, weights, SURETY_REAL};
         const surety_attacked *found = surety_attacker_run(a, &vote, &e);
