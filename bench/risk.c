@@ -23,7 +23,7 @@ static void count_votes(void *arg, int thread, long times) {
 }
 
 static surety_status make(bench *b, int signed_votes, surety_error *err) {
-    surety_risk_settings settings = {H, N, signed_votes, b->q, b->q};
+    surety_risk_settings settings = {H, N, signed_votes, b->q, b->q, 2};
     for (int h = 0; h < H; h++) b->q[h] = 1. / H;
     uint32_t state = 1;
     for (int k = 0; k < EXAMPLES * N * H; k++) {

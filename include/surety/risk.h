@@ -12,6 +12,13 @@
  * The vote on (i,j) is the double sum_h Q_h v_ijh, each product rounded and added in the order of the voters:
  * that computed number *is* the classifier whose risk is reported. It is right if y times it is > 0; a tie
  * (exactly 0) counts as an error.
+ *
+ * K > 2 classes (docs/theory.md 4.7). A voter gives K scores s_0 .. s_(K-1) in [0,1], or names one class; y_i
+ * is a class number. Each perturbation j becomes K - 1 columns, one for each class k other than y: there v =
+ * s_y - s_k, computed in double, and the label is +1. The vote on (i,j) is right if all its K - 1 sums sum_h
+ * Q_h v are > 0, wrong if one is < 0, else a tie. A voter that names class c has s_c = 1; one that cannot
+ * decide (class SURETY_NO_CLASS) has v = 0 everywhere. With two classes there is one column, and class 0 is
+ * the label -1, class 1 the label +1.
  */
 #ifndef SURETY_RISK_H
 #define SURETY_RISK_H
@@ -37,13 +44,18 @@ extern "C" {
 #define SURETY_RISK_SAMPLES (UINT64_C(1) << 20)
 #define SURETY_RISK_VOTES ((UINT64_C(1) << 31) - 1)
 
+/* Most classes, and the class number of a voter whose largest score is tied. */
+#define SURETY_RISK_CLASSES 255
+#define SURETY_NO_CLASS 255
+
 /* What an accumulator is for. The weights are copied. */
 typedef struct surety_risk_settings {
-    size_t voters;           /* H >= 1 */
-    size_t samples;          /* n >= 1, at most SURETY_RISK_SAMPLES */
-    int signed_votes;        /* 1: sign(v) votes, sign(0) = 0; 0: v itself */
+    size_t voters;    /* H >= 1 */
+    size_t samples;   /* n >= 1; n (K - 1) at most SURETY_RISK_SAMPLES */
+    int signed_votes; /* 1: sign(v) votes, sign(0) = 0, or the class of the largest score; 0: as given */
     const double *posterior; /* Q (H) */
     const double *prior;     /* P (H), or NULL: nothing about the prior's vote is counted */
+    size_t classes;          /* K, at most SURETY_RISK_CLASSES; 0 means 2 */
 } surety_risk_settings;
 
 /* An accumulator: one per thread. */
@@ -56,14 +68,25 @@ SURETY_API void surety_risk_free(surety_risk *risk);
 /* Empties the accumulator and gives it another Q (NULL: the same). */
 SURETY_API surety_status surety_risk_reset(surety_risk *risk, const double *posterior, surety_error *err);
 
-/* Adds one example: votes[j*stride + h] for its n perturbations, label y = -1 or +1. A vote outside [-1,1] or
- * NaN is refused with its place, and nothing is added. */
+/* Adds one example of two classes: votes[j*stride + h] for its n perturbations, label y = -1 or +1. A vote
+ * outside [-1,1] or NaN is refused with its place, and nothing is added. */
 SURETY_API surety_status surety_risk_add(surety_risk *risk, const float *votes, size_t stride, int y,
                                          surety_error *err);
 SURETY_API surety_status surety_risk_add_double(surety_risk *risk, const double *votes, size_t stride, int y,
                                                 surety_error *err);
 
-/* into += from, exactly. Both must have the same H, n, Q, P and kind of votes. */
+/* Adds one example of class y < K: scores[j*stride + h*K + k], each in [0,1], the K of a voter with the sum 1
+ * within 1e-5. Anything else is refused with its place, and nothing is added. */
+SURETY_API surety_status surety_risk_add_scores(surety_risk *risk, const float *scores, size_t stride,
+                                                unsigned y, surety_error *err);
+SURETY_API surety_status surety_risk_add_scores_double(surety_risk *risk, const double *scores, size_t stride,
+                                                       unsigned y, surety_error *err);
+
+/* Adds one example of class y < K: labels[j*stride + h], the class that voter h names, or SURETY_NO_CLASS. */
+SURETY_API surety_status surety_risk_add_labels(surety_risk *risk, const uint8_t *labels, size_t stride,
+                                                unsigned y, surety_error *err);
+
+/* into += from, exactly. Both must have the same H, n, K, Q, P and kind of votes. */
 SURETY_API surety_status surety_risk_merge(surety_risk *into, const surety_risk *from, surety_error *err);
 
 /* What came out. Integers are exact facts about the votes (rounded up to units where they are losses); the
@@ -71,9 +94,12 @@ SURETY_API surety_status surety_risk_merge(surety_risk *into, const surety_risk 
  * exact value, and within 1e-9 of it. `averaged` and `averaged_max` are plain quotients of counts. */
 typedef struct surety_risks {
     uint64_t m;
-    size_t n, voters;
+    size_t n, voters, classes;
     int signed_votes, has_prior;
 
+    /* Where K > 2: a vote is the least of its K - 1 sums, j runs over all n (K - 1) columns wherever
+     * something is the worst over j, and l_ijh in loss, anchored_loss and tandem_sum is the largest over k.
+     */
     uint64_t wrong, tied;         /* of the m n votes: y vote < 0, y vote = 0 */
     uint64_t max_wrong, max_tied; /* examples with some vote < 0; else with some vote = 0 */
     uint64_t prior_wrong;         /* of the m n votes of the prior: not right, ties included */
@@ -95,8 +121,12 @@ typedef struct surety_risks {
     const double *mean_loss, *mean_max_loss, *mean_worst_loss; /* the same as means, rounded up */
     const double *mean_anchored_loss, *mean_anchored_max;
 
+    /* Per class, (K) each, owned by this struct; class 0 is the label -1, 1 is +1. */
+    const uint64_t *class_examples; /* examples of the class */
+    const uint64_t *class_failed;   /* those on which the vote is not right on all n */
+
     double averaged, averaged_max; /* R, A: a tie is an error */
-    double rbar, abar, gmax;       /* rounded up */
+    double rbar, abar, gmax;       /* rounded up; abar <= gmax, rbar <= gmax, and rbar <= abar if K = 2 */
     double tv, tandem;             /* rounded up */
     void *memory;                  /* holds the arrays */
 } surety_risks;
@@ -105,8 +135,8 @@ typedef struct surety_risks {
 SURETY_API surety_status surety_risk_result(const surety_risk *risk, surety_risks *out, surety_error *err);
 SURETY_API void surety_risks_free(surety_risks *risks);
 
-/* {averaged, averaged_max, rbar, abar, gmax, tv, tandem} as text (free with surety_text_free; NULL: no
- * memory). */
+/* {averaged, averaged_max, rbar, abar, gmax, tv, tandem, classes: [{examples, failed}]} as text (free with
+ * surety_text_free; NULL: no memory). */
 SURETY_API char *surety_risks_json(const surety_risks *risks);
 
 /* ---- what follows from risks ---- */
@@ -122,7 +152,7 @@ SURETY_API void surety_risks_gradient(const surety_risks *risks, surety_surrogat
                                       double *gradient);
 
 /* What S says about one kind of loss. The arrays are those of risks. For SURETY_RISK_WORST_CASE, risks must
- * come from n = 1 "votes" that are the lower limits of y h over the ball (times y). */
+ * come from n = 1 "votes" that are the lower limits of y h over the ball (times y), or of s_y - s_k. */
 SURETY_API void surety_risks_evidence(const surety_risks *risks, surety_risk_kind kind, surety_evidence *out);
 
 /* Fills an input of surety_risks_bounds: m, H, KL, whether Q is P, Q, both evidences, abar, tv, tandem. q is

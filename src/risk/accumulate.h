@@ -20,7 +20,7 @@ typedef enum surety_risk_sum {
     SURETY_RISK_HEAD /* how many */
 } surety_risk_sum;
 
-/* .. then arrays of H, one number per voter. */
+/* .. then arrays of H, one number per voter .. */
 typedef enum surety_risk_array {
     SURETY_RISK_LOSS,
     SURETY_RISK_MAX_LOSS,
@@ -33,16 +33,38 @@ typedef enum surety_risk_array {
     SURETY_RISK_ARRAYS /* how many */
 } surety_risk_array;
 
-/* Fills out from sums (SURETY_RISK_HEAD + SURETY_RISK_ARRAYS H) and the weights q that they were made with.
- */
-surety_status surety_risks_from_sums(surety_risks *out, const int64_t *sums, size_t H, size_t n,
+/* .. then two arrays of K, one number per class: its examples, and those on which the vote failed. How many
+ * numbers that are. */
+static inline size_t surety_risk_sums(size_t H, size_t K) {
+    return SURETY_RISK_HEAD + SURETY_RISK_ARRAYS * H + 2 * K;
+}
+
+/* Fills out from sums and the weights q that they were made with. */
+surety_status surety_risks_from_sums(surety_risks *out, const int64_t *sums, size_t H, size_t n, size_t K,
                                      const double *q, surety_error *err);
 
 /* surety_risk_add with votes[h*stride + j]: perturbations side by side. */
 surety_status surety_risk_add_columns(surety_risk *risk, const float *votes, size_t stride, int y,
                                       surety_error *err);
 
+/* An example of class y < K: score k of voter h on perturbation j at scores[(h*K + k)*ld + j], each in [0,1].
+ * What the scores of a voter sum to is not checked. */
+surety_status surety_risk_add_score_columns(surety_risk *risk, const float *scores, size_t ld, unsigned y,
+                                            surety_error *err);
+
+/* An example of class y < K where n = 1: v itself, in [-1,1], for the c-th class other than y (ascending) of
+ * voter h at limits[(h*(K-1) + c)*ld]. Never made signs. */
+surety_status surety_risk_add_limits(surety_risk *risk, const float *limits, size_t ld, unsigned y,
+                                     surety_error *err);
+
 /* The index of the first of votes[0..count) that is NaN or outside [-1,1], or count. */
 size_t surety_votes_first_bad(const double *votes, size_t count);
+
+/* The first of the K scores that is NaN or outside [0,1], or K; and the sum of those before it, in that
+ * order. */
+size_t surety_scores_first_bad(const double *scores, size_t K, double *sum);
+
+/* Whether the scores of a voter may have this sum. */
+int surety_scores_sum_fits(double sum);
 
 #endif

@@ -76,6 +76,23 @@ static void count(const surety_count *c) {
     misses(c);
 }
 
+static void losses(const surety_count *c) {
+    memset(c->expect, 0, c->n * sizeof(double));
+    for (size_t h = 0; h < c->H; h++) {
+        double w = c->w[h];
+        v8 loss = {0}, right = {0};
+        for (size_t j = 0; j < c->n; j += L) {
+            v8 units;
+            UNITS(units, GET(c->t + h * c->n + j));
+            AT(c->expect + j) += w * units;
+            loss += units;
+            right += WHERE(GET(c->prior + j) > 0, units);
+        }
+        c->loss[h] = sum(&loss);
+        c->right_loss[h] = sum(&right);
+    }
+}
+
 static int check(double *t, size_t many, int make_signs) {
     int bad = 0;
     for (size_t k = 0; k < many; k++) bad |= !(fabs(t[k]) <= 1);
@@ -85,4 +102,4 @@ static int check(double *t, size_t many, int make_signs) {
 }
 
 const surety_count_kernels SURETY_KERNEL(count);
-const surety_count_kernels SURETY_KERNEL(count) = {count, check};
+const surety_count_kernels SURETY_KERNEL(count) = {count, losses, check};

@@ -23,6 +23,8 @@ typedef struct surety_count {
 
 typedef struct surety_count_kernels {
     void (*count)(const surety_count *c);
+    /* expect, loss and right_loss only, with prior as it is. */
+    void (*losses)(const surety_count *c);
     /* Makes t[0..count) signs if asked to; whether all were in [-1,1]. */
     int (*check)(double *t, size_t count, int make_signs);
 } surety_count_kernels;

@@ -6,7 +6,7 @@
 #include "io/json.h"
 #include "surety/risk.h"
 
-/* {averaged, averaged_max, rbar, abar, gmax, tv, tandem} */
+/* {averaged, averaged_max, rbar, abar, gmax, tv, tandem, classes: [{examples, failed}]} */
 json_t *surety_risks_object(const surety_risks *risks);
 
 /* {NAME: {surrogate, vote, vote_clipped, risk, event}} of those that are available. */

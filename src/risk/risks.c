@@ -37,6 +37,8 @@ static void name_sums(surety_risks *out, const uint64_t *sums) {
     out->anchored_max = arrays + SURETY_RISK_ANCHORED_MAX * H;
     out->errors = arrays + SURETY_RISK_ERRORS * H;
     out->anchored_errors = arrays + SURETY_RISK_ANCHORED_ERRORS * H;
+    out->class_examples = arrays + SURETY_RISK_ARRAYS * H;
+    out->class_failed = out->class_examples + out->classes;
 }
 
 static void name_means(surety_risks *out, double *means, const uint64_t *sums) {
@@ -66,12 +68,12 @@ static surety_status fill_risks(surety_risks *r, const double *q, surety_error *
     return SURETY_OK;
 }
 
-surety_status surety_risks_from_sums(surety_risks *out, const int64_t *sums, size_t H, size_t n,
+surety_status surety_risks_from_sums(surety_risks *out, const int64_t *sums, size_t H, size_t n, size_t K,
                                      const double *q, surety_error *err) {
-    *out = (surety_risks){.m = (uint64_t)sums[SURETY_RISK_EXAMPLES], .n = n, .voters = H};
+    *out = (surety_risks){.m = (uint64_t)sums[SURETY_RISK_EXAMPLES], .n = n, .voters = H, .classes = K};
     if (out->m == 0)
         return surety_fail(err, SURETY_E_USAGE, "no example was added: there is no risk to report");
-    size_t count = SURETY_RISK_HEAD + SURETY_RISK_ARRAYS * H;
+    size_t count = surety_risk_sums(H, K);
     uint64_t *facts = NULL;
     SURETY_TRY(surety_alloc(&facts, count + SURETY_RISK_LOSSES * H, sizeof *facts, err));
     out->memory = facts;
@@ -99,12 +101,24 @@ void surety_risks_gradient(const surety_risks *r, surety_surrogate which, const 
     for (size_t h = 0; h < r->voters; h++) gradient[h] = q[h] * (means[h] - mean);
 }
 
+static json_t *classes_array(const surety_risks *r) {
+    json_t *array = json_array();
+    for (size_t k = 0; k < r->classes && array; k++) {
+        json_t *one = SURETY_JSON_OBJECT({"examples", surety_json_count(r->class_examples[k])},
+                                         {"failed", surety_json_count(r->class_failed[k])});
+        if (json_array_append_new(array, one) == 0) continue;
+        json_decref(array);
+        array = NULL;
+    }
+    return array;
+}
+
 json_t *surety_risks_object(const surety_risks *r) {
     return SURETY_JSON_OBJECT({"averaged", surety_json_real(r->averaged)},
                               {"averaged_max", surety_json_real(r->averaged_max)},
                               {"rbar", surety_json_real(r->rbar)}, {"abar", surety_json_real(r->abar)},
                               {"gmax", surety_json_real(r->gmax)}, {"tv", surety_json_real(r->tv)},
-                              {"tandem", surety_json_real(r->tandem)});
+                              {"tandem", surety_json_real(r->tandem)}, {"classes", classes_array(r)});
 }
 
 char *surety_risks_json(const surety_risks *r) {

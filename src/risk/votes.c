@@ -288,7 +288,11 @@ static surety_status bound_source(const source *s, const surety_votes_settings *
     SURETY_TRY(surety_alloc(&out->posterior, s->H, sizeof *out->posterior, err));
     SURETY_TRY(take_prior(set, out->prior, s->H, err));
     SURETY_TRY(take_posterior(set, out->prior, out->posterior, s->H, err));
-    surety_risk_settings settings = {s->H, s->n, set->signed_votes, out->posterior, out->prior};
+    surety_risk_settings settings = {.voters = s->H,
+                                     .samples = s->n,
+                                     .signed_votes = set->signed_votes,
+                                     .posterior = out->posterior,
+                                     .prior = out->prior};
     SURETY_TRY(measure(s, 0, m, &settings, run, "votes", &out->risks, err));
     if (set->learn) {
         SURETY_TRY(surety_posterior_learn(&out->risks, out->prior, set->objective, in, out->posterior,

@@ -42,7 +42,7 @@ def risks_of(votes, labels, q, p):
     loss, max_loss = [Fraction(0)] * H, [Fraction(0)] * H
     kept, max_kept = [Fraction(0)] * H, [Fraction(0)] * H
     errors, kept_errors = [0] * H, [0] * H
-
+    classes = [{"examples": 0, "failed": 0}, {"examples": 0, "failed": 0}]
     for i in range(m):
         y = int(labels[i])
         ell = [[(1 - y * Fraction(float(v))) / 2 for v in row] for row in votes[i]]
@@ -52,6 +52,8 @@ def risks_of(votes, labels, q, p):
         worst = [max(ell[j][h] for j in range(n)) for h in range(H)]
         total["wrong"] += sum(wrong)
         total["max_wrong"] += any(wrong)
+        classes[y > 0]["examples"] += 1
+        classes[y > 0]["failed"] += any(wrong)
         total["prior"] += sum(prior_wrong)
         total["prior_max"] += any(prior_wrong)
         total["abar"] += max(e)
@@ -72,7 +74,8 @@ def risks_of(votes, labels, q, p):
                 tv=total["tv"] / m, tandem=total["tandem"] / (m * n), rbar=dot(mean(loss, m * n)),
                 gmax=dot(mean(max_loss, m)), loss=mean(loss, m * n), max_loss=mean(max_loss, m),
                 kept=mean(kept, m * n), max_kept=mean(max_kept, m), errors=errors, kept_errors=kept_errors,
-                prior=total["prior"] / (m * n), prior_max=int(total["prior_max"]), weights=weights)
+                prior=total["prior"] / (m * n), prior_max=int(total["prior_max"]), weights=weights,
+                classes=classes)
 
 
 def real(x):
@@ -173,6 +176,7 @@ def check_case(rng):
     expected, KL = bounds_of(r, m, n, H, p, delta, T, signed)
     assert (got["m"], got["n"], got["voter_count"]) == (m, n, H)
     assert got["kl"] >= KL - mpf(10)**-16 and got["kl"] <= KL + mpf(10)**-12
+    assert got["risks"].pop("classes") == r["classes"]
     for name, value in got["risks"].items():
         low, high = real(r[name]) - mpf(10)**-16, real(r[name]) + mpf(10)**-9
         assert low <= value <= high, (name, value, float(r[name]))

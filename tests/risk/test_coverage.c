@@ -167,7 +167,7 @@ static void repeat(const coins *c, size_t h, size_t first, size_t end, const dou
                    int signed_votes, surety_risks *out) {
     surety_error err = SURETY_ERROR_NONE;
     surety_risk *risk = NULL;
-    surety_risk_settings settings = {voters, 1, signed_votes, q, q};
+    surety_risk_settings settings = {voters, 1, signed_votes, q, q, 2};
     check_ok(surety_risk_new(&risk, &settings, &err));
     for (size_t i = first; i < end; i++) {
         float votes[8];
@@ -240,7 +240,7 @@ static void adversarial_posterior(void **state) {
     surety_risk *risk = NULL;
     for (size_t h = 0; h < COINS; h++) p[h] = 1. / COINS;
     for (int kind = 0; kind < 2; kind++) { /* signed votes: binomial limits; real: kl_inv */
-        surety_risk_settings settings = {COINS, 1, kind == 0, p, p};
+        surety_risk_settings settings = {COINS, 1, kind == 0, p, p, 2};
         check_ok(surety_risk_new(&risk, &settings, &err));
         for (uint32_t t = 0; t < (uint32_t)check_count(100, 2000); t++) {
             enum { m = 20 };
@@ -394,7 +394,7 @@ static void risks_on(const law *l, const sample *s, int first, int end, const do
                      surety_risks *out) {
     surety_error err = SURETY_ERROR_NONE;
     surety_risk *risk = NULL;
-    surety_risk_settings settings = {VOTERS, SAMPLES, l->signed_votes, q, p};
+    surety_risk_settings settings = {VOTERS, SAMPLES, l->signed_votes, q, p, 2};
     check_ok(surety_risk_new(&risk, &settings, &err));
     for (int i = first; i < end; i++)
         check_ok(surety_risk_add(risk, &s->votes[i][0][0], VOTERS, s->y[i], &err));

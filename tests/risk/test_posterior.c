@@ -36,7 +36,7 @@ static void draw_problem(draw *s, problem *t) {
     double wrong[MAX_H], most = uniform(s);
     for (size_t h = 0; h < t->H; h++) t->p[h] = 3 * uniform(s), wrong[h] = most * uniform(s);
     surety_simplex_softmax(t->p, t->H, t->p);
-    surety_risk_settings settings = {t->H, 1, 0, t->p, t->p};
+    surety_risk_settings settings = {t->H, 1, 0, t->p, t->p, 2};
     check_ok(surety_risk_new(&risk, &settings, &err));
     int real = uniform(s) < .5, perfect = uniform(s) < .3;
     for (size_t i = 0; i < t->m; i++) {
@@ -135,7 +135,7 @@ static void equal_voters_keep_the_prior(void **state) {
     (void)state;
     surety_error err = SURETY_ERROR_NONE;
     const double p[] = {.2, .3, .5};
-    surety_risk_settings settings = {3, 1, 0, p, p};
+    surety_risk_settings settings = {3, 1, 0, p, p, 2};
     surety_risk *risk = NULL;
     check_ok(surety_risk_new(&risk, &settings, &err));
     const float right[] = {1, 1, 1}, wrong[] = {-1, -1, -1};

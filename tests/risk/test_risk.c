@@ -150,7 +150,7 @@ static void naive_all(const problem *p, naive *r) {
 }
 
 static surety_risk_settings settings_of(const problem *p) {
-    return (surety_risk_settings){p->H, p->n, p->signed_votes, p->q, p->p};
+    return (surety_risk_settings){p->H, p->n, p->signed_votes, p->q, p->p, 0};
 }
 
 static void add_all(surety_risk *a, const problem *p) {

@@ -126,7 +126,7 @@ static void agrees_with_the_layers_below(void **state) {
     check_ok(surety_bound_votes(&s, NULL, &r, &err));
     surety_risk *part[2];
     surety_risks risks[2];
-    surety_risk_settings settings = {H, N, 1, e->q, e->p};
+    surety_risk_settings settings = {H, N, 1, e->q, e->p, 2};
     for (int k = 0; k < 2; k++) check_ok(surety_risk_new(&part[k], &settings, &err));
     for (size_t i = 0; i < M; i++)
         check_ok(surety_risk_add(part[i >= M - 7], e->v + i * N * H, H, e->y[i], &err));
