@@ -1,7 +1,10 @@
-/* surety/voters.h - finite sets of voters h: R^d -> [-1,+1], and weighted majority votes over them.
+/* surety/voters.h - finite sets of voters, and weighted majority votes over them.
+ *
+ * Of two classes, a voter is h: R^d -> [-1,+1], whose sign is its answer (number 0 is -1, number 1 is +1). Of
+ * K > 2 classes it gives K scores in [0,1], the largest being its answer. `width` below is 1 or K.
  *
  * There are several kinds of voters: soft forests (docs/theory.md 2) and linear voters h(x) = tanh(<w, x> +
- * c). Nothing else in the library knows which kind it has.
+ * c), or softmax. Nothing else in the library knows which kind it has.
  */
 #ifndef SURETY_VOTERS_H
 #define SURETY_VOTERS_H
@@ -24,6 +27,7 @@ typedef struct surety_voters_settings {
     size_t voters;    /* H >= 1: trees, or linear voters */
     size_t depth;     /* soft-forest: of the trees, 1 to 8 */
     double mask;      /* soft-forest: a split does not see a feature with this probability, 0 <= mask < 1 */
+    size_t classes;   /* K, 2 to 255; 0 is 2. A training takes that of its data */
 } surety_voters_settings;
 
 /* A soft forest of 25 trees of depth 2, mask 0.5. */
@@ -38,6 +42,7 @@ SURETY_API const char *surety_voters_kind(const surety_voters *voters);
 SURETY_API const char *surety_voters_words(const surety_voters *voters); /* "soft trees" */
 SURETY_API size_t surety_voters_count(const surety_voters *voters);      /* H */
 SURETY_API size_t surety_voters_features(const surety_voters *voters);   /* d */
+SURETY_API size_t surety_voters_classes(const surety_voters *voters);    /* K */
 SURETY_API size_t surety_voters_depth(const surety_voters *voters);      /* of trees, else 0 */
 
 /* A parameter of the voters: rows x length values, each row padded to `stride` floats. Borrowed; whoever
@@ -55,12 +60,13 @@ SURETY_API size_t surety_voters_tensors(const surety_voters *voters); /* how man
 SURETY_API surety_tensor surety_voters_tensor(const surety_voters *voters, size_t index);
 SURETY_API void surety_voters_changed(surety_voters *voters);
 
-/* outputs[i*H + t] = h_t(x_i) for m rows of x (stride >= d floats each, any alignment). */
+/* outputs (m, H, width): h_t(x_i) for m rows of x (stride >= d floats each, any alignment). */
 SURETY_API surety_status surety_voters_outputs(const surety_voters *voters, const float *x, size_t stride,
                                                size_t m, float *outputs, const surety_run *run,
                                                surety_error *err);
 
-/* How voters are asked: real votes h(x), or signed votes sign(h(x)) with sign(0) = 0. */
+/* How voters are asked: real votes h(x), or signed votes: sign(h(x)) with sign(0) = 0; of K > 2 classes 1 for
+ * the largest score and 0 for the others, or 1/K each where several are the largest. */
 typedef enum surety_voter_set { SURETY_SIGNED, SURETY_REAL } surety_voter_set;
 
 /* A weighted majority vote. Borrowed pointers. */
@@ -70,10 +76,17 @@ typedef struct surety_vote {
     surety_voter_set set;
 } surety_vote;
 
-/* votes[i] = sum_t weights[t] * (h_t(x_i) or its sign), summed in double in voter order, clamped to [-1,1].
- */
+/* votes (m, width) = sum_t weights[t] * (h_t(x_i), or as the signed set has it), summed in double in voter
+ * order, clamped to [-1,1]. */
 SURETY_API surety_status surety_vote_predict(const surety_vote *vote, const float *x, size_t stride, size_t m,
                                              double *votes, const surety_run *run, surety_error *err);
+
+/* The class number that the vote answers, or SURETY_TIED. It is the y whose margins sum_t weights[t] (h_ty -
+ * h_tk) are above 0 for every other k (of two classes: the sign of the vote): what risks, attacks and proofs
+ * look at. Where scores differ by no more than roundings, this may be none. */
+enum { SURETY_TIED = 255 };
+SURETY_API surety_status surety_vote_classes(const surety_vote *vote, const float *x, size_t stride, size_t m,
+                                             uint8_t *classes, const surety_run *run, surety_error *err);
 
 /* The ball of allowed perturbations: { e : ||e||_p <= radius }, and x + e in [lo, hi]^d where there is a box.
  */

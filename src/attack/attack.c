@@ -104,6 +104,11 @@ surety_status surety_attack_check_set(const surety_threat *s, const surety_voter
         surety_fail_expected(err, "%zu features, as the model has", surety_voters_features(v));
         return SURETY_E_INPUT;
     }
+    if (set->classes != surety_voters_classes(v)) {
+        surety_fail(err, SURETY_E_INPUT, "the data has %zu classes", set->classes);
+        surety_fail_expected(err, "%zu classes, as the model has", surety_voters_classes(v));
+        return SURETY_E_INPUT;
+    }
     float lo = (float)(s->ball.has_box ? s->ball.lo : -SURETY_LARGEST);
     float hi = (float)(s->ball.has_box ? s->ball.hi : SURETY_LARGEST);
     for (size_t i = 0; i < set->m; i++) {

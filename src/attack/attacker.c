@@ -42,6 +42,7 @@ struct surety_attacker {
     size_t taken[SURETY_LANES];     /* steps of this pass */
     uint32_t restart[SURETY_LANES]; /* which pass it is */
     surety_examples examples;       /* of the last run */
+    uint8_t y[SURETY_LANES], rival[SURETY_LANES]; /* of the live rows: classes, and those nearest to winning */
     size_t live[SURETY_LANES];      /* rows under attack */
     size_t count;                   /* of them */
     size_t at[SURETY_LANES];        /* streams: which of the stream's examples a row is */
@@ -93,7 +94,7 @@ surety_status surety_attacker_new(surety_attacker **out, const surety_threat *se
         SURETY_TRY(surety_voters_need(voters, SURETY_CAN_CLIMB, surety_threat_name(settings->kind), err));
     SURETY_TRY(surety_alloc(&a, 1, sizeof *a, err));
     size_t d = surety_voters_features(voters), H = surety_voters_count(voters), stride = surety_padded(d),
-           lanes = H * SURETY_LANES;
+           lanes = H * surety_voters_width(voters) * SURETY_LANES;
     *a = (surety_attacker){.s = *settings, .d = d, .H = H, .stride = stride};
     a->k = surety_step_kernels_at(surety_cpu());
     a->lo = settings->ball.has_box ? (float)settings->ball.lo : -HUGE_VALF;
@@ -240,29 +241,40 @@ static void move_all(surety_attacker *a, const size_t *rows, size_t count, float
     if (!(length < 0)) bring_back(a, before, length);
 }
 
-/* Asks the voters at the live rows' current points: votes of the chosen set, and of the real outputs. */
+/* Asks the voters at the live rows' current points: margins of the chosen set, and of the real outputs. */
 static void ask(surety_attacker *a, const surety_vote *vote, const size_t *live, size_t count, double *chosen,
                 double *real) {
     const float *x[SURETY_LANES] = {NULL};
-    for (size_t i = 0; i < count; i++) x[i] = a->current[live[i]];
+    memset(a->y, 0, sizeof a->y);
+    for (size_t i = 0; i < count; i++) x[i] = a->current[live[i]], a->y[i] = a->examples.y[live[i]];
     surety_voters_ask(a->voters, x, count, a->h, a->scratch);
-    surety_vote_lanes(a->h, vote->weights, a->H, vote->set, chosen, real);
+    surety_margin_lanes(vote, a->h, a->y, chosen, real, a->rival);
 }
 
 /* a[t, i] = d loss / dh_t of the live rows up to the factor 1/2: -y w_t, exact but for the rounding of w_t.
  */
-static void fill_loss_gradient(surety_attacker *a, const surety_vote *vote, const size_t *live,
-                               size_t count) {
-    float sign[SURETY_LANES] = {0};
-    for (size_t i = 0; i < count; i++) sign[i] = (float)-surety_sign(a->examples.y[live[i]]);
+static void fill_loss_gradient(surety_attacker *a, const surety_vote *vote) {
+    float sign[SURETY_LANES];
+    for (size_t i = 0; i < SURETY_LANES; i++) sign[i] = (float)-surety_sign(a->y[i]);
     for (size_t t = 0; t < a->H; t++) {
         float w = (float)vote->weights[t], *to = a->a + t * SURETY_LANES;
         for (size_t i = 0; i < SURETY_LANES; i++) to[i] = sign[i] * w;
     }
 }
 
-/* Into out, the free buffers of the kept rows: d loss / dx up to the factor 1/2, -y sum_t w_t dh_t/dx; for l2
- * with its squares, for linf the next point at once. */
+/* Of several classes: -w_t for the score of y, w_t for that of its rival. */
+static void fill_rival_gradient(surety_attacker *a, const surety_vote *vote) {
+    size_t each = surety_voters_width(a->voters) * SURETY_LANES;
+    memset(a->a, 0, a->H * each * sizeof *a->a);
+    for (size_t t = 0; t < a->H; t++) {
+        float w = (float)vote->weights[t], *to = a->a + t * each;
+        for (size_t i = 0; i < SURETY_LANES; i++)
+            to[a->y[i] * SURETY_LANES + i] = -w, to[a->rival[i] * SURETY_LANES + i] = w;
+    }
+}
+
+/* Into out, the free buffers of the kept rows: d loss / dx up to the factor 1/2; for l2 with its squares, for
+ * linf the next point at once. */
 static void ask_gradient(surety_attacker *a, const int *keep, size_t count, const size_t *rows, size_t kept,
                          float **out, float *squares) {
     const float *x[SURETY_LANES], *lo[SURETY_LANES], *hi[SURETY_LANES];
@@ -280,8 +292,8 @@ static void ask_gradient(surety_attacker *a, const int *keep, size_t count, cons
 /* Looks at a row's current point and keeps it if it is the best so far: a wrong vote before a right one, then
  * the larger loss. Returns whether the pass goes on. */
 static int judge(surety_attacker *a, size_t r, double chosen, double real) {
-    double y = surety_sign(a->examples.y[r]), loss = 0.5 * (1 - y * real);
-    int wrong = !(y * chosen > 0); /* a tie is wrong, and so is what is not a number */
+    double loss = 0.5 * (1 - real);
+    int wrong = !(chosen > 0); /* a tie is wrong, and so is what is not a number */
     if (wrong > a->fooled[r] || (wrong == a->fooled[r] && loss > a->best_loss[r])) {
         a->best[r] = a->current[r];
         a->best_loss[r] = loss;
@@ -352,7 +364,10 @@ static void climb_once(surety_attacker *a, const surety_vote *vote, int changed,
     for (size_t i = 0; i < count; i++)
         if ((keep[i] = judge(a, live[i], chosen[i], real[i]))) rows[kept++] = live[i];
     if (kept) {
-        if (changed) fill_loss_gradient(a, vote, live, count);
+        if (surety_voters_width(a->voters) > 1)
+            fill_rival_gradient(a, vote);
+        else if (changed)
+            fill_loss_gradient(a, vote);
         ask_gradient(a, keep, count, rows, kept, out, squares);
         move_all(a, rows, kept, out, squares);
     }

@@ -21,7 +21,7 @@ void surety_examples_put(surety_examples *e, size_t r, const surety_set *set, si
 /* Examples [first, first + SURETY_BLOCK) of a set, cut off at its end. */
 surety_examples surety_examples_of(const surety_set *set, size_t first);
 
-/* The data has the voters' d features and lies in the box; else SURETY_E_INPUT with the row. */
+/* The data has the voters' d features and classes and lies in the box; else SURETY_E_INPUT with the row. */
 surety_status surety_attack_check_set(const surety_threat *settings, const surety_voters *voters,
                                       const surety_set *set, surety_error *err);
 

@@ -35,9 +35,9 @@ static surety_status see_votes(void *arg, const surety_ended *e, const float *vo
     surety_attack_result *found = &w->found[e->thread];
     (void)err;
     for (size_t j = 0; j < e->n; j++) {
-        double vote = surety_vote_column(w->vote, votes + j, ld);
-        found->fooled += !(surety_sign(w->set->y[e->i]) * vote > 0);
-        found->tied += vote == 0;
+        double margin = surety_margin_column(w->vote, votes + j, ld, w->set->y[e->i]);
+        found->fooled += !(margin > 0);
+        found->tied += margin == 0;
     }
     return SURETY_OK;
 }

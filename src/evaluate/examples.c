@@ -43,7 +43,7 @@ static surety_status see_attacked(void *arg, const surety_ended *e, const float 
                                   surety_error *err) {
     const listing *l = arg;
     (void)err;
-    l->found[e->i].attacked = surety_vote_column(&l->posterior, votes, ld);
+    l->found[e->i].attacked = surety_margin_column(&l->posterior, votes, ld, l->set->y[e->i]);
     return SURETY_OK;
 }
 
@@ -52,14 +52,12 @@ static surety_status see_noisy(void *arg, const surety_ended *e, const float *vo
     const listing *l = arg;
     (void)err;
     for (size_t j = 0; j < e->n; j++)
-        l->found[e->i].fooled +=
-            !(surety_sign(l->set->y[e->i]) * surety_vote_column(&l->posterior, votes + j, ld) > 0);
+        l->found[e->i].fooled += !(surety_margin_column(&l->posterior, votes + j, ld, l->set->y[e->i]) > 0);
     return SURETY_OK;
 }
 
 static surety_status judge(const surety_set *set, size_t i, int proved, example *found, surety_error *err) {
-    int y = surety_sign(set->y[i]),
-        beaten = !(y * found->clean > 0) || found->fooled > 0 || !(y * found->attacked > 0);
+    int beaten = !(found->clean > 0) || found->fooled > 0 || !(found->attacked > 0);
     found->verdict = proved ? "robust" : beaten ? "vulnerable" : "open";
     if (!proved || !beaten) return SURETY_OK;
     surety_fail(err, SURETY_E_CHECK, "the vote was proved right and found wrong in the same ball");
@@ -81,14 +79,12 @@ static surety_status prove_block(void *arg, size_t block, int thread, surety_err
     return SURETY_OK;
 }
 
-static surety_status see_clean(const listing *l, const surety_run *run, surety_error *err) {
-    double *votes;
-    SURETY_TRY(surety_alloc(&votes, l->set->m, sizeof *votes, err));
-    surety_status status =
-        surety_vote_predict(&l->posterior, l->set->x, l->set->stride, l->set->m, votes, run, err);
-    for (size_t i = 0; i < l->set->m; i++) l->found[i].clean = votes[i];
-    surety_free(votes);
-    return status;
+static surety_status see_clean(void *arg, const surety_ended *e, const float *votes, size_t ld,
+                               surety_error *err) {
+    const listing *l = arg;
+    (void)err;
+    l->found[e->i].clean = surety_margin_column(&l->posterior, votes, ld, l->set->y[e->i]);
+    return SURETY_OK;
 }
 
 /* Clean votes, R_att's points, the perturbed set, and last what is proved, which is judged by all of them. */
@@ -107,7 +103,10 @@ static surety_status see_all(listing *l, const surety_run *run, surety_error *er
                              .votes = see_noisy,
                              .arg = l,
                              .phase = "examples, perturbed"};
-    SURETY_TRY(see_clean(l, run, err));
+    surety_sampling clean = {.set = l->set, .end = m, .vote = l->posterior, .votes = see_clean, .arg = l};
+    surety_threat none = l->plain;
+    none.kind = SURETY_ATTACK_NONE;
+    SURETY_TRY(surety_sample_set(&none, &clean, run, err));
     SURETY_TRY(surety_sample_set(&l->plain, &plain, run, err));
     SURETY_TRY(surety_sample_set(&l->noisy, &noisy, run, err));
     return surety_parallel(run, "examples, proved", blocks, prove_block, l, err);
@@ -125,12 +124,16 @@ static surety_status line(surety_writer *w, surety_error *err, const char *forma
 }
 
 static surety_status write_examples(const listing *l, surety_writer *w, surety_error *err) {
+    int two = l->set->classes == 2;
+    const char *what = two ? "vote" : "margin";
     SURETY_TRY(line(w, err,
-                    "index,row,label,clean_vote,attacked_vote,norm,fooled_share,certified_radius,verdict\n"));
+                    "index,row,label,clean_%s,attacked_%s,norm,fooled_share,certified_radius,verdict\n", what,
+                    what));
     for (size_t i = 0; i < l->set->m; i++) {
         const example *e = &l->found[i];
+        int y = l->set->y[i], label = two ? surety_sign(l->set->y[i]) : y, sign = two ? label : 1;
         SURETY_TRY(line(w, err, "%zu,%" PRIu32 ",%d,%.17g,%.17g,%.17g,%.17g,%.9g,%s\n", i, l->set->row[i],
-                        surety_sign(l->set->y[i]), e->clean, e->attacked, e->norm,
+                        label, sign * e->clean, sign * e->attacked, e->norm,
                         (double)e->fooled / (double)l->n, e->radius, e->verdict));
     }
     return SURETY_OK;

@@ -26,6 +26,10 @@ static surety_status open_files(writing *w, const surety_threat *s, const surety
         return surety_fail(err, SURETY_E_USAGE, "points and labels cannot go to the same file, %s", out);
     SURETY_TRY(surety_npy_writer_open(&w->points, out, SURETY_F4, several ? 3 : 2, shape, err));
     if (!labels) return SURETY_OK;
+    if (set->classes > 2) {
+        SURETY_TRY(surety_npy_writer_open(&w->labels, labels, SURETY_U1, 1, shape, err));
+        return surety_npy_writer_append(w->labels, set->y, set->m, err);
+    }
     SURETY_TRY(surety_npy_writer_open(&w->labels, labels, SURETY_I1, 1, shape, err));
     for (size_t i = 0; i < set->m; i++) {
         int8_t y = (int8_t)surety_sign(set->y[i]);

@@ -17,13 +17,20 @@ static surety_status count_votes(void *arg, const surety_ended *e, const float *
                                  surety_error *err) {
     const measuring *w = arg;
     surety_risk **mine = w->risk + (size_t)e->thread * w->posterior_count;
+    uint8_t y = w->set->y[e->i];
     for (size_t q = 0; q < w->posterior_count; q++)
-        SURETY_TRY(surety_risk_add_columns(mine[q], votes, ld, surety_sign(w->set->y[e->i]), err));
+        if (w->what->threat->kind == SURETY_WORST_CASE)
+            SURETY_TRY(surety_risk_add_limits(mine[q], votes, ld, y, err));
+        else if (w->set->classes > 2)
+            SURETY_TRY(surety_risk_add_score_columns(mine[q], votes, ld, y, err));
+        else
+            SURETY_TRY(surety_risk_add_columns(mine[q], votes, ld, surety_sign(y), err));
     return SURETY_OK;
 }
 
 static surety_status new_risks(measuring *w, surety_error *err) {
     surety_risk_settings settings = {.voters = surety_voters_count(w->what->attacked->voters),
+                                     .classes = w->set->classes,
                                      .samples = surety_threat_samples(w->what->threat),
                                      .signed_votes = w->what->set == SURETY_SIGNED,
                                      .prior = w->what->prior};

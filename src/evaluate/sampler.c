@@ -12,7 +12,7 @@ typedef struct worker {
     surety_attacker *attacker; /* or, in the worst case, */
     surety_worst *worst;
     float *points;                      /* (SURETY_BLOCK, stride) */
-    float *votes;                       /* (H, SURETY_LANES n): of a block's examples, one after the other */
+    float *votes; /* (H, width, SURETY_LANES n): of a block's examples, one after the other */
     float *h, *scratch;                 /* one block of voters' outputs */
     surety_ended waiting[SURETY_BLOCK]; /* examples that have ended */
     size_t examples, asked, drawn;      /* these, their points with votes and without */
@@ -23,7 +23,8 @@ struct surety_sampler {
     surety_threat threat;
     const surety_voters *voters;
     surety_voter_set set;
-    size_t n, H, d, stride, threads;
+    size_t n, d, stride, threads;
+    size_t outputs; /* H width */
     worker *workers;
     /* of a run */
     const surety_sampling *what;
@@ -38,9 +39,9 @@ static surety_status new_worker(const surety_sampler *s, worker *w, surety_error
         return surety_worst_new(&w->worst, s->voters, &s->threat.ball, s->set, err);
     SURETY_TRY(surety_attacker_new(&w->attacker, &s->threat, s->voters, err));
     SURETY_TRY(surety_alloc(&w->points, SURETY_BLOCK * s->stride, sizeof(float), err));
-    SURETY_TRY(surety_alloc(&w->h, s->H * SURETY_LANES, sizeof(float), err));
+    SURETY_TRY(surety_alloc(&w->h, s->outputs * SURETY_LANES, sizeof(float), err));
     SURETY_TRY(surety_alloc(&w->scratch, surety_voters_scratch(s->voters), sizeof(float), err));
-    return surety_alloc(&w->votes, SURETY_LANES * s->n, s->H * sizeof(float), err);
+    return surety_alloc(&w->votes, SURETY_LANES * s->n, s->outputs * sizeof(float), err);
 }
 
 surety_status surety_sampler_new(surety_sampler **out, const surety_threat *threat,
@@ -53,7 +54,7 @@ surety_status surety_sampler_new(surety_sampler **out, const surety_threat *thre
                           .voters = voters,
                           .set = set,
                           .n = surety_threat_samples(threat),
-                          .H = surety_voters_count(voters),
+                          .outputs = surety_voters_count(voters) * surety_voters_width(voters),
                           .d = surety_voters_features(voters),
                           .threads = (size_t)surety_threads(run)};
     s->stride = surety_padded(s->d);
@@ -103,7 +104,7 @@ static void ask_voters(const surety_sampler *s, worker *w) {
     const float *x[SURETY_BLOCK] = {NULL};
     for (size_t k = 0; k < w->drawn; k++) x[k] = w->points + k * s->stride;
     surety_voters_ask(v, x, w->drawn, w->h, w->scratch);
-    for (size_t t = 0; t < s->H; t++)
+    for (size_t t = 0; t < s->outputs; t++)
         memcpy(w->votes + t * SURETY_LANES * s->n + w->asked, w->h + t * SURETY_LANES,
                SURETY_LANES * sizeof *w->h);
     w->asked += w->drawn;

@@ -40,8 +40,8 @@ typedef struct surety_ended {
 /* Perturbation j of it. Not called in the worst case, which has none. */
 typedef surety_status (*surety_point_fn)(void *arg, const surety_ended *e, size_t j, const float *x,
                                          surety_error *err);
-/* All its votes: voter t on perturbation j says votes[t * ld + j]. In the worst case n = 1, and each voter
- * casts its worst vote over the ball. */
+/* All its votes: output k of voter t on perturbation j is votes[(t * width + k) * ld + j]. In the worst case
+ * n = 1, and there are the limits of evaluate/worst.h instead, at votes[(t * (K - 1) + c) * ld]. */
 typedef surety_status (*surety_votes_fn)(void *arg, const surety_ended *e, const float *votes, size_t ld,
                                          surety_error *err);
 

@@ -4,7 +4,11 @@
 
 #include "surety/voters.h"
 
-/* sum_t weights[t] votes[t * ld], or of the signs: the bits of surety_vote_predict. */
-double surety_vote_column(const surety_vote *vote, const float *votes, size_t ld);
+/* The smallest margin of the vote for class y (voters/voters.h), from output k of voter t at
+ * votes[(t * width + k) * ld]: the bits of surety_margin_lanes. */
+double surety_margin_column(const surety_vote *vote, const float *votes, size_t ld, uint8_t y);
+
+/* The smallest v of one voter: what it alone would do. outputs[k * ld], k < width. */
+double surety_voter_margin(const float *outputs, size_t ld, size_t width, surety_voter_set set, uint8_t y);
 
 #endif

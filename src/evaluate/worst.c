@@ -8,8 +8,8 @@ struct surety_worst {
     surety_range *range;
     surety_ball ball;
     surety_voter_set set;
-    size_t H;
-    float *lo, *hi; /* (H, lanes); the worst votes end up in lo */
+    size_t H, others; /* voters, classes but one */
+    float *low;       /* (H, others, lanes) */
 };
 
 surety_status surety_worst_new(surety_worst **out, const surety_voters *voters, const surety_ball *ball,
@@ -17,14 +17,16 @@ surety_status surety_worst_new(surety_worst **out, const surety_voters *voters, 
     *out = NULL;
     surety_worst *w;
     SURETY_TRY(surety_alloc(&w, 1, sizeof *w, err));
-    *w = (surety_worst){.ball = *ball, .set = set, .H = surety_voters_count(voters)};
+    *w = (surety_worst){.ball = *ball,
+                        .set = set,
+                        .H = surety_voters_count(voters),
+                        .others = surety_voters_classes(voters) - 1};
     surety_status status = surety_range_new(&w->range, voters, ball, err);
-    if (status == SURETY_OK) status = surety_alloc(&w->lo, 2 * w->H * L, sizeof *w->lo, err);
+    if (status == SURETY_OK) status = surety_alloc(&w->low, w->H * w->others * L, sizeof *w->low, err);
     if (status != SURETY_OK) {
         surety_worst_free(w);
         return status;
     }
-    w->hi = w->lo + w->H * L;
     *out = w;
     return SURETY_OK;
 }
@@ -32,27 +34,32 @@ surety_status surety_worst_new(surety_worst **out, const surety_voters *voters, 
 void surety_worst_free(surety_worst *w) {
     if (!w) return;
     surety_range_free(w->range);
-    surety_free(w->lo);
+    surety_free(w->low);
     surety_free(w);
 }
 
+/* A voter's limits (others, lanes) become those of its label, for one example. Where all are above 0 the label
+ * is y everywhere. Else a class whose limit is above 0 is never the label, and v >= 0 against it; against the
+ * others nothing is known, v >= -1. */
+static void sign_limits(float *low, size_t others) {
+    int proved = 1;
+    for (size_t k = 0; k < others; k++) proved &= low[k * L] > 0;
+    for (size_t k = 0; k < others; k++) low[k * L] = (float)(proved ? 1 : low[k * L] > 0 ? 0 : -1);
+}
+
 const float *surety_worst_run(surety_worst *w, const surety_examples *e, const double *radius) {
-    surety_range_run(w->range, e->x, e->rows, radius, w->lo, w->hi);
-    for (size_t t = 0; t < w->H; t++)
-        for (size_t r = 0; r < e->rows; r++) {
-            float y = (float)surety_sign(e->y[r]), vote = y > 0 ? w->lo[t * L + r] : w->hi[t * L + r];
-            if (w->set == SURETY_SIGNED) vote = y * vote > 0 ? y : -y;
-            w->lo[t * L + r] = vote;
-        }
-    return w->lo;
+    surety_range_run(w->range, e->x, e->rows, radius, e->y, w->low);
+    for (size_t t = 0; t < w->H && w->set == SURETY_SIGNED; t++)
+        for (size_t r = 0; r < e->rows; r++) sign_limits(w->low + t * w->others * L + r, w->others);
+    return w->low;
 }
 
 /* Which votes are proved right at these radii. */
 static void prove(surety_worst *w, const surety_vote *vote, const surety_examples *e, const double *radius,
                   int *proved) {
-    double votes[L];
-    surety_vote_lanes(surety_worst_run(w, e, radius), vote->weights, w->H, w->set, votes, NULL);
-    for (size_t r = 0; r < e->rows; r++) proved[r] = surety_sign(e->y[r]) * votes[r] > 0;
+    double margin[L];
+    surety_margin_limits(vote, surety_worst_run(w, e, radius), margin);
+    for (size_t r = 0; r < e->rows; r++) proved[r] = margin[r] > 0;
 }
 
 /* The radius beyond which nothing is new. */

@@ -1,10 +1,10 @@
-/* The worst that every voter can do over the whole ball (docs/theory.md 8.2): votes without a sample.
+/* The worst that every voter can do over the whole ball (docs/theory.md 8.2): limits without a sample.
  *
- * A voter's worst vote on an example (x, y) is y times a lower limit of y v(x + e) over all e of the ball, v
- * being its output, or its sign with "not proved right" counted as wrong. The weighted vote of the program is
- * a sum of rounded products in a fixed order; rounding is monotone, so the same sum over the worst votes is a
- * lower limit of y times the computed vote itself: if it is right, the vote is proved right everywhere in the
- * ball, with no margin more. */
+ * On an example (x, y) they are lower limits of v(x + e) over all e of the ball, v being y h (two classes) or
+ * h_y - h_k for every other class k; of the signed set those of its label, where "not proved right" counts as
+ * wrong. A margin of the program is a sum of rounded products in a fixed order; rounding is monotone, so the
+ * same sum over the limits is a lower limit of the computed margin itself: if it is above 0, the vote is
+ * proved right everywhere in the ball, with no margin more. */
 #ifndef SURETY_EVALUATE_WORST_H
 #define SURETY_EVALUATE_WORST_H
 
@@ -18,7 +18,7 @@ surety_status surety_worst_new(surety_worst **out, const surety_voters *voters, 
                                surety_voter_set set, surety_error *err);
 void surety_worst_free(surety_worst *w);
 
-/* The worst votes (H, SURETY_LANES) of the examples, radius[r] around each; w's own until its next run. */
+/* The limits (H, K - 1, SURETY_LANES) of the examples, radius[r] around each; w's own until its next run. */
 const float *surety_worst_run(surety_worst *w, const surety_examples *examples, const double *radius);
 
 /* proved[r]: the vote is right everywhere in the ball's own radius. radius[r]: the largest radius for which

@@ -18,6 +18,7 @@
 #include "base/number.h"
 #include "base/parallel.h"
 #include "evaluate/perturbed.h"
+#include "evaluate/vote.h"
 #include "train/adam.h"
 #include "voters/robust.h"
 
@@ -28,7 +29,8 @@ typedef struct loop {
     surety_threat attack; /* on batches: the defense, or what is mixed into the worst case */
     int grows;            /* the voters move by growing, not by batches */
     surety_sampler *sampler;
-    float *asking; /* per thread: h (H, lanes) | scratch of the voters */
+    size_t width;  /* outputs of a voter */
+    float *asking; /* per thread: v (H, lanes) | h (H, width, lanes) | scratch of the voters */
     size_t asking_floats;
     size_t threads, stride, terms;
     uint32_t *order;            /* of the epoch, over phase->train */
@@ -44,7 +46,7 @@ typedef struct loop {
     double *losses;             /* (batch, H) */
     float *g;                   /* (2 batch, terms) */
     surety_robust *robust;      /* NULL unless phase->certified; then all of these */
-    float **worst_scratch;      /* per thread: h (H, lanes) | scratch of robust */
+    float **worst_scratch;      /* per thread: v (H, lanes) | h (H, width, lanes) | scratch of robust */
     float *g_even, *g_odd;      /* (batch, padded N) */
     float *room_rows, **even, **odd; /* (2 batch, stride), and its rows */
     float *room;                     /* (2, N, stride) */
@@ -65,20 +67,47 @@ static surety_examples batch_block(const loop *l, size_t block) {
     return e;
 }
 
-static double loss_of(float h, int y, surety_voter_set set) {
-    double vote = set == SURETY_SIGNED ? (h > 0) - (h < 0) : (double)h;
-    return 0.5 * (1 - y * vote);
+/* Adds the weighed losses (1 - v)/2 of a row's voters, v[t * SURETY_LANES]. */
+static void take_losses(loop *l, size_t row, double weight, const float *v) {
+    for (size_t t = 0; t < l->state->H; t++)
+        l->losses[row * l->state->H + t] += weight * (0.5 * (1 - (double)v[t * SURETY_LANES]));
 }
 
-/* Losses of a block's rows, weighed, on top of what is there already; and h becomes the derivative of the
- * batch's mean loss in the outputs. */
-static void take_losses(loop *l, const surety_examples *e, size_t at, double weight, float *h) {
-    surety_voter_set set = l->phase->moves_voters ? SURETY_REAL : l->s->set;
-    for (size_t r = 0; r < e->rows; r++)
-        for (size_t t = 0; t < l->state->H; t++) {
-            float *of = &h[t * SURETY_LANES + r];
-            l->losses[(at + r) * l->state->H + t] += weight * loss_of(*of, surety_sign(e->y[r]), set);
-            *of = (float)(-0.5 * weight * surety_sign(e->y[r]) * l->Q[t] / (double)l->count);
+/* v (H, lanes) of the rows from their outputs h: of two classes y h_t, or its sign where only weights move.
+ * Else h_ty - h_tk: with voters that move, against the class that is nearest to winning the vote, rival[r],
+ * so that its margin rises; where only weights move, against the voter's own nearest, as the bounds count. */
+static void take_margins(const loop *l, const surety_examples *e, const float *h, float *v, uint8_t *rival) {
+    surety_vote vote = {l->state->voters, l->Q, SURETY_REAL};
+    size_t K = l->width;
+    double margin[SURETY_LANES];
+    uint8_t y[SURETY_LANES] = {0};
+    memcpy(y, e->y, e->rows);
+    if (K > 1 && l->phase->moves_voters) surety_margin_lanes(&vote, h, y, margin, NULL, rival);
+    for (size_t t = 0; t < l->state->H; t++)
+        for (size_t r = 0; r < e->rows; r++) {
+            const float *of = h + t * K * SURETY_LANES + r;
+            v[t * SURETY_LANES + r] =
+                !l->phase->moves_voters
+                    ? (float)surety_voter_margin(of, SURETY_LANES, K, l->s->set, y[r])
+                : K == 1 ? (float)surety_sign(y[r]) * *of
+                         : of[y[r] * SURETY_LANES] - of[rival[r] * SURETY_LANES];
+        }
+}
+
+/* a (H, width, lanes): the derivative of the batch's mean loss in the outputs. */
+static void fill_derivative(const loop *l, const surety_examples *e, double weight, const uint8_t *rival,
+                            float *a) {
+    size_t K = l->width;
+    memset(a, 0, l->state->H * K * SURETY_LANES * sizeof *a);
+    for (size_t t = 0; t < l->state->H; t++)
+        for (size_t r = 0; r < e->rows; r++) {
+            float d = (float)(-0.5 * weight * l->Q[t] / (double)l->count), *of = a + t * K * SURETY_LANES + r;
+            if (K == 1) {
+                *of = (float)surety_sign(e->y[r]) * d;
+                continue;
+            }
+            of[e->y[r] * SURETY_LANES] = d;
+            of[rival[r] * SURETY_LANES] = -d;
         }
 }
 
@@ -124,36 +153,43 @@ static surety_status attack_batch(loop *l, surety_timing *timing, const surety_r
 /* The voters at the defense's points of a block. */
 static void ask_attacked(loop *l, const surety_examples *e, size_t block, int thread) {
     const surety_voters *v = surety_sampler_voters(l->sampler, thread);
-    size_t at = block * SURETY_LANES;
-    float *h = l->asking + (size_t)thread * l->asking_floats,
-          *scratch = h + surety_padded(l->state->H * SURETY_LANES);
+    size_t at = block * SURETY_LANES, lanes = surety_padded(l->state->H * SURETY_LANES);
+    float *low = l->asking + (size_t)thread * l->asking_floats, *h = low + lanes,
+          *scratch = h + l->width * lanes;
+    uint8_t rival[SURETY_LANES];
+    double weight = 1 - l->phase->certified;
     surety_voters_ask(v, l->rows + at, e->rows, h, scratch);
     l->work[block].forward_rows += e->rows;
-    take_losses(l, e, at, 1 - l->phase->certified, h);
-    if (l->phase->moves_voters) surety_voters_gradient_terms(v, h, e->rows, l->g + at * l->terms, scratch);
+    take_margins(l, e, h, low, rival);
+    for (size_t r = 0; r < e->rows; r++) take_losses(l, at + r, weight, low + r);
+    if (!l->phase->moves_voters) return;
+    fill_derivative(l, e, weight, rival, h);
+    surety_voters_gradient_terms(v, h, e->rows, l->g + at * l->terms, scratch);
 }
 
 /* The worst case of a block. */
 static void ask_certified(loop *l, const surety_examples *e, size_t block, int thread) {
     size_t at = block * SURETY_LANES, ldz = surety_padded(surety_robust_arguments(l->robust));
-    float *h = l->worst_scratch[thread], *scratch = h + surety_padded(l->state->H * SURETY_LANES);
-    float y[SURETY_LANES] = {0};
-    for (size_t r = 0; r < SURETY_LANES; r++) y[r] = (float)surety_sign(e->y[r < e->rows ? r : 0]);
+    size_t lanes = surety_padded(l->state->H * SURETY_LANES);
+    float *low = l->worst_scratch[thread], *a = low + lanes, *scratch = a + l->width * lanes;
+    uint8_t y[SURETY_LANES], rival[SURETY_LANES];
+    for (size_t r = 0; r < SURETY_LANES; r++) y[r] = e->y[r < e->rows ? r : 0];
     for (size_t r = 0; r < e->rows; r++) l->rows[l->attacked + at + r] = e->x[r];
-    surety_robust_forward(l->robust, e->x, e->rows, y, l->even + at, l->odd + at, h, scratch);
+    surety_robust_forward(l->robust, e->x, e->rows, l->Q, y, l->even + at, l->odd + at, low, rival, scratch);
     l->work[block].forward_rows += 3 * e->rows;
-    take_losses(l, e, at, l->phase->certified, h);
-    surety_robust_terms(l->robust, h, e->rows, l->g + (l->attacked + at) * l->terms, l->g_even + at * ldz,
+    for (size_t r = 0; r < e->rows; r++) take_losses(l, at + r, l->phase->certified, low + r);
+    fill_derivative(l, e, l->phase->certified, rival, a);
+    surety_robust_terms(l->robust, a, e->rows, l->g + (l->attacked + at) * l->terms, l->g_even + at * ldz,
                         l->g_odd + at * ldz, scratch);
 }
 
-/* The votes of a block from the table. */
+/* The losses of a block from the table. */
 static void look_up(loop *l, const surety_examples *e, size_t block) {
     size_t H = l->state->H, at = block * SURETY_LANES;
     for (size_t r = 0; r < e->rows; r++)
         for (size_t t = 0; t < H; t++)
-            l->losses[(at + r) * H + t] = loss_of(l->phase->votes[l->order[l->first + at + r] * H + t],
-                                                  surety_sign(e->y[r]), l->s->set);
+            l->losses[(at + r) * H + t] =
+                0.5 * (1 - (double)l->phase->votes[l->order[l->first + at + r] * H + t]);
 }
 
 static surety_status ask_block(void *arg, size_t block, int thread, surety_error *err) {
@@ -308,7 +344,8 @@ static surety_status risk_of_epoch(const loop *l, double *risk, const surety_run
     }
     SURETY_TRY(
         surety_measure(&what, l->phase->choose ? l->phase->choose : l->phase->train, &risks, run, err));
-    *risk = risks.rbar;
+    /* With voters that move, that of the vote, as it was trained; of two classes they are the same. */
+    *risk = l->phase->moves_voters && l->width > 1 ? risks.abar : risks.rbar;
     surety_risks_free(&risks);
     return SURETY_OK;
 }
@@ -395,7 +432,8 @@ static surety_status certified_new(loop *l, surety_error *err) {
     SURETY_TRY(surety_robust_new(&l->robust, v, &l->s->defense.ball, err));
     size_t batch = l->s->batch, N = surety_robust_arguments(l->robust);
     size_t stride = surety_robust_stride(l->robust);
-    size_t scratch = surety_padded(l->state->H * SURETY_LANES) + surety_robust_scratch(l->robust);
+    size_t scratch =
+        (1 + l->width) * surety_padded(l->state->H * SURETY_LANES) + surety_robust_scratch(l->robust);
     SURETY_TRY(surety_alloc(&l->worst_scratch, l->threads, sizeof(float *), err));
     for (size_t t = 0; t < l->threads; t++)
         SURETY_TRY(surety_alloc(&l->worst_scratch[t], scratch, sizeof(float), err));
@@ -414,8 +452,7 @@ static void average_table(loop *l) {
     size_t H = l->state->H;
     for (size_t i = 0; i < set->m; i++)
         for (size_t t = 0; t < H; t++)
-            l->table_loss[t] +=
-                loss_of(l->phase->votes[i * H + t], surety_sign(set->y[i]), l->s->set) / (double)set->m;
+            l->table_loss[t] += 0.5 * (1 - (double)l->phase->votes[i * H + t]) / (double)set->m;
 }
 
 static surety_status loop_new(loop *l, const surety_run *run, surety_error *err) {
@@ -426,10 +463,12 @@ static surety_status loop_new(loop *l, const surety_run *run, surety_error *err)
         l->attack.kind = l->s->mix > 0 ? SURETY_ATTACK_PGD : SURETY_ATTACK_NONE;
     l->grows = l->phase->moves_voters && surety_voters_can(v, SURETY_CAN_GROW);
     l->threads = (size_t)surety_threads(run);
+    l->width = surety_voters_width(v);
     l->stride = surety_padded(surety_voters_features(v));
     l->terms = surety_voters_terms(v);
     SURETY_TRY(surety_sampler_new(&l->sampler, &l->attack, v, l->s->set, run, err));
-    l->asking_floats = surety_padded(l->state->H * SURETY_LANES) + surety_padded(surety_voters_scratch(v));
+    l->asking_floats = (1 + l->width) * surety_padded(l->state->H * SURETY_LANES) +
+                       surety_padded(surety_voters_scratch(v));
     SURETY_TRY(surety_alloc(&l->asking, l->threads * l->asking_floats, sizeof *l->asking, err));
     SURETY_TRY(surety_alloc(&l->order, l->phase->train->m, sizeof *l->order, err));
     SURETY_TRY(surety_alloc(&l->steps, l->phase->train->m, sizeof *l->steps, err));

@@ -7,6 +7,7 @@
 #include "base/names.h"
 #include "base/parallel.h"
 #include "evaluate/sampler.h"
+#include "evaluate/vote.h"
 #include "io/json.h"
 #include "io/path.h"
 #include "train/checkpoint.h"
@@ -184,6 +185,7 @@ static surety_status split_prior(training *t, const surety_data *data, surety_er
 static surety_status begin(training *t, surety_error *err) {
     surety_voters *voters;
     size_t d = t->learn.d;
+    t->s.kind.classes = t->learn.classes;
     SURETY_TRY(surety_voters_new(&voters, &t->s.kind, d, t->s.seed, err));
     surety_status can = surety_voters_can(voters, SURETY_CAN_GROW)
                             ? SURETY_OK
@@ -237,8 +239,26 @@ static surety_phase step2(const training *t) {
 static surety_status keep_votes(void *arg, const surety_ended *e, const float *votes, size_t ld,
                                 surety_error *err) {
     const training *t = arg;
+    size_t width = surety_voters_width(t->state.voters);
+    uint8_t y = t->learn.y[e->i];
     (void)err;
-    for (size_t h = 0; h < t->state.H; h++) t->votes[e->i * t->state.H + h] = votes[h * ld];
+    for (size_t h = 0; h < t->state.H; h++)
+        t->votes[e->i * t->state.H + h] =
+            (float)surety_voter_margin(votes + h * width * ld, ld, width, t->s.set, y);
+    return SURETY_OK;
+}
+
+/* The same from limits: the smallest. */
+static surety_status keep_limits(void *arg, const surety_ended *e, const float *low, size_t ld,
+                                 surety_error *err) {
+    const training *t = arg;
+    size_t others = t->learn.classes - 1;
+    (void)err;
+    for (size_t h = 0; h < t->state.H; h++) {
+        float least = 1;
+        for (size_t k = 0; k < others; k++) least = fminf(least, low[(h * others + k) * ld]);
+        t->votes[e->i * t->state.H + h] = least;
+    }
     return SURETY_OK;
 }
 
@@ -249,8 +269,11 @@ static surety_status fixed_votes(training *t, const surety_run *run, surety_erro
     surety_threat threat = t->s.defense;
     if (t->s.objective == SURETY_OBJECTIVE_WORST_CASE) threat.kind = SURETY_WORST_CASE;
     if (threat.kind != SURETY_WORST_CASE && threat.kind != SURETY_ATTACK_NONE) return SURETY_OK;
-    surety_sampling all = {
-        .set = S, .end = S->m, .vote = {t->state.voters, NULL, t->s.set}, .votes = keep_votes, .arg = t};
+    surety_sampling all = {.set = S,
+                           .end = S->m,
+                           .vote = {t->state.voters, NULL, t->s.set},
+                           .votes = threat.kind == SURETY_WORST_CASE ? keep_limits : keep_votes,
+                           .arg = t};
     SURETY_TRY(surety_alloc(&t->votes, S->m, t->state.H * sizeof(float), err));
     return surety_sample_set(&threat, &all, run, err);
 }

@@ -1,6 +1,6 @@
 /* Gradients against central differences of the naive twin in double.
  *
- * With weights a (H, rows) the gradients of F = sum_r sum_t a_tr h_t(x_r) to every input and every parameter
+ * With weights a (H, width, rows) the gradients of F = sum_r sum_tk a_tkr h_tk(x_r) to every input and every parameter
  * are what training and attacks use. (F(p + s) - F(p - s)) / 2s is off by O(s^2) and by rounding over s: at
  * s = 1e-5 both are below 1e-9, far below the float gradient's own error. */
 #include <math.h>
@@ -32,8 +32,8 @@ static surety_status allocate(check *k, surety_error *err) {
         SURETY_TRY(take(k, &k->gx[r], surety_padded(v->d), sizeof(float), err));
         SURETY_TRY(take(k, &k->point[r], v->d, sizeof(double), err));
     }
-    SURETY_TRY(take(k, &k->a, v->H * SURETY_LANES, sizeof(float), err));
-    SURETY_TRY(take(k, &k->h, v->H * SURETY_LANES, sizeof(float), err));
+    SURETY_TRY(take(k, &k->a, v->H * v->width * SURETY_LANES, sizeof(float), err));
+    SURETY_TRY(take(k, &k->h, v->H * v->width * SURETY_LANES, sizeof(float), err));
     SURETY_TRY(take(k, &k->g, ROWS * v->kind->terms(v), sizeof(float), err));
     SURETY_TRY(take(k, &k->scratch, v->kind->scratch(v), sizeof(float), err));
     for (size_t i = 0; i < v->tensor_count; i++) {
@@ -54,7 +54,7 @@ static void fast(check *k) {
         for (size_t j = 0; j < v->d; j++) k->point[r][j] = (double)k->x[r][j];
     }
     surety_vector_normal(k->seed, &(surety_address){.row = ROWS, .purpose = SURETY_FOR_CHECK}, k->a,
-                         v->H * SURETY_LANES);
+                         v->H * v->width * SURETY_LANES);
     v->kind->forward(v, (const float *const *)k->x, ROWS, k->h, k->scratch);
     v->kind->gradient_input(v, k->a, ROWS, NULL, &(surety_gradient_use){.out = k->gx}, k->scratch);
     v->kind->gradient_terms(v, k->a, ROWS, k->g, k->scratch);
@@ -69,9 +69,10 @@ typedef struct part {
 static double twin_value(const check *k, part p) {
     double F = 0;
     for (size_t r = p.row_from; r < p.row_to; r++)
-        for (size_t t = p.from; t < p.to; t++)
-            F += (double)k->a[t * SURETY_LANES + r] *
-                 k->v->kind->twin(k->v, (const double *const *)k->parameters, k->point[r], t);
+        for (size_t n = p.from * k->v->width; n < p.to * k->v->width; n++)
+            F += (double)k->a[n * SURETY_LANES + r] *
+                 k->v->kind->twin(k->v, (const double *const *)k->parameters, k->point[r],
+                                  n / k->v->width, n % k->v->width);
     return F;
 }
 

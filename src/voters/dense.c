@@ -39,6 +39,7 @@ typedef struct dense_range {
     float *memory;        /* what follows */
     float *x, *up, *down; /* (d, lanes) */
     float *z_lo, *z_hi;   /* (N, lanes) */
+    float *low;           /* (H, lanes) against one class */
     float *scratch;
 } dense_range;
 
@@ -91,13 +92,15 @@ static surety_status allocate(dense_range *g, surety_error *err) {
     size_t d = g->v->d, lanes = d * L, scratch = g->v->kind->scratch(g->v);
     SURETY_TRY(surety_alloc(&g->rows, g->N, sizeof *g->rows, err));
     if (g->ball.norm == SURETY_L1) SURETY_TRY(surety_alloc(&g->order, g->N, d * sizeof *g->order, err));
-    SURETY_TRY(surety_alloc(&g->memory, 3 * lanes + 2 * g->N * L + scratch, sizeof(float), err));
+    SURETY_TRY(
+        surety_alloc(&g->memory, 3 * lanes + (2 * g->N + g->v->H) * L + scratch, sizeof(float), err));
     g->x = g->memory;
     g->up = g->x + lanes;
     g->down = g->up + lanes;
     g->z_lo = g->down + lanes;
     g->z_hi = g->z_lo + g->N * L;
-    g->scratch = g->z_hi + g->N * L;
+    g->low = g->z_hi + g->N * L;
+    g->scratch = g->low + g->v->H * L;
     weighed *list;
     SURETY_TRY(surety_alloc(&list, d, sizeof *list, err));
     for (size_t i = 0; i < g->N; i++) look_at_row(g, i, list);
@@ -184,27 +187,30 @@ static void limit_argument(dense_range *g, size_t i, const double *radius, int *
     }
 }
 
-/* lo or hi (sign +1 or -1) of all voters from the limits of their arguments. */
-static void limit_outputs(const dense_range *g, float sign, const int *wide, float *out) {
-    float y[L], margin = g->v->kind->margin(g->v);
-    for (size_t r = 0; r < L; r++) y[r] = sign;
-    g->v->kind->worst(g->v, g->z_lo, g->z_hi, y, out, NULL, g->scratch);
+/* Of all voters against class k, from the limits of their arguments. */
+static void limit_outputs(const dense_range *g, size_t k, const uint8_t *y, const int *wide, float *low) {
+    float margin = g->v->kind->margin(g->v);
+    uint8_t other[L];
+    for (size_t r = 0; r < L; r++) other[r] = (uint8_t)k;
+    g->v->kind->worst(g->v, g->z_lo, g->z_hi, y, other, g->low, NULL, g->scratch);
     for (size_t t = 0; t < g->v->H; t++)
         for (size_t r = 0; r < L; r++) {
-            float worst = sign * out[t * L + r] - margin;
-            out[t * L + r] = sign * (!wide[r] && worst > -1 ? worst : -1);
+            float worst = g->low[t * L + r] - margin;
+            if (g->v->width > 1 && y[r] == k) continue;
+            low[(t * (g->v->classes - 1) + k - (k > y[r])) * L + r] = !wide[r] && worst > -1 ? worst : -1;
         }
 }
 
-static void run(void *state, const float *const *x, size_t rows, const double *radius, float *lo, float *hi) {
+static void run(void *state, const float *const *x, size_t rows, const double *radius, const uint8_t *y,
+                float *low) {
     dense_range *g = state;
     double b[L];
+    uint8_t label[L];
     int wide[L] = {0};
-    for (size_t r = 0; r < L; r++) b[r] = radius[r < rows ? r : 0];
+    for (size_t r = 0; r < L; r++) b[r] = radius[r < rows ? r : 0], label[r] = y[r < rows ? r : 0];
     place(g, x, rows, b);
     for (size_t i = 0; i < g->N; i++) limit_argument(g, i, b, wide);
-    limit_outputs(g, 1, wide, lo);
-    limit_outputs(g, -1, wide, hi);
+    for (size_t k = 0; k < g->v->width; k++) limit_outputs(g, k, label, wide, low);
 }
 
 const surety_range_kind surety_dense_range = {start, stop, run};
@@ -216,7 +222,7 @@ surety_status surety_dense_attach(surety_voters *v, surety_error *err) {
     SURETY_TRY(surety_alloc(&dense, 1, sizeof *dense, err));
     v->own = dense;
     if (v->depth)
-        SURETY_TRY(surety_alloc(&dense->scores, surety_padded(v->H << v->depth), sizeof(float), err));
+        SURETY_TRY(surety_alloc(&dense->scores, surety_padded((v->H * v->width) << v->depth), sizeof(float), err));
     return surety_weights_new(&dense->packed, v->tensors[0].rows, v->d, err);
 }
 

@@ -1,21 +1,29 @@
 /* The soft forest (docs/theory.md 2): all splits of all trees are one product forward and one backward.
  *
  * Parameters, tree after tree: splits.weight (H, I, d), splits.bias (H, I), leaves u (H, 2^l), I = 2^l - 1
- * splits. Scratch of a block: p and 1 - p (2, N, lanes) | z, then dz (rows, padded N) | lanes of the backward
- * pass.
+ * splits; for K > 2 classes leaves u (H, 2^l, K). A leaf's score is tanh(u), or its K scores are softmax(u).
+ * Scratch of a block: p and 1 - p (2, N, lanes) | z, then dz (rows, padded N) | lanes of the backward pass.
  */
 #include <math.h>
 
 #include "voters/forest_kernel.h"
 #include "voters/kind.h"
 
-enum { WEIGHT, BIAS, LEAVES, DEEPEST = 8 };
+enum { WEIGHT, BIAS, LEAVES, DEEPEST = 8, SCORES = 1 << DEEPEST /* of a tree, or of a leaf */ };
+_Static_assert((int)SCORES >= (int)SURETY_CLASSES_MOST, "a leaf's scores fit");
 
 static size_t splits_of(const surety_voters *v) {
     return ((size_t)1 << v->depth) - 1;
 }
 static size_t leaves_of(const surety_voters *v) {
     return (size_t)1 << v->depth;
+}
+/* Scores of a tree. */
+static size_t scores_of(const surety_voters *v) {
+    return leaves_of(v) * v->width;
+}
+static surety_forest forest_of(const surety_voters *v) {
+    return (surety_forest){v->H, v->depth, v->width, surety_dense_of(v)->scores};
 }
 
 static const surety_forest_kernels *kernels(void) {
@@ -35,44 +43,79 @@ static scratch_parts parts(const surety_voters *v, float *scratch) {
 
 static size_t scratch(const surety_voters *v) {
     size_t N = v->H * splits_of(v);
-    return (2 * N + surety_padded(N) + N + v->H * leaves_of(v)) * SURETY_LANES;
+    return (2 * N + surety_padded(N) + N + v->H * scores_of(v)) * SURETY_LANES;
+}
+
+/* s (K) = softmax(u), the largest taken out first, summed in order. */
+static void softmax(const float *u, size_t K, float *s) {
+    float most = u[0], sum = 0;
+    for (size_t k = 1; k < K; k++) most = u[k] > most ? u[k] : most;
+    for (size_t k = 0; k < K; k++) s[k] = u[k] - most;
+    surety_vector_exp(s, s, K);
+    for (size_t k = 0; k < K; k++) sum += s[k];
+    for (size_t k = 0; k < K; k++) s[k] /= sum;
 }
 
 static void prepare(surety_voters *v) {
-    const surety_tensor *w = &v->tensors[WEIGHT];
+    const surety_tensor *w = &v->tensors[WEIGHT], *u = &v->tensors[LEAVES];
+    size_t J = leaves_of(v), K = v->width;
+    float *scores = surety_dense_of(v)->scores, s[SCORES];
     surety_weights_pack(surety_dense_of(v)->packed, w->values, w->stride);
-    surety_vector_tanh(v->tensors[LEAVES].values, surety_dense_of(v)->scores, v->H * leaves_of(v));
+    if (K == 1) surety_vector_tanh(u->values, scores, v->H * J);
+    for (size_t leaf = 0; K > 1 && leaf < v->H * J; leaf++) {
+        softmax(u->values + leaf * K, K, s);
+        for (size_t k = 0; k < K; k++) scores[(leaf / J * K + k) * J + leaf % J] = s[k];
+    }
 }
 
 static void forward(const surety_voters *v, const float *const *x, size_t rows, float *h, float *scratch_) {
     scratch_parts s = parts(v, scratch_);
+    surety_forest forest = forest_of(v);
     surety_product_forward(surety_dense_of(v)->packed, x, rows, v->tensors[BIAS].values, s.z, s.ldz);
-    kernels()->forward(s.z, s.ldz, rows, v->H, v->depth, surety_dense_of(v)->scores, s.p, h);
+    kernels()->forward(&forest, s.z, s.ldz, rows, s.p, h);
 }
 
 static void gradient_input(const surety_voters *v, const float *a, size_t rows, const int *keep,
                            const surety_gradient_use *use, float *scratch_) {
     scratch_parts s = parts(v, scratch_);
-    kernels()->backward(s.p, a, rows, v->H, v->depth, surety_dense_of(v)->scores, s.z, s.ldz, NULL, 0,
-                        s.lanes);
+    surety_forest forest = forest_of(v);
+    kernels()->backward(&forest, s.p, a, rows, s.z, s.ldz, NULL, 0, s.lanes);
     surety_product_backward(surety_dense_of(v)->packed, s.z, s.ldz, surety_rows_close(s.z, s.ldz, rows, keep),
                             use);
 }
 
 /* A row's contribution: derivatives in the split arguments, then in the leaf scores. */
 static size_t terms(const surety_voters *v) {
-    return surety_padded(v->H * splits_of(v)) + surety_padded(v->H * leaves_of(v));
+    return surety_padded(v->H * splits_of(v)) + surety_padded(v->H * scores_of(v));
 }
 
 static void gradient_terms(const surety_voters *v, const float *a, size_t rows, float *g, float *scratch_) {
     scratch_parts s = parts(v, scratch_);
-    kernels()->backward(s.p, a, rows, v->H, v->depth, surety_dense_of(v)->scores, g, terms(v), g + s.ldz,
-                        terms(v), s.lanes);
+    surety_forest forest = forest_of(v);
+    kernels()->backward(&forest, s.p, a, rows, g, terms(v), g + s.ldz, terms(v), s.lanes);
+}
+
+/* From ds to du of a leaf's scores; those of surety_dense_of(v) may be from before a move. Two classes: s =
+ * tanh(u), ds/du = 1 - s^2. Else s = softmax(u), ds_k/du_l = s_k ([k = l] - s_l). */
+static void chain_leaves(const surety_voters *v, size_t first, size_t end, float *du) {
+    const float *u = v->tensors[LEAVES].values;
+    size_t J = leaves_of(v), K = v->width;
+    float s[SCORES];
+    for (size_t t = first; t < end && K == 1; t++) {
+        surety_vector_tanh(u + t * J, s, J);
+        for (size_t j = 0; j < J; j++) du[t * J + j] *= 1 - s[j] * s[j];
+    }
+    for (size_t j = first * J; j < end * J && K > 1; j++) {
+        float mean = 0, *d = du + j * K;
+        softmax(u + j * K, K, s);
+        for (size_t k = 0; k < K; k++) mean += d[k] * s[k];
+        for (size_t k = 0; k < K; k++) d[k] = s[k] * (d[k] - mean);
+    }
 }
 
 static void gradient_sum(const surety_voters *v, const float *g, const float *const *x, size_t rows,
                          size_t first, size_t end, float *const *gradients) {
-    size_t I = splits_of(v), J = leaves_of(v), ldg = terms(v), leaf0 = surety_padded(v->H * I);
+    size_t I = splits_of(v), J = scores_of(v), ldg = terms(v), leaf0 = surety_padded(v->H * I);
     const surety_tensor *w = &v->tensors[WEIGHT];
     float *dw = gradients[WEIGHT], *dc = gradients[BIAS], *du = gradients[LEAVES];
     surety_product_outer(g, ldg, x, rows, first * I, end * I, v->d, dw, w->stride);
@@ -80,43 +123,48 @@ static void gradient_sum(const surety_voters *v, const float *g, const float *co
         kernels()->mask(w->mask + i * w->stride, v->d, dw + i * w->stride);
     surety_rows_sum(g + first * I, ldg, rows, (end - first) * I, dc + first * I);
     surety_rows_sum(g + leaf0 + first * J, ldg, rows, (end - first) * J, du + first * J);
-    for (size_t t = first; t < end; t++) {
-        float scores[1 << DEEPEST]; /* s = tanh(u), ds/du = 1 - s^2; surety_dense_of(v)->scores may be those
-                                       before a move */
-        surety_vector_tanh(v->tensors[LEAVES].values + t * J, scores, J);
-        for (size_t j = 0; j < J; j++) du[t * J + j] *= 1 - scores[j] * scores[j];
-    }
+    chain_leaves(v, first, end, du);
 }
 
-static void worst(const surety_voters *v, const float *z_lo, const float *z_hi, const float *y, float *h,
-                  float *ends, float *scratch_) {
-    kernels()->worst(z_lo, z_hi, y, v->H, v->depth, surety_dense_of(v)->scores, parts(v, scratch_).p, h,
-                     ends);
+static void worst(const surety_voters *v, const float *z_lo, const float *z_hi, const uint8_t *y,
+                  const uint8_t *other, float *low, float *ends, float *scratch_) {
+    surety_forest forest = forest_of(v);
+    kernels()->worst(&forest, z_lo, z_hi, y, other, parts(v, scratch_).p, low, ends);
 }
 
 /* With u = 2^-24, in forward and in worst alike: p = 1/(1 + e) or e/(1 + e) has a relative error below 6u (2u
  * of exp, 2u of the sum, u of the quotient), which moves a node by at most 12u; difference, product and sum
  * of a node add at most 6u, because values lie in [-1,1]. A level passes errors on as a mean over its nodes,
  * so each adds 18u, twice. The leaf scores are the same floats, or (tanh at another CPU level) 4u apart. The
- * rest is room for second-order terms and the subtraction of the margin. */
+ * rest is room for second-order terms and the subtraction of the margin. A difference of two outputs is off
+ * by twice what one is, and its own worst once more. */
 static float margin(const surety_voters *v) {
-    return (float)(40 * v->depth + 16) * 0x1p-24f;
+    return (float)(40 * v->depth + 16) * (v->width == 1 ? 0x1p-24f : 0x1p-23f);
+}
+
+/* Score k of a leaf. */
+static double score_twin(const surety_voters *v, const double *u, size_t k) {
+    if (v->width == 1) return tanh(u[0]);
+    double sum = 0;
+    for (size_t l = 0; l < v->width; l++) sum += exp(u[l] - u[k]);
+    return 1 / sum;
 }
 
 /* f(i) of docs/theory.md 2, with u and c given for this tree and w row after row. */
 static double tree_twin(const surety_voters *v, const double *w, const double *c, const double *u,
-                        const double *x, size_t i) {
-    if (i >= splits_of(v)) return tanh(u[i - splits_of(v)]);
+                        const double *x, size_t k, size_t i) {
+    if (i >= splits_of(v)) return score_twin(v, u + (i - splits_of(v)) * v->width, k);
     double z = c[i];
     for (size_t j = 0; j < v->d; j++) z += w[i * v->tensors[WEIGHT].stride + j] * x[j];
-    double p = 1 / (1 + exp(-z)), left = tree_twin(v, w, c, u, x, 2 * i + 1);
-    return p * left + (1 - p) * tree_twin(v, w, c, u, x, 2 * i + 2);
+    double p = 1 / (1 + exp(-z)), left = tree_twin(v, w, c, u, x, k, 2 * i + 1);
+    return p * left + (1 - p) * tree_twin(v, w, c, u, x, k, 2 * i + 2);
 }
 
-static double twin(const surety_voters *v, const double *const *parameters, const double *x, size_t t) {
+static double twin(const surety_voters *v, const double *const *parameters, const double *x, size_t t,
+                   size_t k) {
     size_t I = splits_of(v);
     return tree_twin(v, parameters[WEIGHT] + t * I * v->tensors[WEIGHT].stride, parameters[BIAS] + t * I,
-                     parameters[LEAVES] + t * leaves_of(v), x, 0);
+                     parameters[LEAVES] + t * scores_of(v), x, k, 0);
 }
 
 static surety_status validate(size_t depth, double mask, surety_error *err) {
@@ -131,7 +179,8 @@ static surety_status fill_empty(surety_voters *v, surety_error *err) {
     size_t I = splits_of(v), J = leaves_of(v);
     SURETY_TRY(surety_tensor_new(v, "splits.weight", 3, (size_t[]){v->H, I, v->d}, 2, err));
     SURETY_TRY(surety_tensor_new(v, "splits.bias", 2, (size_t[]){v->H, I}, 0, err));
-    SURETY_TRY(surety_tensor_new(v, "leaves", 2, (size_t[]){v->H, J}, 0, err));
+    SURETY_TRY(
+        surety_tensor_new(v, "leaves", v->width == 1 ? 2 : 3, (size_t[]){v->H, J, v->width}, 0, err));
     uint8_t *mask;
     SURETY_TRY(surety_alloc(&mask, v->H * I, v->tensors[WEIGHT].stride, err));
     v->tensors[WEIGHT].mask = mask;
@@ -140,10 +189,11 @@ static surety_status fill_empty(surety_voters *v, surety_error *err) {
     return surety_dense_attach(v, err);
 }
 
-surety_status surety_forest_empty(surety_voters **out, size_t H, size_t depth, size_t d, surety_error *err) {
+surety_status surety_forest_empty(surety_voters **out, size_t H, size_t depth, size_t d, size_t classes,
+                                  surety_error *err) {
     *out = NULL;
     SURETY_TRY(validate(depth, 0, err));
-    SURETY_TRY(surety_voters_begin(out, &surety_kind_soft_forest, H, d, err));
+    SURETY_TRY(surety_voters_begin(out, &surety_kind_soft_forest, H, d, classes, err));
     (*out)->depth = depth;
     surety_status status = fill_empty(*out, err);
     if (status != SURETY_OK) surety_voters_free(*out), *out = NULL;
@@ -154,9 +204,10 @@ surety_status surety_forest_empty(surety_voters **out, size_t H, size_t depth, s
 static surety_status open_shapes(surety_voters **out, const surety_shape *shapes, size_t count,
                                  surety_error *err) {
     const surety_shape *w = surety_shape_find(shapes, count, "splits.weight", 3, err);
-    const surety_shape *u = w ? surety_shape_find(shapes, count, "leaves", 2, err) : NULL;
-    size_t depth = 1;
+    const surety_shape *u = w ? surety_shape_find(shapes, count, "leaves", 0, err) : NULL;
+    size_t depth = 1, classes;
     if (!u) return SURETY_E_INPUT;
+    SURETY_TRY(surety_shape_classes(u, 2, &classes, err));
     while (depth < DEEPEST && (size_t)1 << depth < u->shape[1]) depth++;
     if ((size_t)1 << depth != u->shape[1])
         return surety_shape_wrong("leaves", "its shape is not that of trees", "2^depth leaves, depth 1 to 8",
@@ -166,12 +217,26 @@ static surety_status open_shapes(surety_voters **out, const surety_shape *shapes
         return surety_shape_wrong("splits.weight",
                                   "its shape does not fit the leaves or is beyond all limits",
                                   "(trees, leaves - 1, features)", err);
-    return surety_forest_empty(out, w->shape[0], depth, w->shape[2], err);
+    return surety_forest_empty(out, w->shape[0], depth, w->shape[2], classes, err);
+}
+
+/* Two classes draw a tree's leaves at one address, more classes each leaf's scores. */
+static void draw_leaves(surety_voters *v, uint64_t seed) {
+    size_t J = leaves_of(v), K = v->width, each = K == 1 ? J : K;
+    float leaf[SCORES];
+    for (size_t n = 0; n < v->H * J * K; n += each) {
+        surety_address at = {.row = (uint32_t)(n / (J * K)),
+                             .sample = (uint32_t)(K == 1 ? 0 : n / K % J),
+                             .purpose = SURETY_FOR_LEAVES};
+        surety_vector_normal(seed, &at, leaf, each);
+        for (size_t j = 0; j < each; j++)
+            v->tensors[LEAVES].values[n + j] = leaf[j] * (float)sqrt(2. / (double)(1 + J));
+    }
 }
 
 /* v ~ N(0, 2 / (d + I)), c = 0, u ~ N(0, 2 / (1 + 2^l)), a mask bit is 0 with probability mask. */
 static void draw(surety_voters *v, double mask, uint64_t seed) {
-    size_t I = splits_of(v), J = leaves_of(v);
+    size_t I = splits_of(v);
     surety_tensor *w = &v->tensors[WEIGHT];
     uint8_t *bits = (uint8_t *)(uintptr_t)w->mask;
     float scale = (float)sqrt(2. / (double)(v->d + I));
@@ -185,19 +250,13 @@ static void draw(surety_voters *v, double mask, uint64_t seed) {
             row[j] = bits[i * w->stride + j] ? row[j] * scale : 0;
         }
     }
-    for (size_t t = 0; t < v->H; t++) {
-        float leaf[1 << DEEPEST];
-        surety_vector_normal(seed, &(surety_address){.row = (uint32_t)t, .purpose = SURETY_FOR_LEAVES}, leaf,
-                             J);
-        for (size_t j = 0; j < J; j++)
-            v->tensors[LEAVES].values[t * J + j] = leaf[j] * (float)sqrt(2. / (double)(1 + J));
-    }
+    draw_leaves(v, seed);
 }
 
 static surety_status make(surety_voters **out, const surety_voters_settings *settings, size_t d,
                           uint64_t seed, surety_error *err) {
     SURETY_TRY(validate(settings->depth, settings->mask, err));
-    SURETY_TRY(surety_forest_empty(out, settings->voters, settings->depth, d, err));
+    SURETY_TRY(surety_forest_empty(out, settings->voters, settings->depth, d, settings->classes, err));
     draw(*out, settings->mask, seed);
     surety_voters_changed(*out);
     return SURETY_OK;
@@ -205,6 +264,7 @@ static surety_status make(surety_voters **out, const surety_voters_settings *set
 
 const surety_voter_kind surety_kind_soft_forest = {.name = "soft-forest",
                                                    .words = "soft trees",
+                                                   .classes = SURETY_CLASSES_MOST,
                                                    .make = make,
                                                    .open = open_shapes,
                                                    .attach = surety_dense_attach,

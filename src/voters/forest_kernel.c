@@ -1,4 +1,5 @@
-/* Soft trees on a block of examples: sixteen rows in the sixteen lanes of a vector (docs/theory.md 2).
+/* Soft trees on a block of examples: sixteen rows in the sixteen lanes of a vector (docs/theory.md 2). A leaf
+ * has `width` scores: one number for two classes, else one per class.
  *
  * A full binary tree of depth l has I = 2^l - 1 splits 0 .. I-1 and 2^l leaves I .. 2I; children of i are
  * 2i+1, 2i+2.
@@ -6,6 +7,9 @@
  *   value        f(i) = p_i f(2i+1) + (1 - p_i) f(2i+2), f(leaf) = its score; h = f(0)
  *   derivative   w(0) = a;  w(2i+1) = w(i) p_i;  w(2i+2) = w(i) (1 - p_i)
  *                a dh/dz_i = w(i) (f(2i+1) - f(2i+2)) p_i (1 - p_i);  a dh/ds_leaf = w(leaf)
+ *
+ * Of several scores h_k and sum_k a_k h_k, f(leaf) = sum_k a_k s_leaf,k and w(0) = 1 give the derivatives in
+ * the z_i; in s_leaf,k it is w(leaf) a_k.
  */
 #include "voters/forest_kernel.h"
 
@@ -14,10 +18,10 @@
 
 enum { DEEPEST = 8, NODES = (2 << DEEPEST) - 1, L = SURETY_LANES };
 
-/* Into [-1,1] against rounding. An argument that overflowed both ways is not a number and stays so: the risks
- * count such a vote as wrong. */
-static inline v16 clamp(v16 h) {
-    return v16_max(v16_set1(-1), v16_min(v16_set1(1), h));
+/* Into [least,1] against rounding. An argument that overflowed both ways is not a number and stays so: the
+ * risks count such a vote as wrong. */
+static inline v16 clamp(v16 h, float least) {
+    return v16_max(v16_set1(least), v16_min(v16_set1(1), h));
 }
 
 /* Rows to lanes and back, sixteen columns at a time: out[c*L + r] = in[r*ld + c]. Rows are padded to whole
@@ -54,11 +58,15 @@ static void from_lanes(const float *in, size_t rows, size_t count, float *out, s
     } while (0)
 #define INLINE static inline __attribute__((always_inline))
 
-/* f(i) of one tree for all lanes. */
-INLINE void tree_values(const float *p, const float *scores, const size_t splits, v16 *f) {
-    UNROLL for (size_t i = 0; i <= splits; i++) f[splits + i] = v16_set1(scores[i]);
+/* f(i) of one tree for all lanes, from its leaves up. */
+INLINE void tree_up(const float *p, const size_t splits, v16 *f) {
     UNROLL for (size_t i = splits; i-- > 0;) f[i] =
         v16_fma(v16_load(p + i * L), v16_sub(f[2 * i + 1], f[2 * i + 2]), f[2 * i + 2]);
+}
+
+INLINE void tree_values(const float *p, const float *scores, const size_t splits, v16 *f) {
+    UNROLL for (size_t i = 0; i <= splits; i++) f[splits + i] = v16_set1(scores[i]);
+    tree_up(p, splits, f);
 }
 
 /* p (lanes) = 1/(1 + exp(-z)) and q = 1 - p: with e = exp(-|z|) they are 1/(1 + e) and e/(1 + e). */
@@ -71,42 +79,67 @@ static inline v16 sigmoid_both(v16 z, float *p, float *q) {
     return left;
 }
 
-INLINE void values(const float *p, size_t H, const float *scores, float *h, const size_t depth) {
+INLINE void values(const float *p, size_t H, size_t width, const float *scores, float *h,
+                   const size_t depth) {
     const size_t splits = ((size_t)1 << depth) - 1;
     v16 f[NODES];
-    for (size_t t = 0; t < H; t++) {
-        tree_values(p + t * splits * L, scores + t * (splits + 1), splits, f);
-        v16_store(h + t * L, clamp(f[0]));
+    for (size_t t = 0; t < H; t++)
+        for (size_t k = t * width; k < (t + 1) * width; k++) {
+            tree_values(p + t * splits * L, scores + k * (splits + 1), splits, f);
+            v16_store(h + k * L, clamp(f[0], width == 1 ? -1 : 0));
+        }
+}
+
+static void forward(const surety_forest *s, const float *z, size_t ldz, size_t rows, float *p, float *h) {
+    size_t depth = s->depth, N = s->H * (((size_t)1 << depth) - 1);
+    to_lanes(z, ldz, rows, N, p);
+    for (size_t i = 0; i < N; i++) sigmoid_both(v16_load(p + i * L), p + i * L, p + (N + i) * L);
+    AT_DEPTH(values, p, s->H, s->width, s->scores, h);
+}
+
+/* The leaves of tree t for what is proved: y s of two classes, else s_y - s_other. */
+static void leaves_of(const surety_forest *s, size_t t, const uint8_t *y, const uint8_t *other, v16 *leaves) {
+    size_t J = (size_t)1 << s->depth;
+    const float *scores = s->scores + t * s->width * J;
+    for (size_t j = 0; j < J; j++) {
+        float lane[L];
+        for (size_t r = 0; r < L; r++)
+            lane[r] = s->width == 1 ? (y[r] ? scores[j] : -scores[j])
+                                    : scores[y[r] * J + j] - scores[other[r] * J + j];
+        leaves[j] = v16_load(lane);
     }
 }
 
-static void forward(const float *z, size_t ldz, size_t rows, size_t H, size_t depth, const float *scores,
-                    float *p, float *h) {
-    size_t N = H * (((size_t)1 << depth) - 1);
-    to_lanes(z, ldz, rows, N, p);
-    for (size_t i = 0; i < N; i++) sigmoid_both(v16_load(p + i * L), p + i * L, p + (N + i) * L);
-    AT_DEPTH(values, p, H, scores, h);
-}
-
-/* Bottom up, f(i) of y h: p f(2i+1) + (1 - p) f(2i+2) is linear in p, so its smallest value is at the lower
- * end of p where the left child is the larger one, else at the upper end. */
-static void worst(const float *z_lo, const float *z_hi, const float *y, size_t H, size_t depth,
-                  const float *scores, float *p, float *h, float *ends) {
-    size_t splits = ((size_t)1 << depth) - 1, N = H * splits;
-    v16 f[NODES], label = v16_load(y);
-    for (size_t t = 0; t < H; t++) {
-        for (size_t i = 0; i <= splits; i++)
-            f[splits + i] = v16_mul(label, v16_set1(scores[t * (splits + 1) + i]));
+/* Bottom up, p f(2i+1) + (1 - p) f(2i+2) is linear in p, so its smallest value is at the lower end of p where
+ * the left child is the larger one, else at the upper end. */
+static void worst(const surety_forest *s, const float *z_lo, const float *z_hi, const uint8_t *y,
+                  const uint8_t *other, float *p, float *low, float *ends) {
+    size_t splits = ((size_t)1 << s->depth) - 1, N = s->H * splits;
+    v16 f[NODES];
+    for (size_t t = 0; t < s->H; t++) {
+        leaves_of(s, t, y, other, f + splits);
         for (size_t i = splits; i-- > 0;) {
             size_t at = t * splits + i;
             v16 left = f[2 * i + 1], right = f[2 * i + 2];
-            v16_mask low = v16_lt(right, left);
-            v16 z = v16_select(low, v16_load(z_lo + at * L), v16_load(z_hi + at * L));
+            v16_mask at_low = v16_lt(right, left);
+            v16 z = v16_select(at_low, v16_load(z_lo + at * L), v16_load(z_hi + at * L));
             v16 pi = sigmoid_both(z, p + at * L, p + (N + at) * L);
             f[i] = v16_fma(pi, v16_sub(left, right), right);
-            if (ends) v16_store(ends + at * L, v16_select(low, v16_set1(-1), v16_set1(1)));
+            if (ends) v16_store(ends + at * L, v16_select(at_low, v16_set1(-1), v16_set1(1)));
         }
-        v16_store(h + t * L, clamp(v16_mul(label, f[0])));
+        v16_store(low + t * L, clamp(f[0], -1));
+    }
+}
+
+/* w from w(0) down, and the derivatives of one tree's arguments. */
+INLINE void tree_down(const float *pt, const float *qt, const size_t splits, const v16 *f, v16 *w,
+                      float *lanes_z) {
+    UNROLL for (size_t i = 0; i < splits; i++) {
+        v16 pi = v16_load(pt + i * L), qi = v16_load(qt + i * L);
+        w[2 * i + 1] = v16_mul(w[i], pi);
+        w[2 * i + 2] = v16_mul(w[i], qi);
+        v16 slope = v16_mul(v16_sub(f[2 * i + 1], f[2 * i + 2]), v16_mul(pi, qi));
+        v16_store(lanes_z + i * L, v16_mul(w[i], slope));
     }
 }
 
@@ -119,26 +152,46 @@ INLINE void derivatives(const float *p, const float *a, size_t H, const float *s
         const float *pt = p + t * splits * L, *qt = pt + H * splits * L;
         tree_values(pt, scores + t * (splits + 1), splits, f);
         w[0] = v16_load(a + t * L);
-        UNROLL for (size_t i = 0; i < splits; i++) {
-            v16 pi = v16_load(pt + i * L), qi = v16_load(qt + i * L);
-            w[2 * i + 1] = v16_mul(w[i], pi);
-            w[2 * i + 2] = v16_mul(w[i], qi);
-            v16 slope = v16_mul(v16_sub(f[2 * i + 1], f[2 * i + 2]), v16_mul(pi, qi));
-            v16_store(lanes_z + (t * splits + i) * L, v16_mul(w[i], slope));
-        }
+        tree_down(pt, qt, splits, f, w, lanes_z + t * splits * L);
         if (!lanes_s) continue;
         UNROLL for (size_t i = 0; i <= splits; i++)
             v16_store(lanes_s + (t * (splits + 1) + i) * L, w[splits + i]);
     }
 }
 
-static void backward(const float *p, const float *a, size_t rows, size_t H, size_t depth, const float *scores,
-                     float *dz, size_t ldz, float *ds, size_t lds, float *lanes) {
-    size_t splits = ((size_t)1 << depth) - 1, N = H * splits;
+/* The same for leaves of several scores. */
+INLINE void derivatives_wide(const float *p, const float *a, size_t H, size_t width, const float *scores,
+                             float *lanes_z, float *lanes_s, const size_t depth) {
+    const size_t splits = ((size_t)1 << depth) - 1, J = splits + 1;
+    v16 f[NODES], w[NODES];
+    for (size_t t = 0; t < H; t++) {
+        const float *pt = p + t * splits * L, *qt = pt + H * splits * L, *at = a + t * width * L;
+        UNROLL for (size_t j = 0; j < J; j++) f[splits + j] = v16_zero();
+        for (size_t k = 0; k < width; k++) {
+            v16 ak = v16_load(at + k * L);
+            const float *sk = scores + (t * width + k) * J;
+            UNROLL for (size_t j = 0; j < J; j++) f[splits + j] = v16_fma(ak, v16_set1(sk[j]), f[splits + j]);
+        }
+        tree_up(pt, splits, f);
+        w[0] = v16_set1(1);
+        tree_down(pt, qt, splits, f, w, lanes_z + t * splits * L);
+        for (size_t j = 0; lanes_s && j < J; j++)
+            for (size_t k = 0; k < width; k++)
+                v16_store(lanes_s + ((t * J + j) * width + k) * L,
+                          v16_mul(w[splits + j], v16_load(at + k * L)));
+    }
+}
+
+static void backward(const surety_forest *s, const float *p, const float *a, size_t rows, float *dz,
+                     size_t ldz, float *ds, size_t lds, float *lanes) {
+    size_t depth = s->depth, splits = ((size_t)1 << depth) - 1, N = s->H * splits;
     float *lanes_z = lanes, *lanes_s = ds ? lanes + N * L : NULL;
-    AT_DEPTH(derivatives, p, a, H, scores, lanes_z, lanes_s);
+    if (s->width == 1)
+        AT_DEPTH(derivatives, p, a, s->H, s->scores, lanes_z, lanes_s);
+    else
+        AT_DEPTH(derivatives_wide, p, a, s->H, s->width, s->scores, lanes_z, lanes_s);
     from_lanes(lanes_z, rows, N, dz, ldz);
-    if (ds) from_lanes(lanes_s, rows, H * (splits + 1), ds, lds);
+    if (ds) from_lanes(lanes_s, rows, s->H * (splits + 1) * s->width, ds, lds);
 }
 
 /* With e = exp(-2|z|): 1 - tanh^2 z = 4 e / (1 + e)^2. */
@@ -146,7 +199,7 @@ static inline void tanh_both(v16 z, float *h, float *slope) {
     v16 e = v16_exp(v16_mul(v16_set1(-2), v16_abs(z)));
     v16 half = v16_div(v16_set1(2), v16_add(v16_set1(1), e));
     v16_store(slope, v16_mul(e, v16_mul(half, half)));
-    v16_store(h, clamp(v16_tanh(z)));
+    v16_store(h, clamp(v16_tanh(z), -1));
 }
 
 static void tanh_lanes(const float *z, size_t ldz, size_t rows, size_t count, float *h, float *slope) {
@@ -154,13 +207,17 @@ static void tanh_lanes(const float *z, size_t ldz, size_t rows, size_t count, fl
     for (size_t i = 0; i < count; i++) tanh_both(v16_load(h + i * L), h + i * L, slope + i * L);
 }
 
-static void tanh_worst(const float *z_lo, const float *z_hi, const float *y, size_t count, float *h,
+static void tanh_worst(const float *z_lo, const float *z_hi, const uint8_t *y, size_t count, float *low,
                        float *slope, float *ends) {
-    v16_mask low = v16_lt(v16_zero(), v16_load(y));
+    float sign[L];
+    for (size_t r = 0; r < L; r++) sign[r] = y[r] ? 1 : -1;
+    v16 label = v16_load(sign);
+    v16_mask at_low = v16_lt(v16_zero(), label);
     for (size_t i = 0; i < count; i++) {
-        v16 z = v16_select(low, v16_load(z_lo + i * L), v16_load(z_hi + i * L));
-        tanh_both(z, h + i * L, slope + i * L);
-        if (ends) v16_store(ends + i * L, v16_select(low, v16_set1(-1), v16_set1(1)));
+        v16 z = v16_select(at_low, v16_load(z_lo + i * L), v16_load(z_hi + i * L));
+        tanh_both(z, low + i * L, slope + i * L);
+        v16_store(low + i * L, v16_mul(label, v16_load(low + i * L)));
+        if (ends) v16_store(ends + i * L, v16_select(at_low, v16_set1(-1), v16_set1(1)));
     }
 }
 
@@ -170,6 +227,62 @@ static void tanh_backward(const float *slope, const float *a, size_t rows, size_
         float lane[L];
         v16_store(lane, v16_mul(v16_load(a + i * L), v16_load(slope + i * L)));
         for (size_t r = 0; r < rows; r++) dz[r * ldz + i] = lane[r];
+    }
+}
+
+/* ---- one score per class, of linear voters ---- */
+
+/* h (K, lanes) = softmax of z (K, lanes), the largest taken out first; in place is fine. */
+static void softmax(const float *z, size_t K, float *h) {
+    v16 most = v16_load(z), sum = v16_zero();
+    for (size_t k = 1; k < K; k++) most = v16_max(most, v16_load(z + k * L));
+    for (size_t k = 0; k < K; k++) {
+        v16 e = v16_exp(v16_sub(v16_load(z + k * L), most));
+        sum = v16_add(sum, e);
+        v16_store(h + k * L, e);
+    }
+    for (size_t k = 0; k < K; k++) v16_store(h + k * L, clamp(v16_div(v16_load(h + k * L), sum), 0));
+}
+
+static void softmax_lanes(const float *z, size_t ldz, size_t rows, size_t H, size_t K, float *h) {
+    to_lanes(z, ldz, rows, H * K, h);
+    for (size_t t = 0; t < H; t++) softmax(h + t * K * L, K, h + t * K * L);
+}
+
+/* h_y - h_o falls with z_o and rises with z_y; another argument weakens the difference, so it makes a positive
+ * one smaller at its upper end and a negative one at its lower end. */
+static void softmax_worst(const float *z_lo, const float *z_hi, const uint8_t *y, const uint8_t *other,
+                          size_t H, size_t K, float *low, float *h, float *ends) {
+    for (size_t t = 0; t < H; t++)
+        for (size_t r = 0; r < L; r++) {
+            size_t own = (t * K + y[r]) * L + r, rival = (t * K + other[r]) * L + r;
+            int ahead = z_lo[own] > z_hi[rival];
+            for (size_t k = 0; k < K; k++) {
+                size_t at = (t * K + k) * L + r;
+                int high = at == rival || (at != own && ahead);
+                h[at] = high ? z_hi[at] : z_lo[at];
+                if (ends) ends[at] = high ? 1 : -1;
+            }
+        }
+    for (size_t t = 0; t < H; t++) {
+        softmax(h + t * K * L, K, h + t * K * L);
+        for (size_t r = 0; r < L; r++)
+            low[t * L + r] = h[(t * K + y[r]) * L + r] - h[(t * K + other[r]) * L + r];
+    }
+}
+
+/* dz_k = h_k (a_k - sum_l a_l h_l). */
+static void softmax_backward(const float *h, const float *a, size_t rows, size_t H, size_t K, float *dz,
+                             size_t ldz) {
+    for (size_t t = 0; t < H; t++) {
+        v16 mean = v16_zero();
+        for (size_t k = t * K; k < (t + 1) * K; k++)
+            mean = v16_fma(v16_load(a + k * L), v16_load(h + k * L), mean);
+        for (size_t k = t * K; k < (t + 1) * K; k++) {
+            float lane[L];
+            v16_store(lane, v16_mul(v16_load(h + k * L), v16_sub(v16_load(a + k * L), mean)));
+            for (size_t r = 0; r < rows; r++) dz[r * ldz + k] = lane[r];
+        }
     }
 }
 
@@ -208,6 +321,59 @@ static void vote(const float *h, const double *q, size_t H, surety_voter_set set
     if (real) store_vote(plain, real);
 }
 
+/* ---- votes over several classes ---- */
+
+/* 1 for the only largest of the scores (K, lanes) of a voter, 0 for all others; where several are the largest,
+ * 0 for all: differences are then 0. What is not a number stays so. */
+static void one_hot(const float *scores, size_t K, float *out) {
+    v16 most = v16_load(scores), count = v16_zero(), nothing = v16_zero(), one = v16_set1(1);
+    for (size_t k = 0; k < K; k++) {
+        v16 s = v16_load(scores + k * L);
+        most = v16_max(most, s);
+        nothing = v16_fma(v16_zero(), s, nothing);
+    }
+    for (size_t k = 0; k < K; k++)
+        count = v16_add(count, v16_select(v16_eq(v16_load(scores + k * L), most), one, v16_zero()));
+    v16 top = v16_select(v16_eq(count, one), one, v16_zero());
+    for (size_t k = 0; k < K; k++) {
+        v16 s = v16_select(v16_eq(v16_load(scores + k * L), most), top, v16_zero());
+        v16_store(out + k * L, v16_add(s, nothing));
+    }
+}
+
+/* Differences, products and sums are rounded apart, in double: the same numbers at every level. */
+static void margins(const float *h, const double *q, size_t H, size_t K, surety_voter_set set,
+                    const uint8_t *y, double *sums) {
+    float hot[SURETY_CLASSES * L], own[L];
+    memset(sums, 0, K * L * sizeof *sums);
+    for (size_t t = 0; t < H; t++) {
+        const float *s = h + t * K * L;
+        v8d mine[2], theirs[2];
+        if (set == SURETY_SIGNED) one_hot(s, K, hot), s = hot;
+        for (size_t r = 0; r < L; r++) own[r] = s[y[r] * L + r];
+        v16_doubles(v16_load(own), mine);
+        for (size_t k = 0; k < K; k++) {
+            v16_doubles(v16_load(s + k * L), theirs);
+            for (size_t i = 0; i < 2; i++) {
+                v8d sum;
+                memcpy(&sum, sums + k * L + 8 * i, sizeof sum);
+                sum += q[t] * (mine[i] - theirs[i]);
+                memcpy(sums + k * L + 8 * i, &sum, sizeof sum);
+            }
+        }
+    }
+}
+
 const surety_forest_kernels SURETY_KERNEL(forest);
-const surety_forest_kernels SURETY_KERNEL(forest) = {forward,    backward,      worst,    tanh_lanes,
-                                                     tanh_worst, tanh_backward, mask_row, vote};
+const surety_forest_kernels SURETY_KERNEL(forest) = {.forward = forward,
+                                                     .backward = backward,
+                                                     .worst = worst,
+                                                     .tanh_lanes = tanh_lanes,
+                                                     .tanh_worst = tanh_worst,
+                                                     .tanh_backward = tanh_backward,
+                                                     .softmax_lanes = softmax_lanes,
+                                                     .softmax_worst = softmax_worst,
+                                                     .softmax_backward = softmax_backward,
+                                                     .mask = mask_row,
+                                                     .vote = vote,
+                                                     .margins = margins};

@@ -13,12 +13,14 @@
 typedef struct surety_range_kind {
     surety_status (*start)(void **state, const surety_voters *v, const surety_ball *ball, surety_error *err);
     void (*stop)(void *state); /* NULL is fine */
-    void (*run)(void *state, const float *const *x, size_t rows, const double *radius, float *lo, float *hi);
+    void (*run)(void *state, const float *const *x, size_t rows, const double *radius, const uint8_t *y,
+                float *low);
 } surety_range_kind;
 
 typedef struct surety_voter_kind {
     const char *name;  /* in files and options: "soft-forest" */
     const char *words; /* for people: "soft trees" */
+    size_t classes;    /* K is from 2 to that */
 
     /* New voters with random parameters; and voters with the shapes of a file's tensors, parameters 0. */
     surety_status (*make)(surety_voters **out, const surety_voters_settings *settings, size_t d,
@@ -46,19 +48,20 @@ typedef struct surety_voter_kind {
     const surety_range_kind *range;
 
     /* Kinds whose voters are functions of arguments z = W x + c, W being tensor 0 and c tensor 1 (dense
-     * kinds). The worst outputs for labels y (lanes of +1 or -1) when every argument may lie anywhere in
-     * [z_lo, z_hi], each (N, SURETY_LANES): h[t, r] has the smallest y h_t. Exact in real arithmetic for
-     * voters of one argument, else on the safe side. scratch is filled as by a forward at the worst ends, so
-     * that gradient_terms gives the derivatives in them; ends (N, SURETY_LANES), or NULL, says which end it
-     * is: +1 or -1. All lanes are computed. */
-    void (*worst)(const surety_voters *v, const float *z_lo, const float *z_hi, const float *y, float *h,
-                  float *ends, float *scratch);
-    /* What all roundings from arguments to outputs, in forward and in worst together, can come to. */
+     * kinds). The smallest v when every argument may lie anywhere in [z_lo, z_hi], each (N, SURETY_LANES):
+     * low[t, r] is that of y h_t (two classes) or of h_ty - h_to, y and other o (lanes) being class numbers.
+     * Exact in real arithmetic for voters of one argument, else on the safe side. scratch is filled as by a
+     * forward at the worst ends, so that gradient_terms gives the derivatives in them; ends (N,
+     * SURETY_LANES), or NULL, says which end it is: +1 or -1. All lanes are computed. */
+    void (*worst)(const surety_voters *v, const float *z_lo, const float *z_hi, const uint8_t *y,
+                  const uint8_t *other, float *low, float *ends, float *scratch);
+    /* What all roundings from arguments to v, in forward and in worst together, can come to. */
     float (*margin)(const surety_voters *v);
 
-    /* h_t(x) again, naively in double: x (d), parameters[k] laid out as tensor k. What the fast way is
-     * checked against; NULL: no gradient to check. */
-    double (*twin)(const surety_voters *v, const double *const *parameters, const double *x, size_t t);
+    /* Output k of h_t(x) again, naively in double: x (d), parameters[i] laid out as tensor i. What the fast
+     * way is checked against; NULL: no gradient to check. */
+    double (*twin)(const surety_voters *v, const double *const *parameters, const double *x, size_t t,
+                   size_t k);
 } surety_voter_kind;
 
 enum {
@@ -69,7 +72,9 @@ enum {
 struct surety_voters {
     const surety_voter_kind *kind;
     size_t H, d;
-    size_t depth; /* of trees, else 0 */
+    size_t classes; /* K */
+    size_t width;   /* outputs of a voter: 1 for two classes, else K */
+    size_t depth;   /* of trees, else 0 */
     size_t tensor_count;
     surety_tensor tensors[SURETY_TENSORS];
     void *own;               /* the kind's, see attach */
@@ -80,7 +85,7 @@ struct surety_voters {
 /* What dense kinds derive. */
 typedef struct surety_dense {
     surety_weights *packed; /* tensor 0, ready for products */
-    float *scores;          /* forests: tanh of the leaves (H, 2^l) */
+    float *scores;          /* forests: of the leaves (H, width, 2^l) */
 } surety_dense;
 
 static inline surety_dense *surety_dense_of(const surety_voters *v) {
@@ -94,9 +99,9 @@ extern const surety_range_kind surety_dense_range;
 /* A kind of that name, or NULL with the nearest named. */
 const surety_voter_kind *surety_kind_find(const char *name, surety_error *err);
 
-/* Voters of a kind with H voters of d features and nothing else yet. */
+/* Voters of a kind with H voters of d features, K classes (0: two) and nothing else yet. */
 surety_status surety_voters_begin(surety_voters **out, const surety_voter_kind *kind, size_t H, size_t d,
-                                  surety_error *err);
+                                  size_t classes, surety_error *err);
 
 /* SURETY_E_USAGE unless H and d are in their ranges and the seed below 2^63. */
 surety_status surety_voters_validate(size_t H, size_t d, uint64_t seed, surety_error *err);
@@ -106,17 +111,21 @@ surety_status surety_voters_validate(size_t H, size_t d, uint64_t seed, surety_e
 surety_status surety_tensor_new(surety_voters *v, const char *name, size_t rank, const size_t *shape,
                                 size_t row_axes, surety_error *err);
 
-/* The shape of that name and rank among a file's, or NULL with an error. */
+/* The shape of that name and rank (0: any) among a file's, or NULL with an error. */
 const surety_shape *surety_shape_find(const surety_shape *shapes, size_t count, const char *name, size_t rank,
                                       surety_error *err);
+/* K of a tensor that has `axes` axes for two classes and one more, of length K, for more. */
+surety_status surety_shape_classes(const surety_shape *shape, size_t axes, size_t *classes,
+                                   surety_error *err);
 surety_status surety_shape_wrong(const char *name, const char *what, const char *expected, surety_error *err);
 
 /* The kinds. */
 extern const surety_voter_kind surety_kind_soft_forest, surety_kind_linear;
 
 /* Voters of these kinds with zero parameters and (forests) all-ones masks. */
-surety_status surety_forest_empty(surety_voters **out, size_t H, size_t depth, size_t d, surety_error *err);
-surety_status surety_linear_empty(surety_voters **out, size_t H, size_t d, surety_error *err);
+surety_status surety_forest_empty(surety_voters **out, size_t H, size_t depth, size_t d, size_t classes,
+                                  surety_error *err);
+surety_status surety_linear_empty(surety_voters **out, size_t H, size_t d, size_t classes, surety_error *err);
 
 /* Moves those of `count` rows (of ld floats) that have keep[r] together, all if keep is NULL; how many. */
 size_t surety_rows_close(float *rows, size_t ld, size_t count, const int *keep);

@@ -29,7 +29,7 @@ void surety_range_free(surety_range *g) {
     surety_free(g);
 }
 
-void surety_range_run(surety_range *g, const float *const *x, size_t rows, const double *radius, float *lo,
-                      float *hi) {
-    g->kind->run(g->state, x, rows, radius, lo, hi);
+void surety_range_run(surety_range *g, const float *const *x, size_t rows, const double *radius,
+                      const uint8_t *y, float *low) {
+    g->kind->run(g->state, x, rows, radius, y, low);
 }

@@ -13,10 +13,11 @@ surety_status surety_range_new(surety_range **out, const surety_voters *voters, 
                                surety_error *err);
 void surety_range_free(surety_range *range);
 
-/* lo, hi (H, SURETY_LANES): limits of every voter over the ball of radius[r] around row r, for rows <=
- * SURETY_LANES; lanes behind rows are unspecified. A row lies in the box. Where the parameters are so large
- * that the program could overflow, the limits of all voters are -1 and 1. */
+/* low (H, K - 1, SURETY_LANES): lower limits over the ball of radius[r] around row r with class number y[r],
+ * for rows <= SURETY_LANES; lanes behind rows are unspecified. Two classes: of y h_t. More: of h_ty - h_tk for
+ * the classes k other than y[r], ascending. A row lies in the box. Where the parameters are so large that the
+ * program could overflow, the limits of all voters are -1. */
 void surety_range_run(surety_range *range, const float *const *x, size_t rows, const double *radius,
-                      float *lo, float *hi);
+                      const uint8_t *y, float *low);
 
 #endif

@@ -44,6 +44,9 @@ surety_status surety_voters_new(surety_voters **out, const surety_voters_setting
     const surety_voter_kind *kind = surety_kind_find(settings->kind, err);
     if (!kind) return SURETY_E_USAGE;
     SURETY_TRY(surety_voters_validate(settings->voters, d, seed, err));
+    if (settings->classes == 1 || settings->classes > kind->classes)
+        return surety_fail(err, SURETY_E_USAGE, "%s tell 2 to %zu classes apart, not %zu", kind->words,
+                           kind->classes, settings->classes);
     return kind->make(out, settings, d, seed, err);
 }
 
@@ -79,10 +82,20 @@ const surety_shape *surety_shape_find(const surety_shape *shapes, size_t count, 
                                       surety_error *err) {
     for (size_t i = 0; i < count; i++) {
         if (strcmp(shapes[i].name, name)) continue;
-        if (shapes[i].rank == rank) return &shapes[i];
+        if (!rank || shapes[i].rank == rank) return &shapes[i];
         surety_shape_wrong(name, "its shape has another number of axes", "as many as its kind has", err);
         return NULL;
     }
     surety_shape_wrong(name, "it is missing", "a model of this kind to have it", err);
     return NULL;
+}
+
+surety_status surety_shape_classes(const surety_shape *shape, size_t axes, size_t *classes,
+                                   surety_error *err) {
+    *classes = shape->rank == axes ? 2 : shape->shape[axes];
+    if (shape->rank == axes ||
+        (shape->rank == axes + 1 && *classes > 2 && *classes <= SURETY_CLASSES_MOST))
+        return SURETY_OK;
+    return surety_shape_wrong(shape->name, "its shape is not that of voters of some classes",
+                              "two classes without an axis of their own, or 3 to 255 in the last one", err);
 }

@@ -157,9 +157,10 @@ static float reach(const surety_robust *k, size_t i, float a, float *slope) {
     return b * root;
 }
 
-void surety_robust_forward(const surety_robust *k, const float *const *x, size_t rows, const float *y,
-                           float *const *even, float *const *odd, float *h, float *scratch) {
-    parts p = parts_of(k, scratch);
+/* The limits of every argument of the rows. */
+static void limit_arguments(const surety_robust *k, const float *const *x, size_t rows, float *const *even,
+                            float *const *odd, const parts *at) {
+    parts p = *at;
     for (size_t r = 0; r < rows; r++) rooms(k, x[r], even[r], odd[r]);
     surety_product_forward(surety_dense_of(k->v)->packed, x, rows, k->v->tensors[1].values, p.z, k->ldz);
     surety_product_forward(k->even, (const float *const *)even, rows, NULL, p.e, k->ldz);
@@ -171,7 +172,32 @@ void surety_robust_forward(const surety_robust *k, const float *const *x, size_t
             p.z_hi[to] = z + reach(k, i, e + o, &p.slope_hi[to]);
             p.z_lo[to] = z - reach(k, i, e - o, &p.slope_lo[to]);
         }
-    k->v->kind->worst(k->v, p.z_lo, p.z_hi, y, h, p.ends, p.kind);
+}
+
+/* The class that is nearest to winning in each lane: the smallest sum_t q_t low_t. */
+static void find_rivals(const surety_robust *k, const double *q, const uint8_t *y, const parts *p, float *low,
+                        uint8_t *rival) {
+    double least[L], sum[L];
+    for (size_t c = 0; c < k->v->classes; c++) {
+        uint8_t other[L];
+        for (size_t r = 0; r < L; r++) other[r] = (uint8_t)c, sum[r] = 0;
+        k->v->kind->worst(k->v, p->z_lo, p->z_hi, y, other, low, NULL, p->kind);
+        for (size_t n = 0; n < k->v->H * L; n++) sum[n % L] += q[n / L] * (double)low[n];
+        for (size_t r = 0; r < L; r++)
+            if (y[r] != c && (c == (y[r] == 0) || sum[r] < least[r])) least[r] = sum[r], rival[r] = other[r];
+    }
+}
+
+void surety_robust_forward(const surety_robust *k, const float *const *x, size_t rows, const double *q,
+                           const uint8_t *y, float *const *even, float *const *odd, float *low,
+                           uint8_t *rival, float *scratch) {
+    parts p = parts_of(k, scratch);
+    limit_arguments(k, x, rows, even, odd, &p);
+    if (k->v->width > 1)
+        find_rivals(k, q, y, &p, low, rival);
+    else
+        for (size_t r = 0; r < L; r++) rival[r] = !y[r];
+    k->v->kind->worst(k->v, p.z_lo, p.z_hi, y, rival, low, p.ends, p.kind);
 }
 
 /* dz at the upper end is dz F' for both products; at the lower end, z - F(e - o), it is -dz F' for e. */

@@ -37,13 +37,15 @@ size_t surety_robust_stride(const surety_robust *robust);
 /* Floats of scratch for one block. */
 size_t surety_robust_scratch(const surety_robust *robust);
 
-/* h (H, SURETY_LANES): the worst outputs of rows x for labels y (lanes). even[r], odd[r] (padded d floats
- * each) receive (u + v)/2 and (u - v)/2, which the gradient needs. */
-void surety_robust_forward(const surety_robust *robust, const float *const *x, size_t rows, const float *y,
-                           float *const *even, float *const *odd, float *h, float *scratch);
+/* low (H, SURETY_LANES): the smallest v of every voter on rows x of classes y (lanes): y h_t of two classes,
+ * else h_ty - h_tk against the class k = rival[r] for which the vote with weights q has the smallest margin.
+ * even[r], odd[r] (padded d floats each) receive (u + v)/2 and (u - v)/2, which the gradient needs. */
+void surety_robust_forward(const surety_robust *robust, const float *const *x, size_t rows, const double *q,
+                           const uint8_t *y, float *const *even, float *const *odd, float *low,
+                           uint8_t *rival, float *scratch);
 
-/* Contributions of the rows of the last forward into this scratch: g (rows, terms) as kind.h has them, and
- * g_even, g_odd (rows, padded N) beside them. */
+/* Contributions of the rows of the last forward into this scratch: g (rows, terms) as kind.h has them for
+ * a (H, width, SURETY_LANES), and g_even, g_odd (rows, padded N) beside them. */
 void surety_robust_terms(const surety_robust *robust, const float *a, size_t rows, float *g, float *g_even,
                          float *g_odd, float *scratch);
 

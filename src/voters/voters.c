@@ -28,11 +28,13 @@ surety_status surety_voters_validate(size_t H, size_t d, uint64_t seed, surety_e
 }
 
 surety_status surety_voters_begin(surety_voters **out, const surety_voter_kind *kind, size_t H, size_t d,
-                                  surety_error *err) {
+                                  size_t classes, surety_error *err) {
     *out = NULL;
     SURETY_TRY(surety_voters_validate(H, d, 0, err));
     SURETY_TRY(surety_alloc(out, 1, sizeof **out, err));
-    **out = (surety_voters){.kind = kind, .H = H, .d = d};
+    if (!classes) classes = 2;
+    **out = (surety_voters){
+        .kind = kind, .H = H, .d = d, .classes = classes, .width = classes == 2 ? 1 : classes};
     return SURETY_OK;
 }
 
@@ -141,7 +143,8 @@ surety_status surety_voters_grow(surety_voters *v, const surety_growth *growth, 
 }
 
 int surety_voters_same(const surety_voters *a, const surety_voters *b) {
-    int same = a->kind == b->kind && a->H == b->H && a->d == b->d && a->depth == b->depth;
+    int same = a->kind == b->kind && a->H == b->H && a->d == b->d && a->classes == b->classes &&
+               a->depth == b->depth;
     for (size_t i = 0; same && i < a->tensor_count; i++)
         same = !memcmp(a->tensors[i].values, b->tensors[i].values,
                        a->tensors[i].rows * a->tensors[i].stride * sizeof(float));
@@ -159,6 +162,12 @@ size_t surety_voters_count(const surety_voters *v) {
 }
 size_t surety_voters_features(const surety_voters *v) {
     return v->d;
+}
+size_t surety_voters_classes(const surety_voters *v) {
+    return v->classes;
+}
+size_t surety_voters_width(const surety_voters *v) {
+    return v->width;
 }
 size_t surety_voters_depth(const surety_voters *v) {
     return v->depth;
@@ -191,66 +200,6 @@ void surety_rows_sum(const float *rows, size_t ld, size_t count, size_t width, f
     for (size_t i = 0; i < width; i++) sums[i] = 0;
     for (size_t r = 0; r < count; r++)
         for (size_t i = 0; i < width; i++) sums[i] += rows[r * ld + i];
-}
-
-void surety_vote_lanes(const float *h, const double *q, size_t H, surety_voter_set set, double *votes,
-                       double *real) {
-    surety_forest_kernels_at(surety_cpu())->vote(h, q, H, set, votes, real);
-}
-
-/* ---- asking a whole array ---- */
-
-typedef struct asking {
-    const surety_voters *v;
-    const surety_vote *vote; /* or NULL: outputs are wanted */
-    const float *x;
-    size_t stride, m, row_floats, thread_floats;
-    float *memory; /* per thread: rows | h | scratch */
-    float *outputs;
-    double *votes;
-} asking;
-
-static surety_status ask_block(void *arg, size_t block, int thread, surety_error *err) {
-    const asking *a = arg;
-    (void)err;
-    size_t first = block * SURETY_BLOCK, rows = a->m - first < SURETY_BLOCK ? a->m - first : SURETY_BLOCK;
-    float *copy = a->memory + (size_t)thread * a->thread_floats, *h = copy + SURETY_BLOCK * a->row_floats;
-    const float *x[SURETY_BLOCK] = {NULL};
-    for (size_t r = 0; r < rows; r++) { /* the caller's rows need not be aligned or padded */
-        for (size_t j = 0; j < a->v->d; j++) copy[r * a->row_floats + j] = a->x[(first + r) * a->stride + j];
-        x[r] = copy + r * a->row_floats;
-    }
-    a->v->kind->forward(a->v, x, rows, h, h + a->v->H * SURETY_LANES);
-    for (size_t r = 0; a->outputs && r < rows; r++)
-        for (size_t t = 0; t < a->v->H; t++) a->outputs[(first + r) * a->v->H + t] = h[t * SURETY_LANES + r];
-    if (a->votes) {
-        double votes[SURETY_LANES];
-        surety_vote_lanes(h, a->vote->weights, a->v->H, a->vote->set, votes, NULL);
-        for (size_t r = 0; r < rows; r++) a->votes[first + r] = votes[r];
-    }
-    return SURETY_OK;
-}
-
-static surety_status ask(asking *a, const surety_run *run, surety_error *err) {
-    a->row_floats = surety_padded(a->v->d);
-    a->thread_floats =
-        surety_padded(SURETY_BLOCK * a->row_floats + a->v->H * SURETY_LANES + a->v->kind->scratch(a->v));
-    SURETY_TRY(surety_alloc(&a->memory, (size_t)surety_threads(run) * a->thread_floats, sizeof(float), err));
-    surety_status status =
-        surety_parallel(run, NULL, (a->m + SURETY_BLOCK - 1) / SURETY_BLOCK, ask_block, a, err);
-    surety_free(a->memory);
-    return status;
-}
-
-surety_status surety_voters_outputs(const surety_voters *v, const float *x, size_t stride, size_t m,
-                                    float *outputs, const surety_run *run, surety_error *err) {
-    return ask(&(asking){.v = v, .x = x, .stride = stride, .m = m, .outputs = outputs}, run, err);
-}
-
-surety_status surety_vote_predict(const surety_vote *vote, const float *x, size_t stride, size_t m,
-                                  double *votes, const surety_run *run, surety_error *err) {
-    return ask(&(asking){.v = vote->voters, .vote = vote, .x = x, .stride = stride, .m = m, .votes = votes},
-               run, err);
 }
 
 /* ---- names ---- */

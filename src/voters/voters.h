@@ -1,8 +1,8 @@
 /* What other rooms ask of voters, whatever their kind.
  *
  * Voters are asked for a block of at most SURETY_LANES examples at once. What belongs to an example lies in a
- * lane: h[t*SURETY_LANES + r] is voter t on row r of the block, so that one vector instruction serves all
- * rows. Rows of features come as pointers (num/num.h). A row's result never depends on the other rows.
+ * lane: h[(t*width + k)*SURETY_LANES + r] is output k of voter t on row r of the block, so that one vector
+ * instruction serves all rows. Two classes have one output (width 1), K > 2 classes K scores (width K). Rows of features come as pointers (num/num.h). A row's result never depends on the other rows.
  */
 #ifndef SURETY_VOTERS_VOTERS_H
 #define SURETY_VOTERS_VOTERS_H
@@ -34,16 +34,30 @@ surety_status surety_voters_need(const surety_voters *v, surety_ability ability,
 /* Floats of scratch for one block. ask fills it, the gradients read it. */
 size_t surety_voters_scratch(const surety_voters *v);
 
-/* h (H, SURETY_LANES): outputs in [-1,1] for rows <= SURETY_LANES; lanes behind rows are unspecified. */
+/* Outputs of a voter. */
+size_t surety_voters_width(const surety_voters *v);
+
+/* h (H, width, SURETY_LANES): outputs in [-1,1], scores in [0,1], for rows <= SURETY_LANES; lanes behind rows
+ * are unspecified. */
 void surety_voters_ask(const surety_voters *v, const float *const *x, size_t rows, float *h, float *scratch);
 
-/* votes[r] = sum_t q[t] * (h[t, r] or its sign), in double, in voter order, for all SURETY_LANES lanes;
- * real[r], unless NULL, the same without the sign. */
-void surety_vote_lanes(const float *h, const double *q, size_t H, surety_voter_set set, double *votes,
-                       double *real);
+/* What decides everything (docs/theory.md 9): the margins M_k = sum_t q_t v_tk of the vote against the other
+ * classes k, in double, in voter order; v is y h_t or its sign (two classes), else h_ty - h_tk of the scores or
+ * of one-hot scores. margin[r] is the smallest of row r with class number y[r]: the vote is right where it is
+ * above 0. real[r], unless NULL, is that of the outputs themselves, and rival[r] the class that has it. All
+ * SURETY_LANES lanes are computed; y is a class number in each. */
+void surety_margin_lanes(const surety_vote *vote, const float *h, const uint8_t *y, double *margin,
+                         double *real, uint8_t *rival);
+
+/* The class of the only largest of a voter's scores[k * ld], k < K, or SURETY_TIED. */
+uint8_t surety_label_of(const float *scores, size_t ld, size_t K);
+
+/* The same from lower limits of v (voters/range.h), as they are. */
+void surety_margin_limits(const surety_vote *vote, const float *low, double *margin);
 
 /* CLIMB: sum_t a[t, r] dh_t/dx at the rows of the last ask into this scratch, or at those with keep[r] if it
- * is not NULL; used as `use` says (num/num.h), whose arrays are of the rows kept. a (H, SURETY_LANES). */
+ * is not NULL; used as `use` says (num/num.h), whose arrays are of the rows kept. a (H, width, SURETY_LANES).
+ */
 void surety_voters_gradient_input(const surety_voters *v, const float *a, size_t rows, const int *keep,
                                   const surety_gradient_use *use, float *scratch);
 

@@ -23,7 +23,7 @@ static inline random_vote random_vote_new(draw *r, size_t d, int linear) {
         check_ok(surety_voters_new(&v.voters, &(surety_voters_settings){.kind = "linear", .voters = H}, d,
                                    draw_bits(r) >> 1, &err));
     } else {
-        surety_voters_settings s = {"soft-forest", H, draw_size(r, 1, 3), draw_real(r, 0, 0.9)};
+        surety_voters_settings s = {"soft-forest", H, draw_size(r, 1, 3), draw_real(r, 0, 0.9), 2};
         check_ok(surety_voters_new(&v.voters, &s, d, draw_bits(r) >> 1, &err));
     }
     v.weights = malloc(H * sizeof *v.weights);

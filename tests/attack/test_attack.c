@@ -74,7 +74,7 @@ static void linear_voters_reach_the_optimum(void **state) {
         s.ball.has_box = round % 2;
         size_t d = draw_size(&r, 1, 120), H = draw_size(&r, 1, 4);
         surety_voters *v = NULL;
-        check_ok(surety_linear_empty(&v, H, d, &err));
+        check_ok(surety_linear_empty(&v, H, d, 2, &err));
         surety_tensor w = surety_voters_tensor(v, 0), c = surety_voters_tensor(v, 1);
         double q[4], y = round % 4 < 2 ? 1 : -1, best = 0, dual;
         for (size_t j = 0; j < d; j++) w.values[j] = (float)(draw_normal(&r) / sqrt((double)d));
@@ -374,7 +374,7 @@ static void zero_gradients_move_nothing(void **state) {
     enum { D = 21 };
     surety_error err = SURETY_ERROR_NONE;
     surety_voters *v = NULL;
-    check_ok(surety_linear_empty(&v, 2, D, &err));
+    check_ok(surety_linear_empty(&v, 2, D, 2, &err));
     surety_vote vote = {v, (const double[]){0.5, 0.5}, SURETY_REAL};
     for (int half = 0; half < 2; half++)
         for (int norm = 0; norm < 3; norm++)
@@ -430,7 +430,7 @@ static void short_steps_stay_in_the_ball(void **state) {
     enum { D = 2 };
     surety_error err = SURETY_ERROR_NONE;
     surety_voters *v = NULL;
-    check_ok(surety_linear_empty(&v, 1, D, &err));
+    check_ok(surety_linear_empty(&v, 1, D, 2, &err));
     surety_vote vote = {v, (const double[]){1}, SURETY_REAL};
     for (long round = 0; round < check_count(200, 5000); round++) {
         surety_threat s = settings_of(SURETY_ATTACK_PGD, SURETY_L2, draw_real(&r, 0.1, 1));

@@ -64,7 +64,7 @@ static float *draw_starts(surety_norm norm, size_t d, size_t n, uint64_t seed) {
     s.seed = seed;
     draw r = {seed};
     surety_voters *v = NULL;
-    check_ok(surety_linear_empty(&v, 1, d, &err));
+    check_ok(surety_linear_empty(&v, 1, d, 2, &err));
     surety_vote vote = {v, (const double[]){1}, SURETY_REAL};
     random_set set = random_set_new(&r, SURETY_BLOCK, d, &s.ball, 1e-3);
     surety_attacker *a = NULL;
@@ -156,7 +156,7 @@ static void addresses_separate_starts(void **state) {
     float first[CASES][D];
     draw r = {1};
     surety_voters *v = NULL;
-    check_ok(surety_linear_empty(&v, 1, D, &err));
+    check_ok(surety_linear_empty(&v, 1, D, 2, &err));
     surety_vote vote = {v, (const double[]){1}, SURETY_REAL};
     for (int norm = SURETY_L2; norm <= SURETY_L1; norm++) {
         surety_threat s;

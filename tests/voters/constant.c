@@ -15,7 +15,7 @@ static size_t scratch(const surety_voters *v) {
 }
 
 static surety_status empty(surety_voters **out, size_t H, size_t d, surety_error *err) {
-    SURETY_TRY(surety_voters_begin(out, &surety_kind_constant, H, d, err));
+    SURETY_TRY(surety_voters_begin(out, &surety_kind_constant, H, d, 2, err));
     surety_status status = surety_tensor_new(*out, "constant", 1, (size_t[]){H}, 0, err);
     if (status != SURETY_OK) surety_voters_free(*out), *out = NULL;
     return status;
@@ -56,15 +56,19 @@ static surety_status start(void **state, const surety_voters *v, const surety_ba
 static void stop(void *state) {
     (void)state;
 }
-static void run(void *state, const float *const *x, size_t rows, const double *radius, float *lo, float *hi) {
+static void run(void *state, const float *const *x, size_t rows, const double *radius, const uint8_t *y,
+                float *low) {
+    const surety_voters *v = state;
     (void)radius;
-    forward(state, x, rows, lo, NULL);
-    forward(state, x, rows, hi, NULL);
+    forward(v, x, rows, low, NULL);
+    for (size_t n = 0; n < v->H * SURETY_LANES; n++)
+        if (n % SURETY_LANES < rows) low[n] *= (float)surety_sign(y[n % SURETY_LANES]);
 }
 static const surety_range_kind range = {start, stop, run};
 
 const surety_voter_kind surety_kind_constant = {.name = "constant",
                                                 .words = "constant voters",
+                                                .classes = 2,
                                                 .make = make,
                                                 .open = open_shapes,
                                                 .attach = attach,

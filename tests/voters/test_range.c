@@ -26,7 +26,7 @@ static surety_voters *random_voters(draw *r, size_t most_depth, size_t most_d, s
         check_ok(surety_voters_new(&v, &(surety_voters_settings){.kind = "linear", .voters = H}, d,
                                    draw_bits(r) >> 1, &err));
     } else {
-        surety_voters_settings s = {"soft-forest", H, draw_size(r, 1, most_depth), draw_real(r, 0, 0.9)};
+        surety_voters_settings s = {"soft-forest", H, draw_size(r, 1, most_depth), draw_real(r, 0, 0.9), 2};
         check_ok(surety_voters_new(&v, &s, d, draw_bits(r) >> 1, &err));
     }
     for (size_t k = 0; k < surety_voters_tensors(v); k++) {
@@ -70,6 +70,17 @@ typedef struct block {
     double radius[L];
 } block;
 
+/* lo and hi of two classes: of h, and of -h. */
+static void limits(surety_range *range, const float *const *x, size_t rows, const double *radius, size_t H,
+                   float *lo, float *hi) {
+    uint8_t y[L];
+    memset(y, 0, sizeof y);
+    surety_range_run(range, x, rows, radius, y, hi);
+    for (size_t n = 0; n < H * L; n++) hi[n] = -hi[n];
+    memset(y, 1, sizeof y);
+    surety_range_run(range, x, rows, radius, y, lo);
+}
+
 static void fill(block *k, draw *r, surety_voters *v, surety_ball ball) {
     surety_error err = SURETY_ERROR_NONE;
     size_t d = surety_voters_features(v), H = surety_voters_count(v);
@@ -82,7 +93,7 @@ static void fill(block *k, draw *r, surety_voters *v, surety_ball ball) {
     k->hi = k->lo + H * L, k->h = k->hi + H * L;
     random_rows(r, &ball, d, k->x);
     for (size_t i = 0; i < L; i++) k->rows[i] = k->x + i * k->stride, k->radius[i] = ball.radius;
-    surety_range_run(k->range, k->rows, L, k->radius, k->lo, k->hi);
+    limits(k->range, k->rows, L, k->radius, H, k->lo, k->hi);
 }
 
 static void empty(block *k) {
@@ -379,7 +390,7 @@ static void wider_balls_have_wider_limits(void **state) {
         for (double share = 0.125; share <= 1; share *= 2) {
             memcpy(lo, k.lo, k.H * L * sizeof *lo), memcpy(hi, k.hi, k.H * L * sizeof *hi);
             for (size_t i = 0; i < L; i++) k.radius[i] = b * share;
-            surety_range_run(k.range, k.rows, L, k.radius, k.lo, k.hi);
+            limits(k.range, k.rows, L, k.radius, k.H, k.lo, k.hi);
             for (size_t n = 0; n < k.H * L; n++)
                 check(k.lo[n] <= lo[n] + little && k.hi[n] >= hi[n] - little,
                       "%s: twice the radius %g, [%.9g, %.9g] after [%.9g, %.9g]",
@@ -410,7 +421,7 @@ static void neighbours_do_not_matter(void **state) {
             radius[n] = draw_real(&r, 0, 3 * k.ball.radius);
         }
         x[at] = k.rows[i], radius[at] = k.radius[i];
-        surety_range_run(k.range, x, rows, radius, lo, hi);
+        limits(k.range, x, rows, radius, k.H, lo, hi);
         for (size_t t = 0; t < k.H; t++)
             check(lo[t * L + at] == k.lo[t * L + i] && hi[t * L + at] == k.hi[t * L + i], "%s: neighbours",
                   surety_norm_name(k.ball.norm));
@@ -513,7 +524,7 @@ static void what_could_overflow_is_not_limited(void **state) {
     draw r = {7};
     surety_error err = SURETY_ERROR_NONE;
     surety_voters *v = NULL;
-    surety_voters_settings s = {"soft-forest", 2, 2, 0};
+    surety_voters_settings s = {"soft-forest", 2, 2, 0, 2};
     check_ok(surety_voters_new(&v, &s, 20, 1, &err));
     surety_tensor w = surety_voters_tensor(v, 0);
     for (size_t j = 0; j < 20; j++) w.values[j] = j % 2 ? 3e37f : -3e37f;

@@ -42,9 +42,21 @@ static double argument(const twin *k, size_t row, const float *x, int sign) {
     return z;
 }
 
-static double node(const twin *k, size_t t, size_t i, const float *x, int y) {
+/* y s of two classes, else s_y - s_o. */
+typedef struct pair {
+    uint8_t y, o;
+} pair;
+
+static double leaf(const twin *k, const double *u, pair c) {
+    double sum = 0;
+    if (k->v->classes == 2) return surety_sign(c.y) * tanh(u[0]);
+    for (size_t l = 0; l < k->v->classes; l++) sum += exp(u[l]);
+    return (exp(u[c.y]) - exp(u[c.o])) / sum;
+}
+
+static double node(const twin *k, size_t t, size_t i, const float *x, pair y) {
     size_t I = ((size_t)1 << k->v->depth) - 1;
-    if (i >= I) return y * tanh(k->parameters[2][t * (I + 1) + i - I]);
+    if (i >= I) return leaf(k, k->parameters[2] + (t * (I + 1) + i - I) * k->v->width, y);
     double left = node(k, t, 2 * i + 1, x, y), right = node(k, t, 2 * i + 2, x, y), worst = HUGE_VAL;
     for (int sign = -1; sign <= 1; sign += 2) {
         double p = 1 / (1 + exp(-argument(k, t * I + i, x, sign)));
@@ -53,9 +65,23 @@ static double node(const twin *k, size_t t, size_t i, const float *x, int y) {
     return worst;
 }
 
-static double output(const twin *k, size_t t, const float *x, int y) {
-    return y * (k->v->depth ? node(k, t, 0, x, y)
-                            : fmin(y * tanh(argument(k, t, x, -1)), y * tanh(argument(k, t, x, 1))));
+/* Every corner of the box of a linear voter's arguments. */
+static double corners(const twin *k, size_t t, const float *x, pair c) {
+    size_t width = k->v->width;
+    double worst = HUGE_VAL, z[2][8];
+    for (size_t l = 0; l < width; l++)
+        for (int end = 0; end < 2; end++) z[end][l] = argument(k, t * width + l, x, 2 * end - 1);
+    for (size_t corner = 0; corner < (size_t)1 << width; corner++) {
+        double own[8] = {0};
+        for (size_t l = 0; l < width; l++) own[l] = z[corner >> l & 1][l];
+        worst = fmin(worst, leaf(k, own, c));
+    }
+    return worst;
+}
+
+/* The smallest v of voter t. */
+static double output(const twin *k, size_t t, const float *x, pair c) {
+    return k->v->depth ? node(k, t, 0, x, c) : corners(k, t, x, c);
 }
 
 /* ---- a block ---- */
@@ -64,9 +90,11 @@ typedef struct block {
     surety_voters *v;
     surety_robust *robust;
     twin twin;
-    float *x, *even, *odd, *h, *a, *g, *g_even, *g_odd, *room, *scratch, *gradients[SURETY_TENSORS], *tau;
+    float *x, *even, *odd, *low, *a, *g, *g_even, *g_odd, *room, *scratch, *gradients[SURETY_TENSORS], *tau;
     const float *rows[L];
-    float *evens[L], *odds[L], y[L];
+    float *evens[L], *odds[L];
+    double *q;
+    uint8_t y[L], rival[L];
 } block;
 
 static float *floats(size_t count) {
@@ -79,21 +107,22 @@ static float *floats(size_t count) {
 static void fill(block *k, draw *r, surety_norm norm, int box) {
     surety_error err = SURETY_ERROR_NONE;
     size_t d = draw_size(r, norm == SURETY_L2 ? 20 : 3, 40), /* a root near 0 has no digits */
-        H = draw_size(r, 1, 5), stride = surety_padded(d);
+        H = draw_size(r, 1, 5), stride = surety_padded(d), K = draw_size(r, 0, 1) ? 2 : draw_size(r, 3, 5);
     *k = (block){0};
-    surety_voters_settings s = {"soft-forest", H, draw_size(r, 1, 3), draw_size(r, 0, 1) ? 0.4 : 0};
+    surety_voters_settings s = {"soft-forest", H, draw_size(r, 1, 3), draw_size(r, 0, 1) ? 0.4 : 0, K};
     if (draw_size(r, 0, 3))
         check_ok(surety_voters_new(&k->v, &s, d, draw_bits(r) >> 1, &err));
     else
-        check_ok(surety_voters_new(&k->v, &(surety_voters_settings){.kind = "linear", .voters = H}, d,
-                                   draw_bits(r) >> 1, &err));
+        check_ok(
+            surety_voters_new(&k->v, &(surety_voters_settings){.kind = "linear", .voters = H, .classes = K},
+                              d, draw_bits(r) >> 1, &err));
     double most = norm == SURETY_L2 ? 1.5 : norm == SURETY_LINF ? 0.3 : 4;
     k->twin = (twin){.v = k->v, .ball = {norm, draw_real(r, 0.1, 1) * most, box, 0, 1}};
     check_ok(surety_robust_new(&k->robust, k->v, &k->twin.ball, &err));
     surety_robust_prepare(k->robust, k->twin.ball.radius);
     size_t N = k->v->tensors[0].rows, ldz = surety_padded(N);
     k->x = floats(L * stride), k->even = floats(L * stride), k->odd = floats(L * stride);
-    k->h = floats(H * L), k->a = floats(H * L), k->g = floats(L * k->v->kind->terms(k->v));
+    k->low = floats(H * L), k->a = floats(H * k->v->width * L), k->g = floats(L * k->v->kind->terms(k->v));
     k->g_even = floats(L * ldz), k->g_odd = floats(L * ldz), k->room = floats(2 * N * stride);
     k->scratch = floats(surety_robust_scratch(k->robust)), k->tau = floats(N);
     for (size_t i = 0; i < k->v->tensor_count; i++) {
@@ -104,19 +133,21 @@ static void fill(block *k, draw *r, surety_norm norm, int box) {
     }
     for (size_t i = 0; i < L; i++) {
         k->rows[i] = k->x + i * stride, k->evens[i] = k->even + i * stride, k->odds[i] = k->odd + i * stride;
-        k->y[i] = draw_size(r, 0, 1) ? 1 : -1;
+        k->y[i] = (uint8_t)draw_size(r, 0, K - 1);
         for (size_t j = 0; j < d; j++)
             k->x[i * stride + j] = (float)fmin(fmax(draw_real(r, -0.5, 1.5), 0), 1);
-        for (size_t t = 0; t < H; t++) k->a[t * L + i] = (float)draw_normal(r);
     }
+    check_ok(surety_alloc(&k->q, H, sizeof *k->q, &err));
+    for (size_t t = 0; t < H; t++) k->q[t] = draw_real(r, 0, 1);
 }
 
 static void empty(block *k) {
-    float *parts[] = {k->x,      k->even,  k->odd,  k->h,       k->a,  k->g,
+    float *parts[] = {k->x,      k->even,  k->odd,  k->low,       k->a,  k->g,
                       k->g_even, k->g_odd, k->room, k->scratch, k->tau};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) surety_free(parts[i]);
     for (size_t i = 0; i < SURETY_TENSORS; i++)
         surety_free(k->gradients[i]), surety_free(k->twin.parameters[i]);
+    surety_free(k->q);
     surety_robust_free(k->robust);
     surety_voters_free(k->v);
 }
@@ -137,10 +168,20 @@ static void find_tau(block *k) {
     k->twin.tau = k->tau;
 }
 
+/* The loss is sum_t q_t v_t, so that a is q_t y, or q_t for y and -q_t for its rival. */
 static void run(block *k) {
-    size_t H = k->v->H;
+    size_t H = k->v->H, width = k->v->width;
     find_tau(k);
-    surety_robust_forward(k->robust, k->rows, L, k->y, k->evens, k->odds, k->h, k->scratch);
+    surety_robust_forward(k->robust, k->rows, L, k->q, k->y, k->evens, k->odds, k->low, k->rival,
+                          k->scratch);
+    for (size_t t = 0; t < H; t++)
+        for (size_t i = 0; i < L; i++) {
+            float *a = k->a + t * width * L + i;
+            if (width == 1)
+                *a = (float)(surety_sign(k->y[i]) * k->q[t]);
+            else
+                a[k->y[i] * L] = (float)k->q[t], a[k->rival[i] * L] = (float)-k->q[t];
+        }
     surety_robust_terms(k->robust, k->a, L, k->g, k->g_even, k->g_odd, k->scratch);
     k->v->kind->gradient_sum(k->v, k->g, k->rows, L, 0, H, k->gradients);
     surety_robust_sum(k->robust, k->g_even, k->g_odd, (const float *const *)k->evens,
@@ -150,8 +191,25 @@ static void run(block *k) {
 static double loss(const block *k, size_t t) {
     double sum = 0;
     for (size_t i = 0; i < L; i++)
-        sum += (double)k->a[t * L + i] * output(&k->twin, t, k->rows[i], (int)k->y[i]);
+        sum += k->q[t] * output(&k->twin, t, k->rows[i], (pair){k->y[i], k->rival[i]});
     return sum;
+}
+
+/* No other class has a smaller sum. */
+static void rivals_are_nearest(const block *k) {
+    for (size_t i = 0; i < L; i++) {
+        double least = HUGE_VAL, found = 0;
+        for (size_t c = 0; c < k->v->classes; c++) {
+            double sum = 0;
+            if (c == k->y[i]) continue;
+            for (size_t t = 0; t < k->v->H; t++)
+                sum += k->q[t] * output(&k->twin, t, k->rows[i], (pair){k->y[i], (uint8_t)c});
+            least = fmin(least, sum);
+            if (c == k->rival[i]) found = sum;
+        }
+        check(k->rival[i] != k->y[i] && found < least + 1e-4, "rival %d: %.9g, least %.9g", k->rival[i],
+              found, least);
+    }
 }
 
 static void outputs_agree_with_the_twin(void **state) {
@@ -163,10 +221,12 @@ static void outputs_agree_with_the_twin(void **state) {
         run(&k);
         for (size_t t = 0; t < k.v->H; t++)
             for (size_t i = 0; i < L; i++) {
-                double want = output(&k.twin, t, k.rows[i], (int)k.y[i]), got = (double)k.h[t * L + i];
+                double want = output(&k.twin, t, k.rows[i], (pair){k.y[i], k.rival[i]}),
+                       got = (double)k.low[t * L + i];
                 check(fabs(got - want) < 2e-5, "%s: %.9g, twin %.9g", surety_norm_name(k.twin.ball.norm), got,
                       want);
             }
+        rivals_are_nearest(&k);
         empty(&k);
     }
 }
@@ -222,17 +282,18 @@ static void for_linf_it_is_the_range(void **state) {
         run(&k);
         surety_range *range;
         double radius[L];
-        float *lo = floats(2 * k.v->H * L), *hi = lo + k.v->H * L;
+        size_t others = k.v->classes - 1;
+        float *low = floats(k.v->H * others * L);
         for (size_t i = 0; i < L; i++) radius[i] = k.twin.ball.radius;
         check_ok(surety_range_new(&range, k.v, &k.twin.ball, &err));
-        surety_range_run(range, k.rows, L, radius, lo, hi);
+        surety_range_run(range, k.rows, L, radius, k.y, low);
         for (size_t n = 0; n < k.v->H * L; n++) {
-            double limit = (double)(k.y[n % L] > 0 ? lo[n] : hi[n]), got = (double)k.h[n];
-            check(fabs(limit - got) < 3e-4 && (double)k.y[n % L] * (got - limit) > -1e-6, "%.9g, limit %.9g",
-                  got, limit);
+            size_t row = n % L, at = others == 1 ? 0 : k.rival[row] - (k.rival[row] > k.y[row]);
+            double limit = (double)low[(n / L * others + at) * L + row], got = (double)k.low[n];
+            check(fabs(limit - got) < 3e-4 && got - limit > -1e-6, "%.9g, limit %.9g", got, limit);
         }
         surety_range_free(range);
-        surety_free(lo);
+        surety_free(low);
         empty(&k);
     }
 }

@@ -66,7 +66,7 @@ static surety_voters *random_voters(draw *r, size_t most_depth, size_t most_d) {
         check_ok(surety_voters_new(&v, &(surety_voters_settings){.kind = "linear", .voters = H}, d,
                                    draw_bits(r) >> 1, &err));
     } else {
-        surety_voters_settings s = {"soft-forest", H, draw_size(r, 1, most_depth), draw_real(r, 0, 0.9)};
+        surety_voters_settings s = {"soft-forest", H, draw_size(r, 1, most_depth), draw_real(r, 0, 0.9), 2};
         check_ok(surety_voters_new(&v, &s, d, draw_bits(r) >> 1, &err));
     }
     for (size_t k = 0; k < surety_voters_tensors(v); k++) {
@@ -216,7 +216,7 @@ static void the_library_twin_is_the_twin(void **state) {
             for (size_t i = 0; i < count; i++) parameters[k][i] = (double)v->tensors[k].values[i];
         }
         for (size_t t = 0; t < v->H; t++) {
-            double other = v->kind->twin(v, (const double *const *)parameters, point, t);
+            double other = v->kind->twin(v, (const double *const *)parameters, point, t, 0);
             assert_true(fabs(other - twin(v, x, t).h) < 1e-12);
         }
         for (size_t k = 0; k < v->tensor_count; k++) free(parameters[k]);
@@ -235,9 +235,9 @@ static void saturated_gradients_are_accurate(void **state) {
         surety_error err = SURETY_ERROR_NONE;
         surety_voters *v = NULL;
         if (forest)
-            check_ok(surety_forest_empty(&v, 1, 1, 1, &err));
+            check_ok(surety_forest_empty(&v, 1, 1, 1, 2, &err));
         else
-            check_ok(surety_linear_empty(&v, 1, 1, &err));
+            check_ok(surety_linear_empty(&v, 1, 1, 2, &err));
         v->tensors[0].values[0] = 1;
         if (forest) v->tensors[2].values[0] = 1, v->tensors[2].values[1] = -2;
         surety_voters_changed(v);
@@ -381,7 +381,7 @@ static void votes_are_sums_in_voter_order(void **state) {
 static surety_voters *constant_voters(const float *c, size_t H) {
     surety_error err = SURETY_ERROR_NONE;
     surety_voters *v = NULL;
-    check_ok(surety_linear_empty(&v, H, 1, &err));
+    check_ok(surety_linear_empty(&v, H, 1, 2, &err));
     for (size_t t = 0; t < H; t++) v->tensors[1].values[t] = c[t];
     surety_voters_changed(v);
     return v;
@@ -422,7 +422,7 @@ static void not_a_number_stays_visible(void **state) {
         for (int forest = 0; forest < 2; forest++) {
             memset(p, 0, sizeof p), memset(h, 0, sizeof h);
             if (forest)
-                k->forward(z, 16, 1, 2, 1, scores, p, h);
+                k->forward(&(surety_forest){2, 1, 1, scores}, z, 16, 1, p, h);
             else
                 k->tanh_lanes(z, 16, 1, 2, h, s);
             assert_true(isnan(h[0]) && h[SURETY_LANES] > 0);
@@ -520,8 +520,9 @@ static void generic_agrees_up_to_rounding(void **state) {
         for (size_t i = 0; i < H * SURETY_LANES; i++) a[i] = (float)draw_normal(&r);
         for (int k = 0; k < 2; k++) {
             const surety_forest_kernels *kernels = k ? generic : best;
-            kernels->forward(z, LD, SURETY_LANES, H, DEPTH, scores, p[k], h[k]);
-            kernels->backward(p[k], a, SURETY_LANES, H, DEPTH, scores, dz[k], LD, ds[k], LD, lanes);
+            surety_forest forest = {H, DEPTH, 1, scores};
+            kernels->forward(&forest, z, LD, SURETY_LANES, p[k], h[k]);
+            kernels->backward(&forest, p[k], a, SURETY_LANES, dz[k], LD, ds[k], LD, lanes);
         }
         for (size_t i = 0; i < H * SURETY_LANES; i++) assert_true(fabsf(h[0][i] - h[1][i]) < 1e-6f);
         for (size_t i = 0; i < SURETY_LANES; i++) {
@@ -574,11 +575,11 @@ static void wrong_settings_get_a_sentence(void **state) {
     const struct {
         surety_voters_settings s;
         size_t d;
-    } bad[] = {{{"soft-forest", 0, 2, 0.5}, 4},        {{"soft-forest", 2000000, 2, 0.5}, 4},
-               {{"soft-forest", 5, 0, 0.5}, 4},        {{"soft-forest", 5, 9, 0.5}, 4},
-               {{"soft-forest", 5, 2, -0.1}, 4},       {{"soft-forest", 5, 2, 1}, 4},
-               {{"soft-forest", 5, 2, NAN}, 4},        {{"soft-forest", 5, 2, 0.5}, 0},
-               {{"soft-forest", 5, 2, 0.5}, SIZE_MAX}, {{"soft-forest", 5, 2, 0.5}, (size_t)1 << 60}};
+    } bad[] = {{{"soft-forest", 0, 2, 0.5, 2}, 4},        {{"soft-forest", 2000000, 2, 0.5, 2}, 4},
+               {{"soft-forest", 5, 0, 0.5, 2}, 4},        {{"soft-forest", 5, 9, 0.5, 2}, 4},
+               {{"soft-forest", 5, 2, -0.1, 2}, 4},       {{"soft-forest", 5, 2, 1, 2}, 4},
+               {{"soft-forest", 5, 2, NAN, 2}, 4},        {{"soft-forest", 5, 2, 0.5, 2}, 0},
+               {{"soft-forest", 5, 2, 0.5, 2}, SIZE_MAX}, {{"soft-forest", 5, 2, 0.5, 2}, (size_t)1 << 60}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         surety_error err = SURETY_ERROR_NONE;
         surety_voters *v = NULL;
