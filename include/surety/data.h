@@ -55,18 +55,24 @@ static inline int surety_sign(uint8_t y) {
 /* Examples first .. first+count-1 of a set, as a view of the same arrays (cut off at its end). */
 SURETY_API surety_set surety_set_slice(const surety_set *set, size_t first, size_t count);
 
-/* ---- the six tasks of the paper (docs/theory.md 6) ---- */
+/* ---- tasks: the six of the paper (docs/theory.md 6), then the whole datasets "mnist" and "fashion-mnist"
+ * ----
+ */
 
 typedef struct surety_task {
-    const char *name;           /* "mnist-1v7" */
-    const char *dataset;        /* "mnist" or "fashion-mnist" */
-    int64_t classes[2];         /* labels that become -1 and +1 */
-    const char *class_names[2]; /* what they show */
-    size_t train, test;         /* examples of the two classes in the two files */
+    const char *name;            /* "mnist-1v7" */
+    const char *dataset;         /* "mnist" or "fashion-mnist" */
+    size_t train, test;          /* examples of its classes in the two files */
+    size_t classes;              /* K: 2 or 10 */
+    const char *labels[10];      /* (K): by class number; of two, those that become -1 and +1 */
+    const char *class_names[10]; /* (K): what they show */
 } surety_task;
 
 /* The table, *count rows. */
 SURETY_API const surety_task *surety_tasks(size_t *count);
+
+/* The same table, of which the first *count rows are the paper's. */
+SURETY_API const surety_task *surety_paper_tasks(size_t *count);
 
 /* The task of that name ('_' and '-' are the same), or NULL with an error that names the nearest. */
 SURETY_API const surety_task *surety_task_find(const char *name, surety_error *err);
@@ -79,10 +85,10 @@ typedef enum surety_header { SURETY_HEADER_AUTO, SURETY_HEADER_YES, SURETY_HEADE
 
 /* What to open. Either task, or train with test or test_size. Strings are the caller's; nothing is kept.
  *
- * A task's sets are fixed: S is the first learn_size training examples of its two classes in file order, S'
- * the rest, T the test file.
+ * A task's sets are fixed: S is the first learn_size training examples of its classes in file order, S' the
+ * rest, T the test file.
  *
- * Own files: the rows of the two classes are shuffled by seed; the first learn_size become S, the next
+ * Own files: the rows of the classes are shuffled by seed; the first learn_size become S, the next
  * test_size T (where there is no test file), the rest S'. Formats, plain or gzip:
  *   IDX  unsigned bytes. The labels file is labels, or the usual name beside it: "train-images-idx3-ubyte"
  *        finds "train-labels-idx1-ubyte".
@@ -102,13 +108,16 @@ typedef struct surety_data_settings {
     const char *train_labels, *test_labels; /* NULL: beside them */
     const char *label_column; /* CSV: name in the header, or number from 1 (-1: last); NULL: the last */
     surety_header header;     /* CSV; default AUTO */
-    int classes_given;        /* 0: a task's own classes, else the two labels that occur, smaller first */
-    int64_t classes[2];       /* labels that become -1 and +1, all others are left out */
-    size_t learn_size;        /* examples in S, at least 1; default 5000 */
-    size_t test_size;         /* own files without test: examples of train in T; default 0 */
-    int boxed;                /* default 1: features must lie in [box_lo, box_hi], compared as floats */
-    double box_lo, box_hi;    /* default 0, 1 */
-    uint64_t seed;            /* of the shuffle, below 2^63; default 0. Tasks do not use it */
+    /* (class_count): texts of the labels that become class 0, 1, ..; rows of all others are left out. Of two,
+     * the first becomes -1 and the second +1. {"all"}: all labels that occur, in ascending order, at most
+     * SURETY_CLASSES_MOST. class_count 0: a task's own, else all. */
+    const char *const *classes;
+    size_t class_count;
+    size_t learn_size;     /* examples in S, at least 1; default 5000 */
+    size_t test_size;      /* own files without test: examples of train in T; default 0 */
+    int boxed;             /* default 1: features must lie in [box_lo, box_hi], compared as floats */
+    double box_lo, box_hi; /* default 0, 1 */
+    uint64_t seed;         /* of the shuffle, below 2^63; default 0. Tasks do not use it */
 } surety_data_settings;
 
 SURETY_API surety_data_settings surety_data_defaults(void);
@@ -177,20 +186,22 @@ typedef struct surety_data_info {
     const char *task; /* NULL: own data */
     size_t files;     /* 0: arrays */
     surety_data_file file[4];
-    int64_t classes[2];         /* labels that became -1 and +1 */
-    const char *class_names[2]; /* of a task, else NULL */
-    double scale;               /* features were divided by it: 255 (bytes) or 1 */
+    size_t classes;                 /* K, from 2 to SURETY_CLASSES_MOST */
+    const char *const *labels;      /* (K): the labels' texts, by class number */
+    int whole;                      /* 1: all labels are whole numbers, without '+' and leading zeros */
+    const char *const *class_names; /* (K): of a task, else NULL */
+    double scale;                   /* features were divided by it: 255 (bytes) or 1 */
     int boxed;
     double box_lo, box_hi;
     size_t d, height, width; /* height = width = 0: not images */
     size_t train, test;      /* examples in S' and S together, and in T */
     size_t m[SURETY_SETS];
-    size_t positive[SURETY_SETS]; /* examples labelled +1 */
+    const size_t *class_m[SURETY_SETS]; /* (K): examples of each class */
     /* Digests of the decoded rows (docs/certificates.md, "Digests of rows"), the same from a file or from
      * memory: of each set with its order, labels and row numbers; and of all training rows of each class,
      * in whatever order they stand and however they are split. */
     char set_sha256[SURETY_SETS][65];
-    char class_sha256[2][65];
+    char (*class_sha256)[65]; /* (K) */
     surety_order order;
     uint64_t seed;                /* of the shuffle, else 0 */
     size_t learn_size, test_size; /* as asked for; test_size is 0 where T has rows of its own */

@@ -96,8 +96,8 @@ SURETY_API surety_status surety_model_set_data(surety_model *model, const surety
                                                surety_error *err);
 
 /* Sets task, classes, learn_size, test_size, box and seed of the split as they were; the rest of settings is
- * left alone. The task's name is the model's own. Own data have no task: paths are not remembered. Data that
- * were split by indices are SURETY_E_USAGE: no setting repeats that. */
+ * left alone. The texts of task and classes are the model's own. Own data have no task: paths are not
+ * remembered. Data that were split by indices are SURETY_E_USAGE: no setting repeats that. */
 SURETY_API surety_status surety_model_data_settings(const surety_model *model, surety_data_settings *settings,
                                                     surety_error *err);
 

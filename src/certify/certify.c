@@ -284,8 +284,8 @@ void surety_certificate_set_data(surety_certificate *c, const surety_data_info *
     memcpy(c->data.sha256_prior, info->set_sha256[SURETY_SET_PRIOR], sizeof c->data.sha256_prior);
     memcpy(c->data.sha256_learn, info->set_sha256[SURETY_SET_LEARN], sizeof c->data.sha256_learn);
     memcpy(c->data.sha256_test, info->set_sha256[SURETY_SET_TEST], sizeof c->data.sha256_test);
-    c->data.class_first = info->classes[0];
-    c->data.class_second = info->classes[1];
+    c->data.class_first = strtoll(info->labels[0], NULL, 10);
+    c->data.class_second = strtoll(info->labels[1], NULL, 10);
     c->data.scale = info->scale;
     c->data.features = info->d;
     c->data.learn_size = info->learn_size;

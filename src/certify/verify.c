@@ -159,7 +159,7 @@ static surety_status open_files(verifying *v, surety_error *err) {
     surety_error refused = SURETY_ERROR_NONE;
     SURETY_TRY(surety_model_data_settings(v->model, &s, err));
     if (s.task)
-        s.classes_given = 0, s.train = s.test = s.train_labels = s.test_labels = NULL;
+        s.class_count = 0, s.train = s.test = s.train_labels = s.test_labels = NULL;
     else if (!s.train)
         return surety_fail(err, SURETY_E_USAGE,
                            "the model was trained on own data: give it again with --train (and --test)");

@@ -1,5 +1,4 @@
 /* surety data list | show | fetch. */
-#include <inttypes.h>
 #include <string.h>
 
 #include "cli/cli.h"
@@ -31,22 +30,40 @@ static surety_status list(cli *c, const char *data_dir) {
     return status;
 }
 
+/* The classes with their examples in each set; the first of them where there are many. */
+static void print_classes(const surety_data_info *info) {
+    enum { SHOWN = 12, WIDTH = 30 };
+    size_t shown = info->classes <= SHOWN ? info->classes : SHOWN - 1;
+    printf("\n%5s  %-*s %7s %7s %7s\n", "class", WIDTH, "label", "S'", "S", "T");
+    for (size_t k = 0; k < shown; k++) {
+        char label[WIDTH + 1];
+        int named = info->class_names && strcmp(info->class_names[k], info->labels[k]) != 0;
+        snprintf(label, sizeof label, named ? "%s (%s)" : "%s", info->labels[k],
+                 named ? info->class_names[k] : "");
+        printf("%5zu  %-*s %7zu %7zu %7zu\n", k, WIDTH, label, info->class_m[SURETY_SET_PRIOR][k],
+               info->class_m[SURETY_SET_LEARN][k], info->class_m[SURETY_SET_TEST][k]);
+    }
+    if (shown < info->classes) printf("       .. and %zu more\n", info->classes - shown);
+}
+
 static void print_info(const surety_data_info *info) {
     static const char *const letters[SURETY_SETS] = {"S'", "S", "T"};
     static const char *const uses[SURETY_SETS] = {"trains the voters and the prior",
                                                   "trains the posterior and gives the guarantee",
                                                   "is for estimates only"};
-    printf("%s: %s (-1) against %s (+1)\n", info->task ? info->task : "own files",
-           info->class_names[0] ? info->class_names[0] : "the first class",
-           info->class_names[1] ? info->class_names[1] : "the second class");
-    printf("labels %" PRId64 " and %" PRId64 ", %zu features", info->classes[0], info->classes[1], info->d);
+    if (info->classes == 2)
+        printf("%s: %s (-1) against %s (+1)\n", info->task ? info->task : "own files",
+               info->class_names ? info->class_names[0] : info->labels[0],
+               info->class_names ? info->class_names[1] : info->labels[1]);
+    else
+        printf("%s: %zu classes\n", info->task ? info->task : "own files", info->classes);
+    printf("%zu features", info->d);
     if (info->height) printf(" (%zu x %zu)", info->height, info->width);
     if (info->scale != 1) printf(", divided by %g", info->scale);
     if (info->boxed) printf(", in [%g, %g]", info->box_lo, info->box_hi);
-    printf("\n\n%-3s %7s %7s %7s  %s\n", "set", "rows", "-1", "+1", "it");
-    for (size_t i = 0; i < SURETY_SETS; i++)
-        printf("%-3s %7zu %7zu %7zu  %s\n", letters[i], info->m[i], info->m[i] - info->positive[i],
-               info->positive[i], uses[i]);
+    printf("\n\n%-3s %7s  %s\n", "set", "rows", "it");
+    for (size_t i = 0; i < SURETY_SETS; i++) printf("%-3s %7zu  %s\n", letters[i], info->m[i], uses[i]);
+    print_classes(info);
     printf("\nsplit: %s\n", info->split);
     for (size_t i = 0; i < info->files; i++)
         printf("%s: %s\n  sha256 %s\n", info->file[i].role, info->file[i].path, info->file[i].sha256);
@@ -108,7 +125,7 @@ const cli_command cli_data = {
     .usage = "list | show | fetch NAME [options]",
     .summary = "datasets and tasks: where they are, what is in them",
     .text =
-        "list: the six tasks and where their data is. show: sizes, split and checksums of one task or of own "
+        "list: the tasks and where their data is. show: sizes, split and checksums of one task or of own "
         "files. fetch mnist or fetch fashion-mnist: looks for the dataset, and downloads it if it is not "
         "there. "
         "Every file is checked against its SHA-256 before it is used.",

@@ -16,8 +16,12 @@ static surety_status task_number(const char *name, unsigned *number, surety_erro
     size_t count;
     const surety_task *task = surety_task_find(name, err);
     if (!task) return SURETY_E_USAGE;
-    *number = (unsigned)(task - surety_tasks(&count));
-    return SURETY_OK;
+    *number = (unsigned)(task - surety_paper_tasks(&count));
+    if (*number < count) return SURETY_OK;
+    err->code = SURETY_E_USAGE;
+    snprintf(err->what, sizeof err->what, "'%s' is not a task of the paper", task->name);
+    snprintf(err->expected, sizeof err->expected, "tasks of two classes: 'surety data list' names them");
+    return SURETY_E_USAGE;
 }
 
 #define NUMBER(function, type, parse)                                                      \

@@ -45,21 +45,26 @@ static surety_status read_header(const char *text, void *target, surety_error *e
     return bad_value(err, text, "auto, yes or no");
 }
 
-/* A,B: two whole numbers. */
+/* A,B,..: labels, each of which may stand in double quotes; or all. They stay in memory of their own until
+ * the command ends. */
 static surety_status read_classes(const char *text, void *target, surety_error *err) {
+    static const char *labels[SURETY_CLASSES_MOST + 1];
+    static char *memory;
     surety_data_settings *data = target;
-    char *end;
-    long long a = strtoll(text, &end, 10), b = 0;
-    int fine = end != text && *end == ',';
-    if (fine) {
-        const char *second = end + 1;
-        b = strtoll(second, &end, 10);
-        fine = end != second && !*end;
+    size_t count = 0;
+    free(memory);
+    memory = strdup(text);
+    for (char *at = memory; at && count <= SURETY_CLASSES_MOST;) {
+        int quoted = *at == '"';
+        char *end = at + quoted + strcspn(at + quoted, quoted ? "\"" : ",");
+        labels[count++] = at + quoted;
+        at = *end == '"' ? end + 1 : end;
+        if ((quoted && !*end) || (*at && *at != ',')) return bad_value(err, text, "labels A,B,.. or all");
+        at = *at ? at + 1 : NULL;
+        *end = 0;
     }
-    if (!fine) return bad_value(err, text, "two labels A,B such as 4,9");
-    data->classes_given = 1;
-    data->classes[0] = a;
-    data->classes[1] = b;
+    data->classes = labels;
+    data->class_count = count;
     return SURETY_OK;
 }
 
@@ -101,8 +106,8 @@ void cli_data_file_options(cli *c, surety_data_settings *data) {
 void cli_data_options(cli *c, surety_data_settings *data) {
     cli_text(c, "task", "NAME", &data->task, "a task of the paper: 'surety data list' names them");
     cli_data_file_options(c, data);
-    cli_other(c, "classes", "A,B", data, read_classes, NULL,
-              "the labels that become -1 and +1; all others are left out");
+    cli_other(c, "classes", "all|A,B,..", data, read_classes, NULL,
+              "the labels that are classes; all others are left out. Of two, the first is -1, the second +1");
     cli_size(c, "learn-size", "N", &data->learn_size,
              "examples in S, which learns the posterior and gives the bound");
     cli_size(c, "test-size", "N", &data->test_size, "without --test: examples of --train that are held out");
@@ -160,8 +165,8 @@ surety_status cli_settle_model(cli *c, const surety_model *model, surety_data_se
     if (!data->task && !data->train)
         return cli_wrong(c, "the model was trained on own data: give it again with --train (and --test)");
     if (!cli_given(c, "classes") && !data->task) {
-        data->classes_given = own.classes_given;
-        memcpy(data->classes, own.classes, sizeof data->classes);
+        data->classes = own.classes;
+        data->class_count = own.class_count;
     }
     if (!cli_given(c, "learn-size")) data->learn_size = own.learn_size;
     if (!cli_given(c, "test-size")) data->test_size = own.test_size;

@@ -1,6 +1,4 @@
 /* Data sets from arrays of the caller: they become tables, as files do. */
-#include <string.h>
-
 #include "data/data.h"
 
 typedef struct array {
@@ -36,9 +34,7 @@ static surety_status fill_table(surety_table *t, const array *a, surety_error *e
     t->stride = a->stride ? a->stride : a->d;
     t->name = a->name;
     t->labels_name = a->labels_name;
-    SURETY_TRY(surety_alloc(&t->labels, a->m, sizeof *t->labels, err));
-    memcpy(t->labels, a->labels, a->m * sizeof *t->labels);
-    return SURETY_OK;
+    return surety_labels_from_numbers(&t->labels, a->labels, a->m, err);
 }
 
 static surety_status fill_tables(surety_tables *o, const surety_arrays *a, surety_error *err) {

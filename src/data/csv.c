@@ -206,7 +206,7 @@ static surety_status read_names(surety_table *t, reader *r) {
     return status;
 }
 
-static surety_status read_rows(surety_table *t, reader *r) {
+static surety_status read_rows(surety_table *t, reader *r, int64_t *labels) {
     for (size_t i = 0; i < t->rows; i++) {
         float *x = t->values + i * t->d;
         for (size_t j = 0; j <= t->d; j++) {
@@ -216,7 +216,7 @@ static surety_status read_rows(surety_table *t, reader *r) {
             SURETY_TRY(read_number(r, &f, &value));
             if (j != t->label_column)
                 *x++ = (float)value;
-            else if (surety_label_from(value, &t->labels[i], r->err) != SURETY_OK)
+            else if (surety_label_from(value, &labels[i], r->err) != SURETY_OK)
                 return bad(r, "a whole number as label");
         }
     }
@@ -242,11 +242,15 @@ surety_status surety_csv_read(surety_table *t, const surety_file *file, const ch
         surety_fail_expected(err, "features and a label, separated by commas");
         return SURETY_E_INPUT;
     }
-    SURETY_TRY(surety_alloc(&t->labels, t->rows, sizeof *t->labels, err));
     SURETY_TRY(surety_alloc(&t->values, t->rows * t->d, sizeof *t->values, err)); /* fields that exist */
     t->floats = t->values;
     t->stride = t->d;
     r = begin(file, err);
     if (skip) SURETY_TRY(read_names(t, &r));
-    return read_rows(t, &r);
+    int64_t *labels = NULL;
+    SURETY_TRY(surety_alloc(&labels, t->rows, sizeof *labels, err));
+    surety_status status = read_rows(t, &r, labels);
+    if (status == SURETY_OK) status = surety_labels_from_numbers(&t->labels, labels, t->rows, err);
+    surety_free(labels);
+    return status;
 }

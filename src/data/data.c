@@ -2,6 +2,7 @@
 #include "data/data.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "base/random.h"
 #include "data/dataset.h"
@@ -38,7 +39,7 @@ static surety_status check_files(const surety_data_settings *s, surety_error *er
     if (s->task &&
         (s->train || s->test || s->train_labels || s->test_labels || s->label_column || s->test_size))
         return surety_data_usage(err, "a task has its own files and test set", "either a task or own files");
-    if (s->task && s->classes_given)
+    if (s->task && s->class_count)
         return surety_data_usage(err, "a task has its own classes", "classes with own files only");
     if (s->task) return surety_task_find(s->task, err) ? SURETY_OK : SURETY_E_USAGE;
     if (!s->test && !s->test_size)
@@ -51,9 +52,28 @@ static surety_status check_files(const surety_data_settings *s, surety_error *er
     return SURETY_OK;
 }
 
+size_t surety_data_named(const surety_data_settings *s) {
+    return s->class_count == 1 && !strcmp(s->classes[0], "all") ? 0 : s->class_count;
+}
+
+surety_status surety_data_class_twice(const char *label, surety_error *err) {
+    surety_fail(err, SURETY_E_USAGE, "the class '%.64s' is named twice", label);
+    surety_fail_expected(err, "different labels");
+    return SURETY_E_USAGE;
+}
+
+static surety_status check_classes(const surety_data_settings *s, surety_error *err) {
+    size_t count = surety_data_named(s);
+    if (count == 1 || count > SURETY_CLASSES_MOST)
+        return surety_data_usage(err, "too few or too many classes", "2 to 255 labels, or all");
+    for (size_t i = 0; i < count; i++)
+        for (size_t k = 0; k < i; k++)
+            if (!strcmp(s->classes[i], s->classes[k])) return surety_data_class_twice(s->classes[i], err);
+    return SURETY_OK;
+}
+
 surety_status surety_data_check_split(const surety_data_settings *s, surety_error *err) {
-    if (s->classes_given && s->classes[0] == s->classes[1])
-        return surety_data_usage(err, "the two classes are the same", "two different labels");
+    SURETY_TRY(check_classes(s, err));
     if (s->learn_size < 1 || s->learn_size > UINT32_MAX)
         return surety_data_usage(err, "learn_size is out of range", "1 to 4294967295 examples");
     if (s->test_size > UINT32_MAX)
@@ -147,6 +167,7 @@ void surety_data_free(surety_data *data) {
         surety_free(data->own[s].row);
     }
     for (int i = 0; i < 4; i++) surety_free(data->paths[i]);
+    surety_free(data->label_text);
     surety_free(data);
 }
 

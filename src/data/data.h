@@ -13,6 +13,11 @@ struct surety_data {
     } own[SURETY_SETS]; /* what the sets point to */
     surety_data_info info;
     char *paths[4]; /* of info.file */
+    /* What info says of the classes. */
+    char *label_text;
+    const char *labels[SURETY_CLASSES_MOST]; /* into label_text */
+    size_t class_m[SURETY_SETS][SURETY_CLASSES_MOST];
+    char class_sha256[SURETY_CLASSES_MOST][SURETY_SHA256_TEXT];
 };
 
 /* What was read, whoever filled it. */
@@ -23,6 +28,19 @@ typedef struct surety_tables {
 
 void surety_tables_close(surety_tables *tables); /* all zero is fine */
 
+/* Which labels are classes (src/data/classes.c): fills labels and what info says of them. */
+surety_status surety_classes_choose(surety_data *data, const surety_tables *tables,
+                                    const surety_data_settings *settings, const surety_task *task,
+                                    surety_error *err);
+
+/* The class of each row into out (rows of the table), SURETY_CLASSES_MOST for rows of no class. */
+surety_status surety_classes_of_rows(const surety_data_info *info, const surety_table *table, uint8_t *out,
+                                     surety_error *err);
+
+/* SURETY_OK if each of more than two classes occurs in S', and more than one class in a T of its own. */
+surety_status surety_classes_check_sets(const surety_data_info *info, const surety_tables *tables,
+                                        surety_error *err);
+
 /* Makes the data set: checks that the tables fit, picks the classes, splits, checks every feature. task: NULL
  * for own data; given: NULL to split as the settings say. The tables are only read. */
 surety_status surety_data_build(surety_data **out, const surety_tables *tables,
@@ -31,6 +49,10 @@ surety_status surety_data_build(surety_data **out, const surety_tables *tables,
 
 /* The part of surety_data_check that does not depend on where the rows come from. */
 surety_status surety_data_check_split(const surety_data_settings *settings, surety_error *err);
+
+/* How many classes the settings name; 0: all that occur. And SURETY_E_USAGE: one of them twice. */
+size_t surety_data_named(const surety_data_settings *settings);
+surety_status surety_data_class_twice(const char *label, surety_error *err);
 
 /* SURETY_E_USAGE with these words. */
 surety_status surety_data_usage(surety_error *err, const char *what, const char *expected);

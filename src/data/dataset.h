@@ -19,6 +19,8 @@ typedef struct surety_dataset {
 extern const char *const surety_dataset_files[DATASET_FILES];
 extern const size_t surety_dataset_bytes[DATASET_FILES];
 
+enum { SURETY_TASK_COUNT = 8 }; /* rows of surety_tasks() */
+
 /* By name, or NULL with an error. */
 const surety_dataset *surety_dataset_named(const char *name, surety_error *err);
 

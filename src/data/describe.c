@@ -1,11 +1,19 @@
 /* What was opened, and what could be: the JSON of the data room, and the list of tasks. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "data/classes.h"
 #include "data/dataset.h"
-#include "io/json.h"
 
 /* ---- a data set ---- */
+
+/* The list, or NULL if an element of it is missing. */
+static json_t *complete(json_t *list, int failed) {
+    if (!failed) return list;
+    json_decref(list);
+    return NULL;
+}
 
 static json_t *files_json(const surety_data_info *info) {
     json_t *list = json_array();
@@ -17,9 +25,7 @@ static json_t *files_json(const surety_data_info *info) {
                                                                  {"bytes", surety_json_count(f->bytes)},
                                                                  {"sha256", surety_json_string(f->sha256)}));
     }
-    if (!failed) return list;
-    json_decref(list);
-    return NULL;
+    return complete(list, failed);
 }
 
 static json_t *split_json(const surety_data_info *info) {
@@ -37,18 +43,38 @@ static json_t *box_json(const surety_data_info *info) {
     return json_pack("[f, f]", info->box_lo, info->box_hi);
 }
 
-static json_t *classes_json(const int64_t classes[2]) {
-    return json_pack("[I, I]", (json_int_t)classes[0], (json_int_t)classes[1]);
+json_t *surety_labels_json(const char *const *labels, size_t count, int whole) {
+    json_t *list = json_array();
+    int failed = !list;
+    for (size_t k = 0; k < count; k++)
+        failed |= json_array_append_new(
+            list, whole ? json_integer(strtoll(labels[k], NULL, 10)) : surety_json_string(labels[k]));
+    return complete(list, failed);
 }
 
-static json_t *names_json(const char *const names[2]) {
-    return names[0] ? json_pack("[s, s]", names[0], names[1]) : json_null();
+static json_t *names_json(const char *const *names, size_t count) {
+    return names ? surety_labels_json(names, count, 0) : json_null();
 }
 
-static json_t *positive_json(const surety_data_info *info) {
-    return SURETY_JSON_OBJECT({"prior", surety_json_count(info->positive[SURETY_SET_PRIOR])},
-                              {"learn", surety_json_count(info->positive[SURETY_SET_LEARN])},
-                              {"test", surety_json_count(info->positive[SURETY_SET_TEST])});
+static json_t *counts_json(const size_t *counts, size_t count) {
+    json_t *list = json_array();
+    int failed = !list;
+    for (size_t k = 0; k < count; k++) failed |= json_array_append_new(list, surety_json_count(counts[k]));
+    return complete(list, failed);
+}
+
+static json_t *class_counts_json(const surety_data_info *info) {
+    return SURETY_JSON_OBJECT({"prior", counts_json(info->class_m[SURETY_SET_PRIOR], info->classes)},
+                              {"learn", counts_json(info->class_m[SURETY_SET_LEARN], info->classes)},
+                              {"test", counts_json(info->class_m[SURETY_SET_TEST], info->classes)});
+}
+
+static json_t *class_digests_json(const surety_data_info *info) {
+    json_t *list = json_array();
+    int failed = !list;
+    for (size_t k = 0; k < info->classes; k++)
+        failed |= json_array_append_new(list, surety_json_string(info->class_sha256[k]));
+    return complete(list, failed);
 }
 
 static json_t *equal_json(const surety_data_info *info) {
@@ -58,9 +84,10 @@ static json_t *equal_json(const surety_data_info *info) {
 }
 
 static json_t *digests_json(const surety_data_info *info) {
-    return json_pack("{s: s, s: s, s: s, s: [s, s]}", "prior", info->set_sha256[SURETY_SET_PRIOR], "learn",
-                     info->set_sha256[SURETY_SET_LEARN], "test", info->set_sha256[SURETY_SET_TEST], "classes",
-                     info->class_sha256[0], info->class_sha256[1]);
+    return SURETY_JSON_OBJECT({"prior", surety_json_string(info->set_sha256[SURETY_SET_PRIOR])},
+                              {"learn", surety_json_string(info->set_sha256[SURETY_SET_LEARN])},
+                              {"test", surety_json_string(info->set_sha256[SURETY_SET_TEST])},
+                              {"classes", class_digests_json(info)});
 }
 
 char *surety_data_info_json(const surety_data_info *info) {
@@ -69,10 +96,11 @@ char *surety_data_info_json(const surety_data_info *info) {
         {"test", surety_json_count(info->test)}, {"learn", surety_json_count(info->m[SURETY_SET_LEARN])},
         {"prior", surety_json_count(info->m[SURETY_SET_PRIOR])}, {"d", surety_json_count(info->d)},
         {"height", surety_json_count(info->height)}, {"width", surety_json_count(info->width)},
-        {"classes", classes_json(info->classes)}, {"class_names", names_json(info->class_names)},
-        {"positive", positive_json(info)}, {"scale", surety_json_real(info->scale)}, {"box", box_json(info)},
-        {"split", split_json(info)}, {"equal_rows", equal_json(info)}, {"sha256", digests_json(info)},
-        {"files", files_json(info)}));
+        {"classes", surety_labels_json(info->labels, info->classes, info->whole)},
+        {"class_names", names_json(info->class_names, info->classes)},
+        {"class_counts", class_counts_json(info)}, {"scale", surety_json_real(info->scale)},
+        {"box", box_json(info)}, {"split", split_json(info)}, {"equal_rows", equal_json(info)},
+        {"sha256", digests_json(info)}, {"files", files_json(info)}));
 }
 
 /* ---- the tasks ---- */
@@ -85,7 +113,7 @@ typedef struct finding {
     char problem[1600];
 } finding;
 
-enum { FINDINGS = 6 }; /* at most one dataset per task */
+enum { FINDINGS = SURETY_TASK_COUNT }; /* at most one dataset per task */
 
 typedef struct findings {
     surety_task_place places[FINDINGS];
@@ -150,10 +178,10 @@ static json_t *place_json(const surety_task_place *p) {
     const surety_task *t = p->task;
     return SURETY_JSON_OBJECT(
         {"name", surety_json_string(t->name)}, {"dataset", surety_json_string(t->dataset)},
-        {"classes", classes_json(t->classes)}, {"class_names", names_json(t->class_names)},
-        {"train", surety_json_count(t->train)}, {"test", surety_json_count(t->test)},
-        {"found", json_boolean(p->found)}, {"folder", surety_json_string(p->folder)},
-        {"problem", surety_json_string(p->problem)});
+        {"classes", surety_labels_json(t->labels, t->classes, 1)},
+        {"class_names", names_json(t->class_names, t->classes)}, {"train", surety_json_count(t->train)},
+        {"test", surety_json_count(t->test)}, {"found", json_boolean(p->found)},
+        {"folder", surety_json_string(p->folder)}, {"problem", surety_json_string(p->problem)});
 }
 
 char *surety_data_list_json(const surety_data_list *list) {

@@ -64,16 +64,16 @@ static int by_bytes(const void *a, const void *b) {
     return memcmp(a, b, BYTES);
 }
 
-surety_status surety_digest_class(char text[SURETY_SHA256_TEXT], const surety_table *t, int64_t label,
-                                  const uint32_t *rows, size_t count, const uint8_t *digests,
-                                  surety_error *err) {
+surety_status surety_digest_class(char text[SURETY_SHA256_TEXT], const surety_table *t, size_t k,
+                                  const uint8_t *classes, const uint8_t *digests, surety_error *err) {
     surety_sha256_sum *sum = NULL;
     uint8_t *sorted = NULL;
     size_t m = 0;
-    SURETY_TRY(surety_alloc(&sorted, count, BYTES, err));
-    for (size_t i = 0; i < count; i++)
-        if (t->labels[rows[i]] == label)
-            memcpy(sorted + BYTES * m++, digests + BYTES * (size_t)rows[i], BYTES);
+    for (size_t i = 0; i < t->rows; i++) m += classes[i] == k;
+    SURETY_TRY(surety_alloc(&sorted, m, BYTES, err));
+    m = 0;
+    for (size_t i = 0; i < t->rows; i++)
+        if (classes[i] == k) memcpy(sorted + BYTES * m++, digests + BYTES * i, BYTES);
     qsort(sorted, m, BYTES, by_bytes);
     surety_status status = begin(&sum, t->d, m, err);
     if (status == SURETY_OK) status = surety_sha256_add(sum, sorted, BYTES * m, err);

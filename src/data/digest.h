@@ -5,7 +5,7 @@
  *   class  SHA-256 of d and m (8 bytes each) and the m digests of the class's rows, sorted as bytes: all
  *          rows of the training source, in whatever order they stand and however they are split
  *   set    SHA-256 of d and m (8 bytes each) and for each example in the set's order its row number and the
- *          number of its class, 0 or 1 (4 bytes each), and the digest of its row
+ *          number of its class (4 bytes each), and the digest of its row
  *
  * Row numbers are in the digest of a set because they address its random numbers; the order, because
  * batches follow it. */
@@ -23,9 +23,8 @@ surety_status surety_digest_rows(uint8_t **out, const surety_table *table, const
 surety_status surety_digest_set(char text[SURETY_SHA256_TEXT], const surety_set *set, const uint8_t *digests,
                                 surety_error *err);
 
-/* The class of this label, among these rows. */
-surety_status surety_digest_class(char text[SURETY_SHA256_TEXT], const surety_table *table, int64_t label,
-                                  const uint32_t *rows, size_t count, const uint8_t *digests,
-                                  surety_error *err);
+/* Class k; classes: of each row of the table, which has d features. */
+surety_status surety_digest_class(char text[SURETY_SHA256_TEXT], const surety_table *table, size_t k,
+                                  const uint8_t *classes, const uint8_t *digests, surety_error *err);
 
 #endif

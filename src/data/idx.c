@@ -76,7 +76,10 @@ surety_status surety_idx_labels(surety_table *table, const surety_file *file, su
         surety_fail_place(err, "byte 4");
         return SURETY_E_INPUT;
     }
-    SURETY_TRY(surety_alloc(&table->labels, table->rows, sizeof *table->labels, err));
-    for (size_t i = 0; i < table->rows; i++) table->labels[i] = file->data[h.offset + i];
-    return SURETY_OK;
+    int64_t *values = NULL;
+    SURETY_TRY(surety_alloc(&values, table->rows, sizeof *values, err));
+    for (size_t i = 0; i < table->rows; i++) values[i] = file->data[h.offset + i];
+    surety_status status = surety_labels_from_numbers(&table->labels, values, table->rows, err);
+    surety_free(values);
+    return status;
 }

@@ -1,5 +1,5 @@
-/* From tables, which files or arrays filled, to S', S and T: pick two classes, split, check every feature
- * (docs/theory.md 1 and 6). */
+/* From tables, which files or arrays filled, to S', S and T: pick the classes, split, check every
+ * feature (docs/theory.md 1 and 6). */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,95 +57,27 @@ static surety_status compare_tables(const surety_tables *o, surety_error *err) {
     return SURETY_E_INPUT;
 }
 
-/* ---- classes ---- */
+/* ---- rows of the classes ---- */
 
-static int by_value(const void *a, const void *b) {
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
-
-/* The different labels of a table, ascending, into *values (surety_free). */
-static surety_status distinct_labels(const surety_table *t, int64_t **values, size_t *count,
-                                     surety_error *err) {
-    SURETY_TRY(surety_alloc(values, t->rows, sizeof **values, err));
-    memcpy(*values, t->labels, t->rows * sizeof **values);
-    qsort(*values, t->rows, sizeof **values, by_value);
-    *count = 0;
-    for (size_t i = 0; i < t->rows; i++)
-        if (!*count || (*values)[*count - 1] != (*values)[i]) (*values)[(*count)++] = (*values)[i];
-    return SURETY_OK;
-}
-
-/* "0, 1, 2 .. (60000 in all)" */
-static void list_labels(char *text, size_t size, const int64_t *values, size_t count) {
-    size_t n = 0;
-    for (size_t i = 0; i < count && i < 12; i++)
-        n += (size_t)snprintf(text + n, size - n, "%s%lld", i ? ", " : "", (long long)values[i]);
-    if (count > 12) snprintf(text + n, size - n, " .. (%zu in all)", count);
-}
-
-static int occurs(const int64_t *values, size_t count, int64_t label) {
-    return bsearch(&label, values, count, sizeof label, by_value) != NULL;
-}
-
-/* Both classes must occur in the file; where they were not named, no third may. */
-static surety_status check_classes(const surety_table *t, const int64_t classes[2], int named,
-                                   surety_error *err) {
-    int64_t *values = NULL;
-    size_t count = 0;
-    char text[400];
-    surety_status status = distinct_labels(t, &values, &count, err);
-    if (status != SURETY_OK) return status;
-    list_labels(text, sizeof text, values, count);
-    for (int c = 0; c < 2 && status == SURETY_OK; c++)
-        if (!occurs(values, count, classes[c]))
-            status = surety_fail(err, SURETY_E_INPUT, "the class %lld does not occur", (long long)classes[c]);
-    if (status == SURETY_OK && !named && count > 2)
-        status = surety_fail(err, SURETY_E_INPUT, "labels of more than two classes");
-    if (status != SURETY_OK) {
-        surety_fail_expected(err, "two classes (--classes A,B) of those that occur: %s", text);
-        surety_fail_file(err, t->labels_name);
-    }
-    surety_free(values);
-    return status;
-}
-
-/* The two labels that become -1 and +1. */
-static surety_status choose_classes(surety_data_info *info, const surety_data_settings *s,
-                                    const surety_task *task, const surety_table *train, surety_error *err) {
-    const int64_t *given = task ? task->classes : s->classes;
-    if (task || s->classes_given) {
-        info->classes[0] = given[0], info->classes[1] = given[1];
-        return SURETY_OK;
-    }
-    int64_t *values = NULL;
-    size_t count = 0;
-    SURETY_TRY(distinct_labels(train, &values, &count, err));
-    info->classes[0] = values[0], info->classes[1] = values[count > 1];
-    surety_free(values);
-    if (count > 1) return SURETY_OK; /* more than two: check_classes says so */
-    surety_fail(err, SURETY_E_INPUT, "all labels are %lld", (long long)info->classes[0]);
-    surety_fail_expected(err, "two classes");
-    surety_fail_file(err, train->labels_name);
-    return SURETY_E_INPUT;
-}
-
-/* Rows of the two classes in the table's order, and their digests (data/digest.h). */
+/* Rows of the classes in the table's order, and by row of the table its class and digest (data/digest.h). */
 typedef struct picked {
     uint32_t *rows;
     size_t count;
-    uint8_t *digests; /* by row of the table */
+    uint8_t *classes, *digests;
 } picked;
 
-static surety_status pick(picked *p, const surety_table *t, const int64_t classes[2], surety_error *err) {
+static surety_status pick(picked *p, const surety_table *t, const surety_data_info *info, surety_error *err) {
     SURETY_TRY(surety_alloc(&p->rows, t->rows, sizeof *p->rows, err));
+    SURETY_TRY(surety_alloc(&p->classes, t->rows, 1, err));
+    SURETY_TRY(surety_classes_of_rows(info, t, p->classes, err));
     for (size_t i = 0; i < t->rows; i++)
-        if (t->labels[i] == classes[0] || t->labels[i] == classes[1]) p->rows[p->count++] = (uint32_t)i;
+        if (p->classes[i] < info->classes) p->rows[p->count++] = (uint32_t)i;
     return surety_digest_rows(&p->digests, t, p->rows, p->count, err);
 }
 
 static void drop(picked *p) {
     surety_free(p->rows);
+    surety_free(p->classes);
     surety_free(p->digests);
 }
 
@@ -160,7 +92,7 @@ typedef struct chosen {
 static surety_status check_enough(const surety_data_settings *s, size_t count, const char *path,
                                   surety_error *err) {
     if (count > s->learn_size + s->test_size) return SURETY_OK;
-    surety_fail(err, SURETY_E_INPUT, "%zu rows of the two classes are too few", count);
+    surety_fail(err, SURETY_E_INPUT, "%zu rows of the classes are too few", count);
     surety_fail_expected(err, "at least %zu: %zu for S (--learn-size), %zu for T, and one for S'",
                          s->learn_size + s->test_size + 1, s->learn_size, s->test_size);
     surety_fail_file(err, path);
@@ -190,20 +122,19 @@ static surety_status bad_index(surety_set_name which, size_t index, const char *
     return SURETY_E_INPUT;
 }
 
-/* One set's indices: in range, of the two classes, and nowhere else in the split. */
+/* One set's indices: in range, of the classes, and nowhere else in the split. */
 static surety_status take_indices(chosen *c, surety_set_name which, const surety_split *given,
-                                  const surety_table *t, const int64_t classes[2], uint8_t *seen,
-                                  surety_error *err) {
+                                  const surety_table *t, const picked *p, uint8_t *seen, surety_error *err) {
     for (size_t i = 0; i < c->m[which]; i++) {
         int64_t row = given->rows[which][i];
         if (row < 0 || (uint64_t)row >= t->rows) {
             surety_fail(err, SURETY_E_INPUT, "there is no row %lld among %zu", (long long)row, t->rows);
             return bad_index(which, i, "row numbers from 0", err);
         }
-        if (t->labels[row] != classes[0] && t->labels[row] != classes[1]) {
-            surety_fail(err, SURETY_E_INPUT, "row %lld has the label %lld, which is none of the two classes",
-                        (long long)row, (long long)t->labels[row]);
-            return bad_index(which, i, "rows of the two classes", err);
+        if (p->classes[row] == SURETY_CLASSES_MOST) {
+            surety_fail(err, SURETY_E_INPUT, "row %lld has the label %.64s, which is none of the classes",
+                        (long long)row, t->labels.names[t->labels.of[row]]);
+            return bad_index(which, i, "rows of the classes", err);
         }
         if (seen[row]++) {
             surety_fail(err, SURETY_E_INPUT, "row %lld is in the split twice", (long long)row);
@@ -215,7 +146,7 @@ static surety_status take_indices(chosen *c, surety_set_name which, const surety
 }
 
 static surety_status choose_given(chosen *c, const surety_split *given, const surety_table *t,
-                                  const int64_t classes[2], surety_error *err) {
+                                  const picked *p, surety_error *err) {
     uint8_t *seen = NULL;
     size_t count = 0;
     for (int k = 0; k < SURETY_SETS; k++) {
@@ -231,7 +162,7 @@ static surety_status choose_given(chosen *c, const surety_split *given, const su
     SURETY_TRY(surety_alloc(&seen, t->rows, 1, err));
     surety_status status = SURETY_OK;
     for (int k = 0; k < SURETY_SETS && status == SURETY_OK; k++)
-        status = take_indices(c, (surety_set_name)k, given, t, classes, seen, err);
+        status = take_indices(c, (surety_set_name)k, given, t, p, seen, err);
     surety_free(seen);
     return status;
 }
@@ -271,22 +202,27 @@ static surety_status fill_set(surety_data *data, surety_set_name which, const su
     SURETY_TRY(surety_alloc(&data->own[which].row, m, sizeof(uint32_t), err));
     for (size_t i = 0; i < m; i++) {
         float *x = data->own[which].x + i * stride;
-        int positive = t->labels[rows[i]] == data->info.classes[1];
         surety_table_row(t, rows[i], x);
         SURETY_TRY(check_row(&data->info, t, rows[i], x, err));
-        data->own[which].y[i] = (uint8_t)positive;
+        data->own[which].y[i] = p->classes[rows[i]];
         data->own[which].row[i] = rows[i];
-        data->info.positive[which] += (size_t)positive;
+        data->class_m[which][p->classes[rows[i]]]++;
     }
-    *set =
-        (surety_set){m, t->d, stride, data->own[which].x, data->own[which].y, data->own[which].row, which, 2};
+    *set = (surety_set){.m = m,
+                        .d = t->d,
+                        .stride = stride,
+                        .x = data->own[which].x,
+                        .y = data->own[which].y,
+                        .row = data->own[which].row,
+                        .which = which,
+                        .classes = data->info.classes};
     data->info.m[which] = m;
     return surety_digest_set(data->info.set_sha256[which], set, p->digests, err);
 }
 
 static surety_status fill_test(surety_data *data, const surety_table *test, surety_error *err) {
     picked p = {0};
-    surety_status status = pick(&p, test, data->info.classes, err);
+    surety_status status = pick(&p, test, &data->info, err);
     if (status == SURETY_OK) status = fill_set(data, SURETY_SET_TEST, test, &p, p.rows, p.count, err);
     drop(&p);
     return status;
@@ -308,14 +244,14 @@ static surety_status split(surety_data *data, const surety_tables *o, const sure
     picked p = {0};
     chosen c = {0};
     surety_data_info *info = &data->info;
-    surety_status status = pick(&p, &o->train, info->classes, err);
-    for (int k = 0; k < 2 && status == SURETY_OK; k++)
-        status = surety_digest_class(info->class_sha256[k], &o->train, info->classes[k], p.rows, p.count,
-                                     p.digests, err);
+    surety_status status = pick(&p, &o->train, info, err);
+    for (size_t k = 0; k < info->classes && status == SURETY_OK; k++)
+        status = surety_digest_class(data->class_sha256[k], &o->train, k, p.classes, p.digests, err);
     if (status == SURETY_OK)
-        status = given ? choose_given(&c, given, &o->train, info->classes, err)
+        status = given ? choose_given(&c, given, &o->train, &p, err)
                        : choose(&c, s, info->order == SURETY_ORDER_SHUFFLED, &p, o->train.name, err);
     if (status == SURETY_OK) status = fill_chosen(data, o, &p, &c, err);
+    if (status == SURETY_OK) status = surety_classes_check_sets(info, o, err);
     drop(&p);
     surety_free(c.rows);
     info->train = info->m[SURETY_SET_PRIOR] + info->m[SURETY_SET_LEARN];
@@ -339,31 +275,32 @@ static surety_status note_files(surety_data *data, const surety_table *t, surety
 static void note_split(surety_data_info *info, const surety_tables *o, const surety_data_settings *s,
                        const surety_split *given) {
     const char *test = o->has_test ? "rows of its own" : "none";
+    char classes[32] = "two";
     size_t size = sizeof info->split;
     info->order = info->task ? SURETY_ORDER_FILE : given ? SURETY_ORDER_GIVEN : SURETY_ORDER_SHUFFLED;
     info->seed = info->order == SURETY_ORDER_SHUFFLED ? s->seed : 0;
     info->learn_size = given ? given->m[SURETY_SET_LEARN] : s->learn_size;
     info->test_size = given ? given->m[SURETY_SET_TEST] : s->test_size;
+    if (info->classes > 2) snprintf(classes, sizeof classes, "%zu", info->classes);
     if (info->order == SURETY_ORDER_FILE)
         snprintf(info->split, size,
-                 "S: the first %zu training rows of the two classes in file order; S': the rest; T: the test "
+                 "S: the first %zu training rows of the %s classes in file order; S': the rest; T: the test "
                  "file",
-                 s->learn_size);
+                 s->learn_size, classes);
     else if (info->order == SURETY_ORDER_GIVEN)
         snprintf(info->split, size, "training rows by the caller's indices; T: %s",
                  info->test_size ? "by indices too" : test);
     else
         snprintf(
             info->split, size,
-            "training rows of the two classes shuffled by seed %llu; S: the first %zu; T: %s; S': the rest",
-            (unsigned long long)s->seed, s->learn_size, info->test_size ? "the next" : test);
+            "training rows of the %s classes shuffled by seed %llu; S: the first %zu; T: %s; S': the rest",
+            classes, (unsigned long long)s->seed, s->learn_size, info->test_size ? "the next" : test);
 }
 
 static surety_status note(surety_data *data, const surety_tables *o, const surety_data_settings *s,
                           const surety_task *task, const surety_split *given, surety_error *err) {
     surety_data_info *info = &data->info;
     info->task = task ? task->name : NULL;
-    for (int c = 0; task && c < 2; c++) info->class_names[c] = task->class_names[c];
     info->scale = o->train.scale;
     info->boxed = s->boxed, info->box_lo = s->box_lo, info->box_hi = s->box_hi;
     info->d = o->train.d, info->height = o->train.height, info->width = o->train.width;
@@ -383,11 +320,8 @@ static surety_status count_equal_rows(surety_data *data, surety_error *err) {
 
 static surety_status build(surety_data *data, const surety_tables *o, const surety_data_settings *s,
                            const surety_task *task, const surety_split *given, surety_error *err) {
-    int named = task || s->classes_given;
     SURETY_TRY(compare_tables(o, err));
-    SURETY_TRY(choose_classes(&data->info, s, task, &o->train, err));
-    SURETY_TRY(check_classes(&o->train, data->info.classes, named, err));
-    if (o->has_test) SURETY_TRY(check_classes(&o->test, data->info.classes, named, err));
+    SURETY_TRY(surety_classes_choose(data, o, s, task, err));
     SURETY_TRY(note(data, o, s, task, given, err));
     SURETY_TRY(split(data, o, s, given, err));
     return count_equal_rows(data, err);

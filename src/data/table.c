@@ -40,16 +40,18 @@ static surety_status npy_labels(surety_table *table, const surety_npy *array, su
         surety_fail_expected(err, "one dimension with one label per row");
         return SURETY_E_INPUT;
     }
-    SURETY_TRY(surety_alloc(&table->labels, table->rows, sizeof *table->labels, err));
-    for (size_t i = 0; i < table->rows; i++) {
+    int64_t *values = NULL;
+    SURETY_TRY(surety_alloc(&values, table->rows, sizeof *values, err));
+    surety_status status = SURETY_OK;
+    for (size_t i = 0; i < table->rows && status == SURETY_OK; i++) {
         double value;
         surety_npy_doubles(array, i, 1, &value);
-        surety_status status = surety_label_from(value, &table->labels[i], err);
-        if (status == SURETY_OK) continue;
-        surety_fail_place(err, "row %zu", i);
-        return status;
+        status = surety_label_from(value, &values[i], err);
+        if (status != SURETY_OK) surety_table_label_place(table, i, err);
     }
-    return SURETY_OK;
+    if (status == SURETY_OK) status = surety_labels_from_numbers(&table->labels, values, table->rows, err);
+    surety_free(values);
+    return status;
 }
 
 /* ---- the labels' file beside the features ---- */
@@ -203,7 +205,7 @@ void surety_table_close(surety_table *table) {
         } cast = {table->used[i].path}; /* const for readers, ours to free */
         surety_free(cast.memory);
     }
-    surety_free(table->labels);
+    surety_labels_free(&table->labels);
     surety_free(table->values);
     surety_npy_close(&table->array);
     surety_file_close(&table->file);
@@ -227,4 +229,12 @@ void surety_table_place(const surety_table *table, size_t row, size_t column, su
     else
         surety_fail_place(err, "row %zu, column %zu (from 0)", row, column);
     surety_fail_file(err, table->name);
+}
+
+void surety_table_label_place(const surety_table *table, size_t row, surety_error *err) {
+    if (table->first_line)
+        surety_fail_place(err, "line %zu, column %zu", row + table->first_line, table->label_column + 1);
+    else
+        surety_fail_place(err, "row %zu", row);
+    surety_fail_file(err, table->labels_name);
 }

@@ -3,6 +3,7 @@
 #ifndef SURETY_DATA_TABLE_H
 #define SURETY_DATA_TABLE_H
 
+#include "data/labels.h"
 #include "io/npy.h"
 #include "io/sha256.h"
 #include "surety/data.h"
@@ -10,7 +11,7 @@
 typedef struct surety_table {
     size_t rows, d, height, width; /* height = width = 0: not images */
     double scale;                  /* features are divided by it: 255 for bytes, else 1 */
-    int64_t *labels;               /* (rows) */
+    surety_labels labels;
     /* Features (rows, d) are one of: */
     const uint8_t *bytes; /* in file or array */
     surety_npy array;     /* NPY of other types */
@@ -46,6 +47,9 @@ void surety_table_row(const surety_table *table, size_t row, float *out);
 
 /* Adds to a set error where a feature stands, in the words of its format, and its file. */
 void surety_table_place(const surety_table *table, size_t row, size_t column, surety_error *err);
+
+/* The same for a row's label. */
+void surety_table_label_place(const surety_table *table, size_t row, surety_error *err);
 
 /* ---- the readers; each takes over *file when it succeeds ---- */
 

@@ -3,7 +3,9 @@
  *   data.prior, data.learn, data.test digests of the three sets, and
  *   data.class_rows                   of the training rows of each class (docs/certificates.md, "Digests of
  *                                     rows"): the same whether rows came from a file or from memory
- *   data.classes, data.box            labels that are -1 and +1; the box, or none
+ *   data.classes                      labels by class number: A,B,.. where all are whole numbers, else a JSON
+ *                                     list of texts
+ *   data.box                          the box, or none
  *   data.split                        the seed of the shuffle, "file order" or "given"
  *   data.learn_size, data.test_size
  * No paths, no checksums of files. */
@@ -15,13 +17,19 @@
 
 #include "base/number.h"
 #include "base/random.h"
+#include "data/classes.h"
 #include "model/model.h"
 
-enum { KEYS = 10, TEXT = 160 };
+enum { TEXT = 80 };
+
+static const char *const keys[] = {"data.task",       "data.prior",  "data.learn",      "data.test",
+                                   "data.split",      "data.box",    "data.learn_size", "data.test_size",
+                                   "data.class_rows", "data.classes"};
+enum { KEYS = sizeof keys / sizeof *keys, LONG = 2 }; /* the last LONG are as long as they must be */
 
 typedef struct remembered {
-    const char *key;
-    char text[TEXT];
+    char text[KEYS - LONG][TEXT];
+    char *class_rows, *classes;
 } remembered;
 
 static void describe_split(const surety_data_info *info, char text[TEXT]) {
@@ -38,41 +46,75 @@ static void describe_box(const surety_data_info *info, char text[TEXT]) {
         snprintf(text, TEXT, "none");
 }
 
-static void describe(const surety_data_info *info, remembered *list) {
-    static const char *const keys[KEYS] = {"data.task",       "data.prior",   "data.learn", "data.test",
-                                           "data.class_rows", "data.classes", "data.split", "data.learn_size",
-                                           "data.test_size",  "data.box"};
-    for (size_t i = 0; i < KEYS; i++) list[i].key = keys[i];
-    snprintf(list[0].text, TEXT, "%s", info->task ? info->task : "");
-    for (int k = 0; k < SURETY_SETS; k++) snprintf(list[1 + k].text, TEXT, "%s", info->set_sha256[k]);
-    snprintf(list[4].text, TEXT, "%s,%s", info->class_sha256[0], info->class_sha256[1]);
-    snprintf(list[5].text, TEXT, "%" PRId64 ",%" PRId64, info->classes[0], info->classes[1]);
-    describe_split(info, list[6].text);
-    snprintf(list[7].text, TEXT, "%zu", info->learn_size);
-    snprintf(list[8].text, TEXT, "%zu", info->test_size);
-    describe_box(info, list[9].text);
+/* The digests of the classes, with commas between them. */
+static char *join_digests(const surety_data_info *info) {
+    char *text = malloc(info->classes * 65), *at = text;
+    for (size_t k = 0; text && k < info->classes; k++, at += 65) {
+        memcpy(at, info->class_sha256[k], 64);
+        at[64] = k + 1 < info->classes ? ',' : 0;
+    }
+    return text;
+}
+
+/* The labels as JSON; without the brackets where they are whole numbers. */
+static char *join_labels(const surety_data_info *info) {
+    char *text = surety_json_canonical(surety_labels_json(info->labels, info->classes, info->whole));
+    if (!text || !info->whole) return text;
+    size_t inside = strlen(text) - 2;
+    memmove(text, text + 1, inside);
+    text[inside] = 0;
+    return text;
+}
+
+static void forget(remembered *r) {
+    free(r->class_rows);
+    free(r->classes);
+}
+
+static surety_status describe(const surety_data_info *info, remembered *r, surety_error *err) {
+    snprintf(r->text[0], TEXT, "%s", info->task ? info->task : "");
+    for (int k = 0; k < SURETY_SETS; k++) snprintf(r->text[1 + k], TEXT, "%s", info->set_sha256[k]);
+    describe_split(info, r->text[4]);
+    describe_box(info, r->text[5]);
+    snprintf(r->text[6], TEXT, "%zu", info->learn_size);
+    snprintf(r->text[7], TEXT, "%zu", info->test_size);
+    r->class_rows = join_digests(info);
+    r->classes = join_labels(info);
+    if (r->class_rows && r->classes) return SURETY_OK;
+    forget(r);
+    return surety_fail(err, SURETY_E_MEMORY, "no memory for what is remembered of the data");
+}
+
+static const char *text_of(const remembered *r, size_t i) {
+    return i < KEYS - LONG ? r->text[i] : i == KEYS - LONG ? r->class_rows : r->classes;
 }
 
 surety_status surety_model_set_data(surety_model *m, const surety_data_info *info, surety_error *err) {
-    remembered list[KEYS];
-    describe(info, list);
-    for (size_t i = 0; i < KEYS; i++) SURETY_TRY(surety_model_set_text(m, list[i].key, list[i].text, err));
-    return SURETY_OK;
+    remembered now;
+    SURETY_TRY(describe(info, &now, err));
+    surety_status status = SURETY_OK;
+    for (size_t i = 0; i < KEYS && status == SURETY_OK; i++)
+        status = surety_model_set_text(m, keys[i], text_of(&now, i), err);
+    forget(&now);
+    return status;
 }
 
 surety_status surety_model_check_data(const surety_model *m, const surety_data_info *info,
                                       surety_error *err) {
-    remembered list[KEYS];
-    describe(info, list);
-    for (size_t i = 0; i < KEYS; i++) {
-        const char *was = surety_model_text(m, list[i].key);
-        if (was && !strcmp(was, list[i].text)) continue;
-        surety_fail(err, SURETY_E_CHECK, "these are not the data the model was trained on: %s is '%s'",
-                    list[i].key, list[i].text);
-        surety_fail_expected(err, "'%s'", was ? was : "nothing: the model was trained on no data");
-        return SURETY_E_CHECK;
+    remembered now;
+    size_t i = 0;
+    SURETY_TRY(describe(info, &now, err));
+    while (i < KEYS && surety_model_text(m, keys[i]) &&
+           !strcmp(surety_model_text(m, keys[i]), text_of(&now, i)))
+        i++;
+    if (i < KEYS) {
+        const char *was = surety_model_text(m, keys[i]);
+        surety_fail(err, SURETY_E_CHECK, "these are not the data the model was trained on: %s is '%.200s'",
+                    keys[i], text_of(&now, i));
+        surety_fail_expected(err, "'%.200s'", was ? was : "nothing: the model was trained on no data");
     }
-    return SURETY_OK;
+    forget(&now);
+    return i < KEYS ? SURETY_E_CHECK : SURETY_OK;
 }
 
 static surety_status bad(const char *key, surety_error *err) {
@@ -81,15 +123,41 @@ static surety_status bad(const char *key, surety_error *err) {
     return SURETY_E_INPUT;
 }
 
-/* A,B */
-static int read_classes(const char *text, int64_t *classes) {
-    char *end = NULL;
-    if (!text) return 0;
-    classes[0] = strtoll(text, &end, 10);
-    if (end == text || *end != ',') return 0;
-    const char *second = end + 1;
-    classes[1] = strtoll(second, &end, 10);
-    return end != second && !*end;
+/* Every element as text: whole numbers (A,B,..) or texts (a JSON list). NULL if it is neither, or none. */
+static json_t *label_texts(const char *text) {
+    json_t *list = NULL, *element;
+    size_t i, size = strlen(text) + 3;
+    char *json = malloc(size);
+    int numbers = text[0] != '[', wrong = 0;
+    if (!json) return NULL;
+    snprintf(json, size, numbers ? "[%s]" : "%s", text);
+    surety_json_parse(&list, json, strlen(json), "data.classes", NULL);
+    free(json);
+    json_array_foreach(list, i, element) {
+        char digits[24];
+        if (numbers && json_is_integer(element)) {
+            snprintf(digits, sizeof digits, "%lld", (long long)json_integer_value(element));
+            wrong |= json_array_set_new(list, i, json_string(digits));
+        } else {
+            wrong |= numbers || !json_is_string(element);
+        }
+    }
+    if (!wrong && json_array_size(list) >= 2) return list;
+    json_decref(list);
+    return NULL;
+}
+
+surety_status surety_labels_read(surety_model *m, surety_error *err) {
+    const char *text = surety_model_text(m, "data.classes");
+    json_decref(m->label_texts);
+    surety_free(m->labels);
+    m->label_texts = NULL, m->labels = NULL, m->class_count = 0;
+    if (!text || !(m->label_texts = label_texts(text))) return SURETY_OK;
+    size_t count = json_array_size(m->label_texts);
+    SURETY_TRY(surety_alloc(&m->labels, count, sizeof *m->labels, err));
+    for (size_t k = 0; k < count; k++) m->labels[k] = json_string_value(json_array_get(m->label_texts, k));
+    m->class_count = count;
+    return SURETY_OK;
 }
 
 /* LO,HI or none */
@@ -125,13 +193,14 @@ surety_status surety_model_data_settings(const surety_model *m, surety_data_sett
         surety_fail_expected(err, "the arrays and the indices that trained it, from a program");
         return SURETY_E_USAGE;
     }
-    if (!read_classes(surety_model_text(m, "data.classes"), s->classes)) return bad("data.classes", err);
+    if (!m->class_count) return bad("data.classes", err);
     if (!read_split(split, &s->seed)) return bad("data.split", err);
     if (!read_box(surety_model_text(m, "data.box"), s)) return bad("data.box", err);
     SURETY_TRY(surety_model_count(m, "data.learn_size", &learn, err));
     SURETY_TRY(surety_model_count(m, "data.test_size", &test, err));
     s->task = task[0] ? task : NULL;
-    s->classes_given = 1;
+    s->classes = m->labels;
+    s->class_count = m->class_count;
     s->learn_size = (size_t)learn;
     s->test_size = (size_t)test;
     return SURETY_OK;

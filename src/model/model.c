@@ -79,6 +79,8 @@ void surety_model_free(surety_model *m) {
     surety_free(m->prior);
     surety_free(m->posterior);
     json_decref(m->texts);
+    json_decref(m->label_texts);
+    surety_free(m->labels);
     surety_free(m);
 }
 
@@ -115,7 +117,7 @@ surety_status surety_model_set_text(surety_model *m, const char *key, const char
     if (any) return surety_fail(err, SURETY_E_USAGE, "the text of '%s' is not UTF-8", key);
     if (json_object_set_new(m->texts, key, text))
         return surety_fail(err, SURETY_E_MEMORY, "no memory for a text");
-    return SURETY_OK;
+    return strcmp(key, "data.classes") ? SURETY_OK : surety_labels_read(m, err);
 }
 
 surety_status surety_model_set_count(surety_model *m, const char *key, uint64_t value, surety_error *err) {

@@ -11,12 +11,19 @@ struct surety_model {
     double *prior, *posterior; /* (H) */
     surety_model_facts facts;
     json_t *texts; /* an object of texts by key, without the facts' own */
+    /* What data.classes says, read (surety_labels_read); class_count 0: it makes no sense or is not there. */
+    const char **labels;
+    size_t class_count;
+    json_t *label_texts; /* what labels point into */
 };
 
 /* The facts as texts, and back; metadata is an object of texts. Reading takes the facts' keys out of it. */
 surety_status surety_facts_write(const surety_model_facts *facts, const surety_voters *voters,
                                  json_t *metadata, surety_error *err);
 surety_status surety_facts_read(surety_model_facts *facts, json_t *metadata, surety_error *err);
+
+/* Reads data.classes, which has changed. */
+surety_status surety_labels_read(surety_model *model, surety_error *err);
 
 /* A new object with the entries of another, keys sorted. */
 json_t *surety_texts_sorted(const json_t *texts);

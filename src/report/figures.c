@@ -202,7 +202,7 @@ typedef struct point {
 static size_t list_points(const surety_shown *shown, surety_norm norm, surety_objective algorithm,
                           surety_quantity quantity, point points[12]) {
     size_t tasks, count = 0;
-    surety_tasks(&tasks);
+    surety_paper_tasks(&tasks);
     for (size_t task = 0; task < tasks; task++)
         for (int star = 0; star < 2; star++) {
             surety_threat_kind kind = star ? SURETY_ATTACK_PGDU : SURETY_ATTACK_IFGSMU;
@@ -264,7 +264,7 @@ static void make_scatter(surety_figure *f, const surety_shown *shown, surety_nor
         size_t count = list_points(shown, norm, panels[i].algorithm, panels[i].quantity, points);
         if (count) draw_points(&f->panels[f->count++], points, count, panels[i].title);
     }
-    const surety_task *list = surety_tasks(&tasks);
+    const surety_task *list = surety_paper_tasks(&tasks);
     for (size_t t = 0; t < tasks; t++)
         if (surety_shown_has(shown, t, norm))
             legend_entry(&f->legend, &x, &y,
@@ -328,7 +328,7 @@ static int has_curve(const surety_shown *shown, size_t task, surety_norm norm) {
 static void make_radius(surety_figure *f, const surety_shown *shown, surety_norm norm) {
     size_t tasks;
     double x = 0, y = 0;
-    surety_tasks(&tasks);
+    surety_paper_tasks(&tasks);
     *f = (surety_figure){.columns = 3, .legend.width = WIDTH};
     snprintf(f->name, sizeof f->name, "radius-%s", surety_norm_name(norm));
     snprintf(f->title, sizeof f->title, "R_att against the radius, %s, attack pgd, signed voters, seed 0",
@@ -351,7 +351,7 @@ static void make_radius(surety_figure *f, const surety_shown *shown, surety_norm
 /* mnist-1v7 in l2, as in the paper, or the first that is there. */
 static void choose_tv(const surety_shown *shown, size_t *task, surety_norm *norm) {
     size_t tasks;
-    surety_tasks(&tasks);
+    surety_paper_tasks(&tasks);
     for (*task = 0; *task < tasks; ++*task)
         for (unsigned n = SURETY_L2; n <= SURETY_LINF; n++)
             if (surety_shown_has(shown, *task, *norm = (surety_norm)n)) return;
@@ -364,7 +364,7 @@ surety_status surety_figures_make(surety_figure figures[SURETY_FIGURES], size_t 
     surety_norm norm = SURETY_L2;
     int has_l2 = 0;
     *count = 0;
-    surety_tasks(&tasks);
+    surety_paper_tasks(&tasks);
     for (size_t t = 0; t < tasks; t++) has_l2 |= surety_shown_has(shown, t, SURETY_L2);
     choose_tv(shown, &task, &norm);
     make_tv(&figures[(*count)++], shown, task, norm);

@@ -80,14 +80,14 @@ static void print_counts(surety_growing *page, const surety_shown *shown) {
                  "<th>values</th><th>within 0.0015</th><th>within the tolerance</th>%s<th>farthest</th></tr>"
                  "</thead><tbody>\n",
                  bands ? "<th>inside the band</th><th>tolerance or band</th>" : "");
-    surety_tasks(&tasks);
+    surety_paper_tasks(&tasks);
     for (size_t task = 0; task < tasks; task++)
         for (unsigned norm = SURETY_L2; norm <= SURETY_LINF; norm++) {
             surety_agreement a = agreement_of(shown, task, (surety_norm)norm);
             if (!a.compared) continue;
             surety_print(page, "<tr><th scope=\"row\">%s</th><td>%s</td><td>%zu</td><td>%zu</td><td>%zu</td>",
-                         surety_tasks(&tasks)[task].name, surety_norm_name((surety_norm)norm), a.compared,
-                         a.near, a.agree);
+                         surety_paper_tasks(&tasks)[task].name, surety_norm_name((surety_norm)norm),
+                         a.compared, a.near, a.agree);
             if (bands) surety_print(page, "<td>%zu</td><td>%zu</td>", a.in_band, a.either);
             surety_print(page, "<td>%.3f</td></tr>\n", a.farthest);
         }
@@ -124,7 +124,7 @@ static void print_miss(surety_growing *page, const surety_shown *shown, size_t i
     surety_print(page,
                  "<tr><th scope=\"row\">%s</th><td>%s</td><td>%s</td><td>%s</td><td>%s</td><td>%s</td><td>%s"
                  "</td><td>%.3f",
-                 surety_tasks(&tasks)[p->task].name, surety_norm_name(p->norm),
+                 surety_paper_tasks(&tasks)[p->task].name, surety_norm_name(p->norm),
                  surety_objective_name(p->algorithm), surety_threat_name(p->defense),
                  surety_threat_name(p->attack), surety_voter_set_name(p->set),
                  surety_quantity_name(p->quantity), c.first);
@@ -248,7 +248,7 @@ void surety_page_foot(surety_growing *page, const surety_shown *shown) {
 
 void surety_task_title(size_t task, char *title, size_t size) {
     size_t tasks;
-    const surety_task *t = &surety_tasks(&tasks)[task];
+    const surety_task *t = &surety_paper_tasks(&tasks)[task];
     snprintf(title, size, "%s: %s vs %s", !strcmp(t->dataset, "mnist") ? "MNIST" : "Fashion-MNIST",
              t->class_names[0], t->class_names[1]);
 }

@@ -40,7 +40,7 @@ static int says(const json_t *identity, const char *key, const char *value) {
 int surety_shown_is(const json_t *found, const surety_cell *cell) {
     size_t tasks;
     const json_t *id = json_object_get(found, "cell");
-    return says(id, "task", surety_tasks(&tasks)[cell->task].name) &&
+    return says(id, "task", surety_paper_tasks(&tasks)[cell->task].name) &&
            says(id, "norm", surety_norm_name(cell->norm)) &&
            says(id, "voters", surety_voter_set_name(cell->set)) &&
            says(id, "defense", surety_defense_name(cell->defense));

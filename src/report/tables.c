@@ -115,7 +115,7 @@ static void print_table(surety_growing *page, const surety_shown *shown, size_t 
 
 size_t surety_page_tables(surety_growing *page, const surety_shown *shown) {
     size_t tasks, count = 0;
-    surety_tasks(&tasks);
+    surety_paper_tasks(&tasks);
     surety_print(
         page,
         "<h2>Tables</h2>\n<p>Ours first (seed 0, then the lowest and highest of several seeds), print below "
@@ -208,7 +208,7 @@ static surety_status print_cell(surety_growing *page, const surety_shown *shown,
     surety_print(page, "<h3>%s, %s, defense %s</h3>\n<div class=\"strips\">\n", title,
                  surety_norm_name(cell->norm), surety_defense_name(cell->defense));
     json_array_foreach(examples, at, example) SURETY_TRY(
-        print_strip(page, example, height, width, &surety_tasks(&tasks)[cell->task], cell->norm, err));
+        print_strip(page, example, height, width, &surety_paper_tasks(&tasks)[cell->task], cell->norm, err));
     surety_print(page, "</div>\n");
     return SURETY_OK;
 }
@@ -216,7 +216,7 @@ static surety_status print_cell(surety_growing *page, const surety_shown *shown,
 surety_status surety_page_gallery(surety_growing *page, const surety_shown *shown, surety_error *err) {
     static const surety_threat_kind defenses[] = {SURETY_ATTACK_NONE, SURETY_ATTACK_PGDU};
     size_t tasks;
-    surety_tasks(&tasks);
+    surety_paper_tasks(&tasks);
     if (!surety_has_cairo) {
         surety_print(page, "<p>%s</p>\n", surety_report_left_out());
         return SURETY_OK;

@@ -66,7 +66,7 @@ static void print_line(surety_growing *page, const surety_shown *shown, const su
                        const line *l) {
     size_t tasks;
     surety_print(page, "<tr><th scope=\"row\">%s</th><td>%s</td><td>%s</td><td>%zu</td>",
-                 surety_tasks(&tasks)[cell->task].name, surety_norm_name(cell->norm),
+                 surety_paper_tasks(&tasks)[cell->task].name, surety_norm_name(cell->norm),
                  surety_voter_set_name(cell->set), l->seeds);
     for (int i = 0; i < NUMBERS; i++) print_cell(page, l->mean[i], i >= NOT_PROVED);
     print_printed(page, shown, cell, SURETY_OBJECTIVE_CHROMATIC, SURETY_BOUND_OF_SEEGER);
@@ -97,7 +97,7 @@ static void print_heading(surety_growing *page) {
 
 void surety_page_worst_case(surety_growing *page, const surety_shown *shown) {
     size_t tasks, lines = 0;
-    surety_tasks(&tasks);
+    surety_paper_tasks(&tasks);
     for (size_t task = 0; task < tasks; task++)
         for (unsigned norm = SURETY_L2; norm <= SURETY_LINF; norm++)
             for (unsigned set = SURETY_SIGNED; set <= SURETY_REAL; set++) {

@@ -232,7 +232,7 @@ static surety_status gallery_json(const work *w, json_t **out, surety_error *err
 
 static json_t *identity_json(const surety_cell *cell) {
     size_t tasks;
-    return SURETY_JSON_OBJECT({"task", surety_json_string(surety_tasks(&tasks)[cell->task].name)},
+    return SURETY_JSON_OBJECT({"task", surety_json_string(surety_paper_tasks(&tasks)[cell->task].name)},
                               {"norm", surety_json_string(surety_norm_name(cell->norm))},
                               {"voters", surety_json_string(surety_voter_set_name(cell->set))},
                               {"defense", surety_json_string(surety_defense_name(cell->defense))},

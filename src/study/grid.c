@@ -30,7 +30,7 @@ const char *surety_recipe_name(surety_recipe recipe) {
 
 surety_study_settings surety_study_defaults(void) {
     size_t tasks;
-    surety_tasks(&tasks);
+    surety_paper_tasks(&tasks);
     surety_study_settings s = {.tasks = (1u << tasks) - 1,
                                .norms = 1u << SURETY_L2 | 1u << SURETY_LINF,
                                .voters = 1u << SURETY_SIGNED | 1u << SURETY_REAL,
@@ -67,7 +67,7 @@ surety_status surety_study_validate(const surety_study_settings *s, surety_error
 
 void surety_cell_name(const surety_cell *cell, char name[SURETY_CELL_NAME]) {
     size_t tasks;
-    snprintf(name, SURETY_CELL_NAME, "%s-%s-%s-%s-%llu", surety_tasks(&tasks)[cell->task].name,
+    snprintf(name, SURETY_CELL_NAME, "%s-%s-%s-%s-%llu", surety_paper_tasks(&tasks)[cell->task].name,
              surety_norm_name(cell->norm), surety_voter_set_name(cell->set),
              surety_defense_name(cell->defense), (unsigned long long)cell->seed);
 }
@@ -109,7 +109,7 @@ surety_train_settings surety_cell_training(const surety_study_settings *s, const
 surety_status surety_grid_make(surety_cell **cells, size_t *count, const surety_study_settings *s,
                                surety_error *err) {
     size_t tasks, at = 0;
-    surety_tasks(&tasks);
+    surety_paper_tasks(&tasks);
     SURETY_TRY(surety_alloc(cells, tasks * 2 * 2 * DEFENSES * s->seeds, sizeof **cells, err));
     for (size_t task = 0; task < tasks; task++)
         for (unsigned norm = SURETY_L2; norm <= SURETY_LINF; norm++)
@@ -195,7 +195,7 @@ surety_cost surety_cell_cost(const surety_study_settings *s, const surety_cell *
     /* the certified defense and the limits over a ball, in steps of an attack on as many rows: roughly */
     enum { LEARN = 5000, RADII = 7, ATTACKS = 2, CERTIFIED = 3, LIMITS = 50 };
     size_t count;
-    const surety_task *task = &surety_tasks(&count)[cell->task];
+    const surety_task *task = &surety_paper_tasks(&count)[cell->task];
     surety_objective objectives[SURETY_CELL_MODELS];
     double m = LEARN, prior = (double)task->train - m, test = (double)task->test, epochs = (double)s->epochs;
     double k = (double)s->steps, n = (double)s->samples,

@@ -32,7 +32,7 @@ const char *surety_recipe_name(surety_recipe recipe); /* "print" or "theory" */
 
 typedef struct surety_study_settings {
     /* What is computed. Sets of small numbers are bits: 1u << number. A folder may be widened later. */
-    uint32_t tasks;    /* numbers of surety_tasks() */
+    uint32_t tasks;    /* numbers of surety_paper_tasks() */
     uint32_t norms;    /* surety_norm: l2 and linf */
     uint32_t voters;   /* surety_voter_set */
     uint32_t defenses; /* none, unif (algorithm and baseline), pgdu, ifgsmu (algorithm), pgd, ifgsm
@@ -52,7 +52,7 @@ surety_study_settings surety_study_defaults(void);
 surety_status surety_study_validate(const surety_study_settings *settings, surety_error *err);
 
 typedef struct surety_cell {
-    size_t task; /* number in surety_tasks() */
+    size_t task; /* number in surety_paper_tasks() */
     surety_norm norm;
     surety_voter_set set;
     surety_threat_kind defense;

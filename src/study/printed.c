@@ -35,8 +35,8 @@ int surety_printed_parse(char *line, surety_printed *key, char **rest) {
     size_t count;
     const surety_task *task = surety_task_find(field[0], NULL);
     if (!task) return 0;
-    key->task = (size_t)(task - surety_tasks(&count));
-    return surety_norm_parse(field[1], &key->norm, NULL) == SURETY_OK &&
+    key->task = (size_t)(task - surety_paper_tasks(&count));
+    return key->task < count && surety_norm_parse(field[1], &key->norm, NULL) == SURETY_OK &&
            surety_objective_parse(field[2], &key->algorithm, NULL) == SURETY_OK &&
            surety_threat_parse(field[3], &key->defense, NULL) == SURETY_OK &&
            surety_threat_parse(field[4], &key->attack, NULL) == SURETY_OK &&

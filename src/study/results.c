@@ -126,7 +126,7 @@ static surety_status csv_line(text *t, const surety_printed *p, double value, si
     char line[256];
     size_t tasks;
     surety_format(line, sizeof line, "%s,%s,%s,%s,%s,%s,%s,%.6f,%zu,%.3f,%.6f\n",
-                  surety_tasks(&tasks)[p->task].name, surety_norm_name(p->norm),
+                  surety_paper_tasks(&tasks)[p->task].name, surety_norm_name(p->norm),
                   surety_objective_name(p->algorithm), surety_threat_name(p->defense),
                   surety_threat_name(p->attack), surety_voter_set_name(p->set),
                   surety_quantity_name(p->quantity), value, seed, p->value, value - p->value);
@@ -158,7 +158,7 @@ static json_t *compared_json(const surety_results *r) {
         if (!c.seeds) continue;
         json_array_append_new(
             array,
-            SURETY_JSON_OBJECT({"task", surety_json_string(surety_tasks(&tasks)[p->task].name)},
+            SURETY_JSON_OBJECT({"task", surety_json_string(surety_paper_tasks(&tasks)[p->task].name)},
                                {"norm", surety_json_string(surety_norm_name(p->norm))},
                                {"algorithm", surety_json_string(surety_objective_name(p->algorithm))},
                                {"defense", surety_json_string(surety_threat_name(p->defense))},

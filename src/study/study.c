@@ -137,7 +137,7 @@ static surety_status read_data(void *arg, size_t task, int thread, surety_error 
     while (at < g->pending_count && g->cells[g->pending[at]].task != task) at++;
     if (at == g->pending_count) return SURETY_OK;
     surety_data_settings settings = surety_data_defaults();
-    settings.task = surety_tasks(&count)[task].name;
+    settings.task = surety_paper_tasks(&count)[task].name;
     settings.data_dir = g->s->data_dir;
     return surety_data_open(&g->data[task], &settings, err);
 }
@@ -146,7 +146,7 @@ static surety_status run_missing(grid *g, surety_error *err) {
     int threads = surety_threads(g->run);
     surety_run run = {.threads = threads, .stop = g->run ? g->run->stop : NULL};
     surety_status status = SURETY_OK;
-    surety_tasks(&g->tasks);
+    surety_paper_tasks(&g->tasks);
     SURETY_TRY(surety_alloc(&g->data, g->tasks, sizeof *g->data, err));
     list_pending(g);
     SURETY_TRY(surety_parallel(&run, NULL, g->tasks, read_data, g, err));

@@ -6,9 +6,9 @@
 #include "base/clock.h"
 #include "base/names.h"
 #include "base/parallel.h"
+#include "data/classes.h"
 #include "evaluate/sampler.h"
 #include "evaluate/vote.h"
-#include "io/json.h"
 #include "io/path.h"
 #include "train/checkpoint.h"
 #include "train/phase.h"
@@ -102,7 +102,7 @@ static json_t *attack_json(const surety_threat *a) {
 /* Everything that decides the result, as canonical text: kept in the model and in checkpoints. */
 static char *settings_text(const surety_train_settings *s, const surety_data_info *info) {
     json_t *data = SURETY_JSON_OBJECT(
-        {"class_first", json_integer(info->classes[0])}, {"class_second", json_integer(info->classes[1])},
+        {"classes", surety_labels_json(info->labels, info->classes, info->whole)},
         {"learn_size", surety_json_count(info->learn_size)},
         {"test_size", surety_json_count(info->test_size)}, {"split_seed", surety_json_count(info->seed)});
     return surety_json_canonical(SURETY_JSON_OBJECT(

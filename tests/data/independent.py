@@ -1,6 +1,6 @@
 """A second reader of a task, written without the library: prints what the three sets must be, as JSON.
 
-independent.py FOLDER CLASS_A CLASS_B LEARN_SIZE
+independent.py FOLDER LEARN_SIZE CLASS..
 """
 import gzip
 import hashlib
@@ -23,8 +23,8 @@ def read(folder, name):
 def pick(folder, prefix, classes):
     images = read(folder, prefix + "-images-idx3-ubyte")
     labels = read(folder, prefix + "-labels-idx1-ubyte")
-    rows = np.flatnonzero((labels == classes[0]) | (labels == classes[1]))
-    return images[rows].reshape(len(rows), -1), np.where(labels[rows] == classes[1], 1, -1), rows
+    rows = np.flatnonzero(np.isin(labels, classes))
+    return images[rows].reshape(len(rows), -1), np.array([classes.index(a) for a in labels[rows]]), rows
 
 
 def sizes(x):
@@ -37,7 +37,7 @@ def digests(x):
 
 
 def set_digest(x, y, rows):
-    of_rows = (struct.pack("<II", row, label == 1) + d for row, label, d in zip(rows, y, digests(x)))
+    of_rows = (struct.pack("<II", row, label) + d for row, label, d in zip(rows, y, digests(x)))
     return hashlib.sha256(sizes(x) + b"".join(of_rows)).hexdigest()
 
 
@@ -49,9 +49,9 @@ def describe(x, y, rows):
     return {
         "digest": set_digest(x, y, rows),
         "m": len(y),
-        "positive": int((y == 1).sum()),
+        "classes": np.bincount(y, minlength=len(classes)).tolist(),
         "x": hashlib.sha256((x.astype(np.float32) / np.float32(255)).tobytes()).hexdigest(),
-        "y": hashlib.sha256(y.astype(np.int8).tobytes()).hexdigest(),
+        "y": hashlib.sha256(y.astype(np.uint8).tobytes()).hexdigest(),
         "row": hashlib.sha256(rows.astype(np.uint32).tobytes()).hexdigest(),
     }
 
@@ -61,7 +61,7 @@ def shared(a, b):
     return sum(row.tobytes() in known for row in a)
 
 
-folder, classes, learn = sys.argv[1], [int(a) for a in sys.argv[2:4]], int(sys.argv[4])
+folder, learn, classes = sys.argv[1], int(sys.argv[2]), [int(a) for a in sys.argv[3:]]
 x, y, rows = pick(folder, "train", classes)
 test = pick(folder, "t10k", classes)
 print(json.dumps({
@@ -71,5 +71,5 @@ print(json.dumps({
     "learn_in_prior": shared(x[:learn], x[learn:]),
     "test_in_prior": shared(test[0], x[learn:]),
     "test_in_learn": shared(test[0], x[:learn]),
-    "classes": [class_digest(x[y == -1]), class_digest(x[y == 1])],
+    "classes": [class_digest(x[y == k]) for k in range(len(classes))],
 }))

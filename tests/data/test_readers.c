@@ -52,7 +52,7 @@ static void idx_is_read(void **state) {
     check_ok(open_train(path, NULL, NULL, SURETY_HEADER_AUTO, &data, &err));
     const surety_data_info *info = surety_data_describe(data);
     assert_true(info->d == 6 && info->height == 2 && info->width == 3 && info->scale == 255);
-    assert_true(info->classes[0] == 1 && info->classes[1] == 7);
+    assert_true(info->classes == 2 && !strcmp(info->labels[0], "1") && !strcmp(info->labels[1], "7"));
     for (int k = 0; k < SURETY_SETS; k++) {
         const surety_set *set = surety_data_set(data, (surety_set_name)k);
         for (size_t i = 0; i < set->m; i++) {

@@ -575,17 +575,23 @@ static void wrong_models_are_refused(void **state) {
 
 /* ---- data ---- */
 
+static char class_rows[2][65];
+static const char *const one_seven[] = {"1", "7"}, *const one_eight[] = {"1", "8"};
+
 static surety_data_info some_info(void) {
     surety_data_info info = {.task = "mnist-1v7",
                              .files = 2, /* files and their scale are not remembered: rows are */
-                             .classes = {1, 7},
+                             .classes = 2,
+                             .labels = one_seven,
+                             .whole = 1,
+                             .class_sha256 = class_rows,
                              .scale = 255,
                              .boxed = 1,
                              .box_hi = 1,
                              .learn_size = 5000,
                              .test_size = 0};
     for (int k = 0; k < SURETY_SETS; k++) memset(info.set_sha256[k], 'a' + k, 64);
-    for (int k = 0; k < 2; k++) memset(info.class_sha256[k], 'd' + k, 64);
+    for (int k = 0; k < 2; k++) memset(class_rows[k], 'd' + k, 64);
     return info;
 }
 
@@ -603,15 +609,15 @@ static void data_is_remembered(void **state) {
     check_ok(surety_model_check_data(again, &info, &err));
     check_ok(surety_model_data_settings(again, &s, &err));
     assert_string_equal(s.task, "mnist-1v7");
-    assert_true(s.classes_given && s.classes[0] == 1 && s.classes[1] == 7 && s.learn_size == 5000 &&
-                s.boxed && s.box_lo == 0 && s.box_hi == 1);
+    assert_true(s.class_count == 2 && !strcmp(s.classes[0], "1") && !strcmp(s.classes[1], "7"));
+    assert_true(s.learn_size == 5000 && s.boxed && s.box_lo == 0 && s.box_hi == 1);
     surety_data_info others[14], same = info;
     same.files = 0, same.scale = 1, same.height = 28;
     check_ok(surety_model_check_data(again, &same, &err));
     for (int i = 0; i < 14; i++) others[i] = info;
     others[0].set_sha256[SURETY_SET_PRIOR][3] = '0';
     others[1].task = NULL;
-    others[2].classes[1] = 8;
+    others[2].labels = one_eight;
     others[3].set_sha256[SURETY_SET_LEARN][3] = '0';
     others[4].boxed = 0;
     others[5].learn_size = 4999;
@@ -619,8 +625,12 @@ static void data_is_remembered(void **state) {
     others[7].box_hi = 1.0000000001;
     others[8].test_size = 1;
     others[9].set_sha256[SURETY_SET_TEST][3] = '0';
-    others[10].class_sha256[0][0] = '0';
-    others[11].class_sha256[1][63] = '0';
+    char rows[2][2][65];
+    for (int i = 0; i < 2; i++) {
+        memcpy(rows[i], class_rows, sizeof class_rows);
+        rows[i][i][63 * i] = '0';
+        others[10 + i].class_sha256 = rows[i];
+    }
     others[12].order = SURETY_ORDER_GIVEN;
     others[13].boxed = 0, others[13].task = NULL;
     for (int i = 0; i < 14; i++) {
@@ -639,9 +649,10 @@ static void data_is_remembered(void **state) {
     check_ok(surety_model_set_data(again, &others[12], &err));
     assert_int_equal(surety_model_data_settings(again, &s, &err), SURETY_E_USAGE); /* no setting repeats it */
     static const char *const bad[][2] = {
-        {"data.classes", "1"},       {"data.classes", ","},    {"data.classes", "1,x"},
-        {"data.classes", "1,2,3"},   {"data.box", "0"},        {"data.box", "1,0"},
-        {"data.box", "nan,1"},       {"data.split", "sorted"}, {"data.split", "-1"},
+        {"data.classes", "1"},       {"data.classes", ","},     {"data.classes", "1,x"},
+        {"data.classes", "1,2,[3]"}, {"data.classes", "[1,2]"}, {"data.classes", "[\"a\"]"},
+        {"data.classes", "[\"a\""},  {"data.box", "0"},         {"data.box", "1,0"},
+        {"data.box", "nan,1"},       {"data.split", "sorted"},  {"data.split", "-1"},
         {"data.learn_size", "many"}, {"data.test_size", ""},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {

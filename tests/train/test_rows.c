@@ -202,7 +202,7 @@ static void rows_are_known_again(void **state) {
     assert_int_equal(fresh(model, &a, &other), SURETY_E_CHECK);
     other = split_settings(), other.test_size = 10;
     assert_int_equal(fresh(model, &none, &other), SURETY_E_CHECK);
-    other = split_settings(), other.classes_given = 1, other.classes[0] = 7, other.classes[1] = 3;
+    other = split_settings(), other.class_count = 2, other.classes = (const char *const[]){"7", "3"};
     assert_int_equal(fresh(model, &a, &other), SURETY_E_CHECK);
     static const int64_t prior[] = {0, 1, 2, 3}, learn[] = {4, 5, 6, 7};
     surety_split few = {{4, 4, 0}, {prior, learn, NULL}};
