@@ -13,7 +13,7 @@
 
 #include "risk/labels.h"
 
-static surety_status refuse(const surety_source *s, const char *place, const char *expected,
+static surety_status refuse(const surety_vote_source *s, const char *place, const char *expected,
                             surety_error *err) {
     if (s->path) surety_fail_file(err, s->path);
     surety_fail_place(err, "%s", place);
@@ -22,7 +22,7 @@ static surety_status refuse(const surety_source *s, const char *place, const cha
 }
 
 /* The index of value `at` of example i; rank: how many axes of it count. */
-static const char *index_of(const surety_source *s, size_t i, size_t at, int rank, char text[96]) {
+static const char *index_of(const surety_vote_source *s, size_t i, size_t at, int rank, char text[96]) {
     size_t K = rank == 4 ? s->K : 1, h = at / K % s->H, j = at / K / s->H;
     if (rank == 4)
         snprintf(text, 96, "index [%zu, %zu, %zu, %zu]", i, j, h, at % K);
@@ -35,15 +35,15 @@ static const char *index_of(const surety_source *s, size_t i, size_t at, int ran
 
 /* ---- one example ---- */
 
-static size_t example_size(const surety_source *s) {
+static size_t example_size(const surety_vote_source *s) {
     return s->n * s->H * (s->kind == SURETY_BALLOT_SCORES ? s->K : 1);
 }
 
-size_t surety_source_scratch(const surety_source *s) {
+size_t surety_vote_source_scratch(const surety_vote_source *s) {
     return example_size(s) + (s->n * s->H + sizeof(double) - 1) / sizeof(double);
 }
 
-static void fetch(const surety_source *s, size_t i, double *row) {
+static void fetch(const surety_vote_source *s, size_t i, double *row) {
     size_t count = example_size(s);
     if (s->path) {
         surety_npy_doubles(&s->file, i * count, count, row);
@@ -53,7 +53,7 @@ static void fetch(const surety_source *s, size_t i, double *row) {
         row[k] = s->numbers ? (double)s->numbers[i * count + k] : (double)s->classes[i * count + k];
 }
 
-static surety_status add_votes(const surety_source *s, size_t i, const double *row, surety_risk *risk,
+static surety_status add_votes(const surety_vote_source *s, size_t i, const double *row, surety_risk *risk,
                                surety_error *err) {
     char place[96];
     size_t bad = surety_votes_first_bad(row, s->n * s->H);
@@ -62,7 +62,7 @@ static surety_status add_votes(const surety_source *s, size_t i, const double *r
     return refuse(s, index_of(s, i, bad, 3, place), "votes in [-1, 1]", err);
 }
 
-static surety_status add_scores(const surety_source *s, size_t i, const double *row, surety_risk *risk,
+static surety_status add_scores(const surety_vote_source *s, size_t i, const double *row, surety_risk *risk,
                                 surety_error *err) {
     char place[96], expected[96];
     for (size_t v = 0; v < s->n * s->H; v++) {
@@ -80,7 +80,7 @@ static surety_status add_scores(const surety_source *s, size_t i, const double *
     return surety_risk_add_scores_double(risk, row, s->H * s->K, s->labels[i], err);
 }
 
-static surety_status add_classes(const surety_source *s, size_t i, const double *row, uint8_t *bytes,
+static surety_status add_classes(const surety_vote_source *s, size_t i, const double *row, uint8_t *bytes,
                                  surety_risk *risk, surety_error *err) {
     char place[96], expected[96];
     for (size_t v = 0; v < s->n * s->H; v++) {
@@ -93,8 +93,8 @@ static surety_status add_classes(const surety_source *s, size_t i, const double 
     return surety_risk_add_labels(risk, bytes, s->H, s->labels[i], err);
 }
 
-surety_status surety_source_add(const surety_source *s, size_t i, double *scratch, surety_risk *risk,
-                                surety_error *err) {
+surety_status surety_vote_source_add(const surety_vote_source *s, size_t i, double *scratch,
+                                     surety_risk *risk, surety_error *err) {
     fetch(s, i, scratch);
     if (s->kind == SURETY_BALLOT_VOTES) return add_votes(s, i, scratch, risk, err);
     if (s->kind == SURETY_BALLOT_SCORES) return add_scores(s, i, scratch, risk, err);
@@ -117,7 +117,7 @@ static void look_at(const double *values, size_t count, whole *w) {
     }
 }
 
-static void look_at_votes(const surety_source *s, whole *w) {
+static void look_at_votes(const surety_vote_source *s, whole *w) {
     double some[1024];
     size_t count = s->m * s->n * s->H;
     *w = (whole){.most = -1};
@@ -131,7 +131,7 @@ static void look_at_votes(const surety_source *s, whole *w) {
     }
 }
 
-static surety_status open_file(surety_source *s, surety_error *err) {
+static surety_status open_file(surety_vote_source *s, surety_error *err) {
     const char *expected = "votes of shape (m, n, H) or (m, H), or scores (m, n, H, K), no length 0";
     SURETY_TRY(surety_npy_open(&s->file, s->path, err));
     const surety_npy *a = &s->file;
@@ -149,7 +149,7 @@ static surety_status open_file(surety_source *s, surety_error *err) {
     return SURETY_OK;
 }
 
-static surety_status open_arrays(surety_source *s, const surety_votes_settings *set, surety_error *err) {
+static surety_status open_arrays(surety_vote_source *s, const surety_votes_settings *set, surety_error *err) {
     s->m = set->m, s->n = set->n, s->H = set->H;
     s->numbers = set->vote_array ? set->vote_array : set->score_array;
     s->classes = set->class_votes;
@@ -205,7 +205,7 @@ static surety_status take_classes(const surety_labels *l, size_t K, uint8_t *lab
 
 /* ---- K ---- */
 
-static surety_status bad_count(const surety_source *s, size_t K, surety_error *err) {
+static surety_status bad_count(const surety_vote_source *s, size_t K, surety_error *err) {
     if (K == 1 && s->kind == SURETY_BALLOT_CLASSES)
         surety_fail(err, SURETY_E_INPUT, "all votes and all labels are of one class");
     else
@@ -223,7 +223,7 @@ static size_t count_classes(const whole *w, const surety_labels *l, size_t given
     return most < 1e6 ? (size_t)most + 1 : 1000000;
 }
 
-static surety_status names_fit(const surety_source *s, const surety_labels *l, const char *path,
+static surety_status names_fit(const surety_vote_source *s, const surety_labels *l, const char *path,
                                surety_error *err) {
     if (!l->name_count || l->name_count == s->K) return SURETY_OK;
     surety_fail(err, SURETY_E_INPUT, "the labels have %zu names, the votes %zu classes", l->name_count, s->K);
@@ -233,7 +233,7 @@ static surety_status names_fit(const surety_source *s, const surety_labels *l, c
 }
 
 /* Whole numbers without a negative one beside labels -1 and +1: is 0 a class or an abstention? */
-static surety_status check_zeros(const surety_source *s, const whole *w, const surety_labels *l,
+static surety_status check_zeros(const surety_vote_source *s, const whole *w, const surety_labels *l,
                                  surety_error *err) {
     whole y = {.most = -1};
     look_at(l->values, l->count, &y);
@@ -242,8 +242,8 @@ static surety_status check_zeros(const surety_source *s, const whole *w, const s
     return refuse(s, "", "votes 0 and 1 with labels 0 and 1, or votes as floats if 0 abstains", err);
 }
 
-static surety_status find_classes(surety_source *s, const surety_labels *l, const surety_votes_settings *set,
-                                  surety_error *err) {
+static surety_status find_classes(surety_vote_source *s, const surety_labels *l,
+                                  const surety_votes_settings *set, surety_error *err) {
     whole w = {.most = -1};
     if (s->kind == SURETY_BALLOT_CLASSES) {
         look_at_votes(s, &w);
@@ -263,7 +263,7 @@ static surety_status find_classes(surety_source *s, const surety_labels *l, cons
 }
 
 /* K from the votes and the labels l, then the labels as class numbers. */
-static surety_status settle(surety_source *s, surety_labels *l, const surety_votes_settings *set,
+static surety_status settle(surety_vote_source *s, surety_labels *l, const surety_votes_settings *set,
                             surety_error *err) {
     SURETY_TRY(find_classes(s, l, set, err));
     SURETY_TRY(surety_alloc(&s->labels, s->m, sizeof *s->labels, err));
@@ -283,9 +283,10 @@ static surety_status array_labels(surety_labels *l, const surety_votes_settings 
     return SURETY_OK;
 }
 
-surety_status surety_source_open(surety_source *s, const surety_votes_settings *set, surety_error *err) {
+surety_status surety_vote_source_open(surety_vote_source *s, const surety_votes_settings *set,
+                                      surety_error *err) {
     surety_labels labels = {0};
-    *s = (surety_source){.path = set->votes};
+    *s = (surety_vote_source){.path = set->votes};
     SURETY_TRY(s->path ? open_file(s, err) : open_arrays(s, set, err));
     surety_status status =
         s->path ? surety_labels_read(&labels, set->labels, s->m, err) : array_labels(&labels, set, err);
@@ -294,9 +295,9 @@ surety_status surety_source_open(surety_source *s, const surety_votes_settings *
     return status;
 }
 
-void surety_source_close(surety_source *s) {
+void surety_vote_source_close(surety_vote_source *s) {
     surety_npy_close(&s->file);
     surety_free(s->labels);
     surety_free(s->names);
-    *s = (surety_source){0};
+    *s = (surety_vote_source){0};
 }

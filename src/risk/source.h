@@ -11,7 +11,7 @@ typedef enum surety_ballot {
     SURETY_BALLOT_SCORES   /* K scores */
 } surety_ballot;
 
-typedef struct surety_source {
+typedef struct surety_vote_source {
     surety_ballot kind;
     size_t m, n, H, K;
     const char *path; /* NULL: arrays */
@@ -21,18 +21,18 @@ typedef struct surety_source {
     const uint8_t *classes; /* .. or of class numbers (m, n, H) */
     uint8_t *labels;        /* (m) class numbers */
     char **names;           /* (K) of the classes, in one block, or NULL */
-} surety_source;
+} surety_vote_source;
 
 /* Opens what the settings name, finds K and reads the labels. Close it in any case. */
-surety_status surety_source_open(surety_source *out, const surety_votes_settings *settings,
-                                 surety_error *err);
-void surety_source_close(surety_source *source); /* all zero is fine */
+surety_status surety_vote_source_open(surety_vote_source *out, const surety_votes_settings *settings,
+                                      surety_error *err);
+void surety_vote_source_close(surety_vote_source *source); /* all zero is fine */
 
-/* How many doubles surety_source_add needs as scratch. */
-size_t surety_source_scratch(const surety_source *source);
+/* How many doubles surety_vote_source_add needs as scratch. */
+size_t surety_vote_source_scratch(const surety_vote_source *source);
 
 /* Checks example i and adds it. Errors name its place in the file or array. */
-surety_status surety_source_add(const surety_source *source, size_t i, double *scratch, surety_risk *risk,
-                                surety_error *err);
+surety_status surety_vote_source_add(const surety_vote_source *source, size_t i, double *scratch,
+                                     surety_risk *risk, surety_error *err);
 
 #endif

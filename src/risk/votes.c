@@ -17,7 +17,7 @@
 
 /* One pass over examples first .. first+count-1. */
 typedef struct pass {
-    const surety_source *votes;
+    const surety_vote_source *votes;
     size_t first, count;
     int threads;
     surety_risk **parts; /* one accumulator per thread */
@@ -94,7 +94,7 @@ static surety_status add_block(void *arg, size_t block, int thread, surety_error
     const pass *work = arg;
     size_t begin = work->first + block * SURETY_BLOCK, end = work->first + work->count;
     for (size_t i = begin; i < end && i < begin + SURETY_BLOCK; i++)
-        SURETY_TRY(surety_source_add(work->votes, i, work->rows[thread], work->parts[thread], err));
+        SURETY_TRY(surety_vote_source_add(work->votes, i, work->rows[thread], work->parts[thread], err));
     return SURETY_OK;
 }
 
@@ -112,13 +112,14 @@ static surety_status open_pass(pass *work, const surety_risk_settings *settings,
     SURETY_TRY(surety_alloc(&work->rows, (size_t)work->threads, sizeof *work->rows, err));
     for (int t = 0; t < work->threads; t++) {
         SURETY_TRY(surety_risk_new(&work->parts[t], settings, err));
-        SURETY_TRY(surety_alloc(&work->rows[t], surety_source_scratch(work->votes), sizeof(double), err));
+        SURETY_TRY(
+            surety_alloc(&work->rows[t], surety_vote_source_scratch(work->votes), sizeof(double), err));
     }
     return SURETY_OK;
 }
 
 /* The risks of the vote of q on count examples from first on. */
-static surety_status measure(const surety_source *s, size_t first, size_t count,
+static surety_status measure(const surety_vote_source *s, size_t first, size_t count,
                              const surety_risk_settings *settings, const surety_run *run, const char *phase,
                              surety_risks *out, surety_error *err) {
     size_t blocks = (count + SURETY_BLOCK - 1) / SURETY_BLOCK;
@@ -135,7 +136,7 @@ static surety_status measure(const surety_source *s, size_t first, size_t count,
 
 /* ---- the whole ---- */
 
-static surety_status hold_out(const surety_source *s, size_t m, const surety_risk_settings *settings,
+static surety_status hold_out(const surety_vote_source *s, size_t m, const surety_risk_settings *settings,
                               const surety_run *run, surety_bound_input *input, surety_error *err) {
     surety_risks risks;
     SURETY_TRY(measure(s, m, s->m - m, settings, run, "held-out votes", &risks, err));
@@ -145,7 +146,7 @@ static surety_status hold_out(const surety_source *s, size_t m, const surety_ris
     return SURETY_OK;
 }
 
-static surety_status bound_source(const surety_source *s, const surety_votes_settings *set,
+static surety_status bound_source(const surety_vote_source *s, const surety_votes_settings *set,
                                   const surety_run *run, surety_votes_result *out, surety_error *err) {
     if (set->hold_out >= s->m)
         return surety_fail(err, SURETY_E_INPUT, "%llu of %zu examples held out leave none",
@@ -181,11 +182,11 @@ surety_status surety_bound_votes(const surety_votes_settings *settings, const su
                                  surety_votes_result *out, surety_error *err) {
     *out = (surety_votes_result){0};
     SURETY_TRY(settings_fit(settings, err));
-    surety_source s;
-    surety_status status = surety_source_open(&s, settings, err);
+    surety_vote_source s;
+    surety_status status = surety_vote_source_open(&s, settings, err);
     if (status == SURETY_OK) status = bound_source(&s, settings, run, out, err);
     out->class_names = s.names, s.names = NULL;
-    surety_source_close(&s);
+    surety_vote_source_close(&s);
     if (status != SURETY_OK) surety_votes_free(out);
     return status;
 }
