@@ -185,29 +185,37 @@ SURETY_API surety_status surety_posterior_learn(const surety_risks *risks, const
 /* ---- from votes to guarantees ---- */
 
 /* What surety_bound_votes is asked. Start from surety_votes_defaults(). Either files (votes and labels are
- * paths of NPY files) or arrays (votes NULL). */
+ * paths) or arrays (votes NULL). */
 typedef struct surety_votes_settings {
-    const char
-        *votes; /* NPY (m, n, H) or (m, H): float or signed integer, each in [-1,1]; mapped, not loaded */
-    const char *labels;    /* NPY (m): -1/+1 or 0/1 */
+    /* NPY, mapped, not loaded. Floats (m, n, H) or (m, H): votes in [-1,1], two classes. Floats (m, n, H, K):
+     * scores in [0,1], the K of a voter with the sum 1 within 1e-5. Whole numbers (m, n, H) or (m, H): signed
+     * votes if one of them is negative, else class numbers, SURETY_NO_CLASS for none. */
+    const char *votes;
+    /* NPY (m) or a text of m lines: class numbers, or -1/+1 for two classes; in a text also names, which are
+     * numbered in sorted order. */
+    const char *labels;
     const char *prior;     /* NPY (H), every weight above 0; NULL: uniform */
     const char *posterior; /* NPY (H); NULL: the prior itself, or learned */
 
-    const float *vote_array;       /* instead of the files: (m, n, H) .. */
-    const int8_t *label_array;     /* .. (m), -1 or +1 .. */
+    const float *vote_array;       /* instead of the files: (m, n, H) in [-1,1] .. */
+    const int8_t *label_array;     /* .. with (m), -1 or +1; or .. */
+    const uint8_t *class_votes;    /* .. (m, n, H) class numbers, or .. */
+    const float *score_array;      /* .. (m, n, H, K) scores, either .. */
+    const uint8_t *class_labels;   /* .. with (m) class numbers; and .. */
     const double *prior_array;     /* .. (H) or NULL .. */
     const double *posterior_array; /* .. (H) or NULL */
-    size_t m, n, H;                /* shape of vote_array */
+    size_t m, n, H;                /* shape of the votes */
+    size_t classes;                /* K: needed by score_array; else 0 finds it in the votes and labels */
 
     int learn;                 /* 1: learn Q; no posterior may be given */
     surety_bound_id objective; /* the bound that learning minimises */
-    int signed_votes;          /* 1: sign(v) votes */
-    uint64_t hold_out;         /* the last so many examples chose nothing (neither the prior nor Q): they give
-                                  vote_holdout, the others everything else. 0: none. The order of the examples
-                                  must be random: the end of a file sorted by class is no sample */
-    double delta;              /* in (0,1) */
-    uint64_t priors_compared;  /* T_p >= 1 */
-    uint64_t looks;            /* >= 1, as in surety_bound_input */
+    int signed_votes;  /* 1: sign(v) votes, or the class of the largest score. Class numbers always are */
+    uint64_t hold_out; /* the last so many examples chose nothing (neither the prior nor Q): they give
+                          vote_holdout, the others everything else. 0: none. The order of the examples
+                          must be random: the end of a file sorted by class is no sample */
+    double delta;      /* in (0,1) */
+    uint64_t priors_compared; /* T_p >= 1 */
+    uint64_t looks;           /* >= 1, as in surety_bound_input */
 } surety_votes_settings;
 
 /* Real votes, objective average_max_seeger, delta 0.05, T_p = looks = 1, all else zero. */
@@ -218,23 +226,24 @@ typedef struct surety_votes_result {
     surety_risks risks; /* on the examples that are not held out */
     double *prior;      /* (H) P */
     double *posterior;  /* (H) Q */
+    char **class_names; /* (K) if the labels are names, else NULL */
     int learned;        /* whether learning says something */
     surety_learned learning;
     surety_bound_input input;                 /* all that went into the bounds; its arrays are those above */
     surety_bound_value bounds[SURETY_BOUNDS]; /* in the order of surety_bound_id */
 } surety_votes_result;
 
-/* Risks and every bound for these votes. Votes that are NaN or outside [-1,1], shapes that do not fit, labels
- * that are not two-valued, weights that are no distribution, a prior with zeros, a delta outside (0,1), empty
- * arrays: SURETY_E_INPUT with the index. The same bits for any run. Free the result with surety_votes_free;
- * after a failure it is empty. */
+/* Risks and every bound for these votes. Votes that are NaN or outside [-1,1], scores that do not sum to 1,
+ * shapes that do not fit, labels that are no class, weights that are no distribution, a prior with zeros, a
+ * delta outside (0,1), empty arrays: SURETY_E_INPUT with the index. The same bits for any run. Free the
+ * result with surety_votes_free; after a failure it is empty. */
 SURETY_API surety_status surety_bound_votes(const surety_votes_settings *settings, const surety_run *run,
                                             surety_votes_result *out, surety_error *err);
 SURETY_API void surety_votes_free(surety_votes_result *result);
 
-/* The answer as JSON text (free with surety_text_free; NULL: no memory): m, n, voter_count, kl, delta, ..,
- * risks{}, bounds{NAME: {surrogate, vote, vote_clipped, risk, event}}, unavailable{NAME: why}, posterior[],
- * and learning{} if Q was learned. */
+/* The answer as JSON text (free with surety_text_free; NULL: no memory): m, n, voter_count, class_count, kl,
+ * delta, .., risks{}, bounds{NAME: {surrogate, vote, vote_clipped, risk, event}}, unavailable{NAME: why},
+ * posterior[], and learning{} if Q was learned. */
 SURETY_API char *surety_votes_json(const surety_votes_result *result);
 
 /* Writes weights (H) as NPY float64, the form in which surety_votes_settings takes them. */

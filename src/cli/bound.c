@@ -90,11 +90,30 @@ static void print_example(const surety_votes_result *r) {
                100 * cli_limit(vote, 5));
 }
 
+/* More than two classes: on how many examples of each the vote fails. */
+static void print_classes(const surety_votes_result *r) {
+    const surety_risks *risks = &r->risks;
+    size_t width = 3;
+    if (risks->classes == 2) return;
+    for (size_t k = 0; k < risks->classes && r->class_names; k++)
+        width = strlen(r->class_names[k]) > width ? strlen(r->class_names[k]) : width;
+    if (width > 40) width = 40;
+    printf("%zu classes; the vote fails, on one perturbation or more, on so many examples:\n",
+           risks->classes);
+    for (size_t k = 0; k < risks->classes; k++) {
+        char number[24];
+        snprintf(number, sizeof number, "%zu", k);
+        printf("  class %-*.40s  %llu of %llu\n", (int)width, r->class_names ? r->class_names[k] : number,
+               (unsigned long long)risks->class_failed[k], (unsigned long long)risks->class_examples[k]);
+    }
+}
+
 static void print_table(const surety_votes_result *r) {
     const surety_risks *risks = &r->risks;
     cli_letters l = {.count = 0};
     printf("%llu examples, %zu perturbation%s each, %zu voters (%s votes)\n", (unsigned long long)risks->m,
            risks->n, risks->n == 1 ? "" : "s", risks->voters, risks->signed_votes ? "signed" : "real");
+    print_classes(r);
     if (r->input.averaged_max.held_out_m != SURETY_ABSENT)
         printf("%llu more examples held out, the vote is wrong on %llu of them\n",
                (unsigned long long)r->input.averaged_max.held_out_m,
@@ -143,15 +162,18 @@ static surety_status run(cli *c) {
     surety_votes_settings s = surety_votes_defaults();
     surety_voter_set set = s.signed_votes ? SURETY_SIGNED : SURETY_REAL;
     const char *out = NULL;
-    cli_text(c, "votes", "V.npy", &s.votes, "votes in [-1, 1], of shape (m, n, H) or (m, H)");
-    cli_text(c, "labels", "Y.npy", &s.labels, "labels of shape (m): -1 and +1, or 0 and 1");
+    cli_text(c, "votes", "V.npy", &s.votes,
+             "votes in [-1, 1] or class numbers, of shape (m, n, H) or (m, H), or scores (m, n, H, K)");
+    cli_text(c, "labels", "Y.npy|Y.txt", &s.labels,
+             "class numbers of shape (m), or -1 and +1; or a text with a number or name per line");
+    cli_size(c, "classes", "K", &s.classes, "number of classes; 0: found in votes and labels");
     cli_text(c, "prior", "P.npy", &s.prior,
              "weights of the voters fixed before these examples were seen, of shape (H); else uniform");
     cli_text(c, "posterior", "Q.npy|learn", &s.posterior,
              "weights of the vote to be judged; learn: those that minimise --objective; else the prior");
     cli_other(c, "objective", "NAME", &s.objective, read_bound, show_bound,
               "the bound that learning minimises");
-    cli_voter_set_option(c, "voters", &set, "whether a voter's vote is its sign or its value");
+    cli_voter_set_option(c, "voters", &set, "whether a voter only names a class, or its value counts");
     cli_u64(c, "hold-out", "K", &s.hold_out,
             "the last K examples chose nothing: they give vote_holdout, the others all else");
     cli_real(c, "delta", "D", &s.delta, "chance that a guarantee fails, above 0 and below 1");
@@ -172,7 +194,7 @@ static surety_status run(cli *c) {
 
 const cli_command cli_bound = {
     "bound",
-    "--votes V.npy --labels Y.npy [options]",
+    "--votes V.npy --labels Y.npy|Y.txt [options]",
     "from the votes of any ensemble to guarantees",
     "Risks of a weighted majority vote and every guarantee that follows from them, from the votes of its "
     "voters alone, whatever made them. Votes are those of m examples that trained none of the voters, with n "

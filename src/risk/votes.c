@@ -1,5 +1,5 @@
-/* From votes to guarantees (docs/votes.md): reads and checks arrays or NPY files of votes, streams them
- * through one accumulator per thread, learns Q if asked to, and computes every bound.
+/* From votes to guarantees (docs/votes.md): streams the votes of a source through one accumulator per thread,
+ * learns Q if asked to, and computes every bound.
  *
  * A learned Q needs two passes: the losses of the voters do not depend on Q and come from the first, the
  * risks of the vote of Q from the second. Examples at the end that are held out take part in neither; they
@@ -10,28 +10,18 @@
 
 #include "base/memory.h"
 #include "base/parallel.h"
-#include "io/npy.h"
-#include "risk/accumulate.h"
 #include "risk/json.h"
+#include "risk/labels.h"
 #include "risk/simplex.h"
-
-/* Where the votes are. */
-typedef struct source {
-    surety_npy file;    /* votes in a file .. */
-    const float *array; /* .. or here */
-    const char *path;   /* NULL: an array */
-    size_t m, n, H;
-    int flat;       /* the file is (m, H) */
-    int8_t *labels; /* (m) -1 or +1 */
-} source;
+#include "risk/source.h"
 
 /* One pass over examples first .. first+count-1. */
 typedef struct pass {
-    const source *votes;
+    const surety_vote_source *votes;
     size_t first, count;
     int threads;
     surety_risk **parts; /* one accumulator per thread */
-    double **rows;       /* (n, H) of scratch per thread */
+    double **rows;       /* scratch per thread */
 } pass;
 
 surety_votes_settings surety_votes_defaults(void) {
@@ -41,76 +31,6 @@ surety_votes_settings surety_votes_defaults(void) {
 
 /* ---- reading and checking ---- */
 
-static surety_status shape_error(const surety_npy *a, const char *path, const char *expected,
-                                 surety_error *err) {
-    char shape[SURETY_NPY_DIMS * 24] = "";
-    size_t used = 0;
-    for (int k = 0; k < a->ndim; k++)
-        used += (size_t)snprintf(shape + used, sizeof shape - used, "%s%zu", k ? ", " : "", a->shape[k]);
-    surety_fail(err, SURETY_E_INPUT, "the array has the shape (%s)", shape);
-    surety_fail_file(err, path);
-    surety_fail_expected(err, "%s", expected);
-    return SURETY_E_INPUT;
-}
-
-static surety_status open_votes(source *s, const char *path, surety_error *err) {
-    const char *expected = "votes of shape (m, n, H) or (m, H), none of them 0";
-    SURETY_TRY(surety_npy_open(&s->file, path, err));
-    const surety_npy *a = &s->file;
-    if (a->ndim != 2 && a->ndim != 3) return shape_error(a, path, expected, err);
-    s->flat = a->ndim == 2;
-    s->m = a->shape[0];
-    s->n = s->flat ? 1 : a->shape[1];
-    s->H = a->shape[a->ndim - 1];
-    if (a->count == 0) return shape_error(a, path, expected, err);
-    if (a->dtype < SURETY_U1) return SURETY_OK;
-    surety_fail(err, SURETY_E_INPUT, "the votes are of type %s, which has no negative numbers",
-                surety_dtype_name(a->dtype));
-    surety_fail_file(err, path);
-    surety_fail_expected(err, "votes in [-1, 1]: a 0/1 prediction p becomes the vote 2 p - 1");
-    return SURETY_E_INPUT;
-}
-
-/* values (m) are all -1/+1 or all 0/1. */
-static surety_status take_labels(const double *values, size_t m, int8_t *labels, const char *path,
-                                 surety_error *err) {
-    double low = 0; /* the label that is not +1, once it is known */
-    int known = 0;
-    for (size_t i = 0; i < m; i++) {
-        double v = values[i];
-        int two_valued = v == 1 || ((v == -1 || v == 0) && (!known || v == low));
-        if (!two_valued) {
-            surety_fail(err, SURETY_E_INPUT, "the label is %g", v);
-            surety_fail_file(err, path ? path : "");
-            surety_fail_place(err, "index [%zu]", i);
-            surety_fail_expected(err, known ? (low < 0 ? "-1 or +1 as before" : "0 or 1 as before")
-                                            : "labels -1 and +1, or 0 and 1");
-            return SURETY_E_INPUT;
-        }
-        if (v != 1) known = 1, low = v;
-        labels[i] = v == 1 ? 1 : -1;
-    }
-    return SURETY_OK;
-}
-
-static surety_status read_labels(source *s, const char *path, surety_error *err) {
-    surety_npy a = {0};
-    double *values = NULL;
-    SURETY_TRY(surety_npy_open(&a, path, err));
-    char expected[64];
-    snprintf(expected, sizeof expected, "one label per example: (%zu)", s->m);
-    surety_status status = SURETY_OK;
-    if (a.ndim != 1 || a.shape[0] != s->m) status = shape_error(&a, path, expected, err);
-    if (status == SURETY_OK) status = surety_alloc(&values, s->m, sizeof *values, err);
-    if (status == SURETY_OK) {
-        surety_npy_doubles(&a, 0, s->m, values);
-        status = take_labels(values, s->m, s->labels, path, err);
-    }
-    surety_free(values);
-    surety_npy_close(&a);
-    return status;
-}
-
 static surety_status read_weights(const char *path, double *weights, size_t H, surety_error *err) {
     surety_npy a = {0};
     SURETY_TRY(surety_npy_open(&a, path, err));
@@ -118,45 +38,21 @@ static surety_status read_weights(const char *path, double *weights, size_t H, s
     snprintf(expected, sizeof expected, "one weight per voter: (%zu)", H);
     surety_status status = SURETY_OK;
     if (a.ndim != 1 || a.shape[0] != H)
-        status = shape_error(&a, path, expected, err);
+        status = surety_npy_shape_error(&a, path, expected, err);
     else
         surety_npy_doubles(&a, 0, H, weights);
     surety_npy_close(&a);
     return status;
 }
 
-static surety_status open_source(source *s, const surety_votes_settings *set, surety_error *err) {
-    s->path = set->votes;
-    if (s->path) {
-        SURETY_TRY(open_votes(s, s->path, err));
-    } else {
-        s->array = set->vote_array, s->m = set->m, s->n = set->n, s->H = set->H;
-        if (!s->m || !s->n || !s->H)
-            return surety_fail(err, SURETY_E_INPUT, "the array of votes is empty: (%zu, %zu, %zu)", s->m,
-                               s->n, s->H);
-    }
-    SURETY_TRY(surety_alloc(&s->labels, s->m, sizeof *s->labels, err));
-    if (s->path) return read_labels(s, set->labels, err);
-    for (size_t i = 0; i < s->m; i++) {
-        s->labels[i] = set->label_array[i];
-        if (s->labels[i] == 1 || s->labels[i] == -1) continue;
-        surety_fail(err, SURETY_E_INPUT, "the label is %d, not -1 or +1", s->labels[i]);
-        surety_fail_place(err, "index [%zu]", i);
-        return SURETY_E_INPUT;
-    }
-    return SURETY_OK;
-}
-
-static void close_source(source *s) {
-    surety_npy_close(&s->file);
-    surety_free(s->labels);
-}
-
 static surety_status settings_fit(const surety_votes_settings *set, surety_error *err) {
+    int binary = set->vote_array != NULL, many = (set->class_votes != NULL) + (set->score_array != NULL);
     int files = set->votes || set->labels || set->prior || set->posterior;
-    int arrays = set->vote_array || set->label_array || set->prior_array || set->posterior_array;
+    int arrays =
+        binary || many || set->label_array || set->class_labels || set->prior_array || set->posterior_array;
+    int labels_fit = !set->label_array == !binary && !set->class_labels == !many;
     if (files == arrays || (files && (!set->votes || !set->labels)) ||
-        (arrays && (!set->vote_array || !set->label_array)))
+        (arrays && (binary + many != 1 || !labels_fit)))
         return surety_fail(err, SURETY_E_USAGE,
                            "votes and labels are needed, both as files or both as arrays");
     if (set->learn && (set->posterior || set->posterior_array))
@@ -194,37 +90,11 @@ static surety_status take_posterior(const surety_votes_settings *set, const doub
 
 /* ---- passes over the votes ---- */
 
-static void fetch(const source *s, size_t i, double *row) {
-    size_t count = s->n * s->H;
-    if (s->path) {
-        surety_npy_doubles(&s->file, i * count, count, row);
-        return;
-    }
-    for (size_t k = 0; k < count; k++) row[k] = (double)s->array[i * count + k];
-}
-
-static surety_status bad_vote(const source *s, size_t i, size_t k, double vote, surety_error *err) {
-    surety_fail(err, SURETY_E_INPUT, "the vote is %g", vote);
-    if (s->path) surety_fail_file(err, s->path);
-    if (s->flat)
-        surety_fail_place(err, "index [%zu, %zu]", i, k % s->H);
-    else
-        surety_fail_place(err, "index [%zu, %zu, %zu]", i, k / s->H, k % s->H);
-    surety_fail_expected(err, "votes in [-1, 1]");
-    return SURETY_E_INPUT;
-}
-
 static surety_status add_block(void *arg, size_t block, int thread, surety_error *err) {
     const pass *work = arg;
-    const source *s = work->votes;
     size_t begin = work->first + block * SURETY_BLOCK, end = work->first + work->count;
-    double *row = work->rows[thread];
-    for (size_t i = begin; i < end && i < begin + SURETY_BLOCK; i++) {
-        fetch(s, i, row);
-        size_t bad = surety_votes_first_bad(row, s->n * s->H);
-        if (bad < s->n * s->H) return bad_vote(s, i, bad, row[bad], err);
-        SURETY_TRY(surety_risk_add_double(work->parts[thread], row, s->H, s->labels[i], err));
-    }
+    for (size_t i = begin; i < end && i < begin + SURETY_BLOCK; i++)
+        SURETY_TRY(surety_vote_source_add(work->votes, i, work->rows[thread], work->parts[thread], err));
     return SURETY_OK;
 }
 
@@ -242,13 +112,14 @@ static surety_status open_pass(pass *work, const surety_risk_settings *settings,
     SURETY_TRY(surety_alloc(&work->rows, (size_t)work->threads, sizeof *work->rows, err));
     for (int t = 0; t < work->threads; t++) {
         SURETY_TRY(surety_risk_new(&work->parts[t], settings, err));
-        SURETY_TRY(surety_alloc(&work->rows[t], settings->samples * settings->voters, sizeof(double), err));
+        SURETY_TRY(
+            surety_alloc(&work->rows[t], surety_vote_source_scratch(work->votes), sizeof(double), err));
     }
     return SURETY_OK;
 }
 
 /* The risks of the vote of q on count examples from first on. */
-static surety_status measure(const source *s, size_t first, size_t count,
+static surety_status measure(const surety_vote_source *s, size_t first, size_t count,
                              const surety_risk_settings *settings, const surety_run *run, const char *phase,
                              surety_risks *out, surety_error *err) {
     size_t blocks = (count + SURETY_BLOCK - 1) / SURETY_BLOCK;
@@ -265,7 +136,7 @@ static surety_status measure(const source *s, size_t first, size_t count,
 
 /* ---- the whole ---- */
 
-static surety_status hold_out(const source *s, size_t m, const surety_risk_settings *settings,
+static surety_status hold_out(const surety_vote_source *s, size_t m, const surety_risk_settings *settings,
                               const surety_run *run, surety_bound_input *input, surety_error *err) {
     surety_risks risks;
     SURETY_TRY(measure(s, m, s->m - m, settings, run, "held-out votes", &risks, err));
@@ -275,8 +146,8 @@ static surety_status hold_out(const source *s, size_t m, const surety_risk_setti
     return SURETY_OK;
 }
 
-static surety_status bound_source(const source *s, const surety_votes_settings *set, const surety_run *run,
-                                  surety_votes_result *out, surety_error *err) {
+static surety_status bound_source(const surety_vote_source *s, const surety_votes_settings *set,
+                                  const surety_run *run, surety_votes_result *out, surety_error *err) {
     if (set->hold_out >= s->m)
         return surety_fail(err, SURETY_E_INPUT, "%llu of %zu examples held out leave none",
                            (unsigned long long)set->hold_out, s->m);
@@ -290,9 +161,10 @@ static surety_status bound_source(const source *s, const surety_votes_settings *
     SURETY_TRY(take_posterior(set, out->prior, out->posterior, s->H, err));
     surety_risk_settings settings = {.voters = s->H,
                                      .samples = s->n,
-                                     .signed_votes = set->signed_votes,
+                                     .signed_votes = set->signed_votes || s->kind == SURETY_BALLOT_CLASSES,
                                      .posterior = out->posterior,
-                                     .prior = out->prior};
+                                     .prior = out->prior,
+                                     .classes = s->K};
     SURETY_TRY(measure(s, 0, m, &settings, run, "votes", &out->risks, err));
     if (set->learn) {
         SURETY_TRY(surety_posterior_learn(&out->risks, out->prior, set->objective, in, out->posterior,
@@ -310,10 +182,11 @@ surety_status surety_bound_votes(const surety_votes_settings *settings, const su
                                  surety_votes_result *out, surety_error *err) {
     *out = (surety_votes_result){0};
     SURETY_TRY(settings_fit(settings, err));
-    source s = {0};
-    surety_status status = open_source(&s, settings, err);
+    surety_vote_source s;
+    surety_status status = surety_vote_source_open(&s, settings, err);
     if (status == SURETY_OK) status = bound_source(&s, settings, run, out, err);
-    close_source(&s);
+    out->class_names = s.names, s.names = NULL;
+    surety_vote_source_close(&s);
     if (status != SURETY_OK) surety_votes_free(out);
     return status;
 }
@@ -323,6 +196,7 @@ void surety_votes_free(surety_votes_result *result) {
     surety_risks_free(&result->risks);
     surety_free(result->prior);
     surety_free(result->posterior);
+    surety_free(result->class_names);
     *result = (surety_votes_result){0};
 }
 
@@ -332,6 +206,16 @@ static json_t *weights_array(const double *weights, size_t H) {
     json_t *array = json_array();
     for (size_t h = 0; h < H && array; h++) {
         if (json_array_append_new(array, surety_json_real(weights[h])) == 0) continue;
+        json_decref(array);
+        array = NULL;
+    }
+    return array;
+}
+
+static json_t *names_array(const surety_votes_result *r) {
+    json_t *array = r->class_names ? json_array() : json_null();
+    for (size_t k = 0; k < r->risks.classes && r->class_names && array; k++) {
+        if (json_array_append_new(array, surety_json_string(r->class_names[k])) == 0) continue;
         json_decref(array);
         array = NULL;
     }
@@ -354,6 +238,7 @@ char *surety_votes_json(const surety_votes_result *r) {
         {"m", surety_json_count(r->risks.m)}, {"n", surety_json_count(r->risks.n)},
         {"voter_count", surety_json_count(r->risks.voters)},
         {"voters", surety_json_string(r->risks.signed_votes ? "signed" : "real")},
+        {"class_count", surety_json_count(r->risks.classes)}, {"class_names", names_array(r)},
         {"delta", surety_json_real(in->delta)}, {"priors_compared", surety_json_count(in->priors_compared)},
         {"looks", surety_json_count(in->looks)},
         {"held_out", surety_json_count(held_out == SURETY_ABSENT ? 0 : held_out)},

@@ -1,5 +1,6 @@
-"""surety bound from outside: risks recomputed with fractions from the definitions of docs/theory.md 4.1, 4.2 and 4.5,
-bounds from those with mpmath, on random votes with zeros and ties; every bad input; the table."""
+"""surety bound from outside: risks recomputed with fractions from the definitions of docs/theory.md 4.1, 4.2, 4.5 and
+4.7, bounds from those with mpmath, on random votes, class numbers and scores with zeros and ties; every bad input; the
+table."""
 import math
 import os
 import tempfile
@@ -33,36 +34,39 @@ def vote(weights, row):
     return total
 
 
-def risks_of(votes, labels, q, p):
-    """Everything exact: votes as fractions, Q divided by its sum; only the vote itself is in double, as defined."""
-    m, n, H = votes.shape
+def risks_of(v, labels, K, q, p):
+    """Everything exact: v (m, n, K-1, H) as fractions, positive where voter h is right, labels as class numbers, Q divided
+    by its sum; only the vote itself is in double, as defined."""
+    m, n, _, H = v.shape
     weights = [Fraction(float(x)) for x in q]
     weights = [w / sum(weights) for w in weights]
     total = dict.fromkeys(["wrong", "max_wrong", "prior", "prior_max", "abar", "tv", "tandem"], Fraction(0))
     loss, max_loss = [Fraction(0)] * H, [Fraction(0)] * H
     kept, max_kept = [Fraction(0)] * H, [Fraction(0)] * H
     errors, kept_errors = [0] * H, [0] * H
-    classes = [{"examples": 0, "failed": 0}, {"examples": 0, "failed": 0}]
+    classes = [{"examples": 0, "failed": 0} for _ in range(K)]
+
     for i in range(m):
-        y = int(labels[i])
-        ell = [[(1 - y * Fraction(float(v))) / 2 for v in row] for row in votes[i]]
-        wrong = [y * vote(q, row) <= 0 for row in votes[i]]
-        prior_wrong = [y * vote(p, row) <= 0 for row in votes[i]]
-        e = [sum(w * x for w, x in zip(weights, row)) for row in ell]
-        worst = [max(ell[j][h] for j in range(n)) for h in range(H)]
+        ell = [[[(1 - Fraction(float(x))) / 2 for x in row] for row in rows] for rows in v[i]]
+        wrong = [any(vote(q, row) <= 0 for row in rows) for rows in v[i]]
+        prior_wrong = [any(vote(p, row) <= 0 for row in rows) for rows in v[i]]
+        columns = [row for rows in ell for row in rows]
+        per_j = [[max(row[h] for row in rows) for h in range(H)] for rows in ell]
+        expected = lambda row: sum(w * x for w, x in zip(weights, row))
+        worst = [max(row[h] for row in columns) for h in range(H)]
         total["wrong"] += sum(wrong)
         total["max_wrong"] += any(wrong)
-        classes[y > 0]["examples"] += 1
-        classes[y > 0]["failed"] += any(wrong)
         total["prior"] += sum(prior_wrong)
         total["prior_max"] += any(prior_wrong)
-        total["abar"] += max(e)
-        total["tandem"] += sum(x * x for x in e)
-        total["tv"] += 1 - max(sum(weights[h] for h in range(H) if ell[j][h] == worst[h]) for j in range(n))
+        total["abar"] += max(map(expected, columns))
+        total["tandem"] += sum(expected(row)**2 for row in per_j)
+        total["tv"] += 1 - max(sum(weights[h] for h in range(H) if row[h] == worst[h]) for row in columns)
+        classes[labels[i]]["examples"] += 1
+        classes[labels[i]]["failed"] += any(wrong)
         for h in range(H):
-            loss[h] += sum(row[h] for row in ell)
+            loss[h] += sum(row[h] for row in per_j)
             max_loss[h] += worst[h]
-            kept[h] += sum(ell[j][h] for j in range(n) if not prior_wrong[j])
+            kept[h] += sum(per_j[j][h] for j in range(n) if not prior_wrong[j])
             error_here = worst[h] >= Fraction(1, 2)
             errors[h] += error_here
             if not any(prior_wrong):
@@ -157,24 +161,67 @@ def draw_votes(rng, m, n, H, labels):
     return np.clip(v, -1, 1) * labels[:, None, None]
 
 
+def draw_classes(rng, m, n, H, K):
+    """Labels and scores (m, n, H, K), mostly right; half of them in eighths, so that voters and votes tie."""
+    labels = rng.integers(0, K, m)
+    labels[0] = K - 1
+    raw = rng.exponential(1, (m, n, H, K)) + 1.5 * rng.random((m, n, H, 1)) * (labels[:, None, None, None] == np.arange(K))
+    scores = raw / raw.sum(-1, keepdims=True)
+    if rng.random() < .5:
+        scores = np.zeros((m, n, H, K))
+        for _ in range(8):
+            here = np.where(rng.random((m, n, H)) < .4, labels[:, None, None], rng.integers(0, K, (m, n, H)))
+            scores += .125 * (here[..., None] == np.arange(K))
+    return labels, scores
+
+
+def differences(scores, labels):
+    """s_y - s_k in double for every other class k, (m, n, K-1, H)."""
+    scores = scores.astype(np.float64)
+    return np.stack([np.stack([s[..., y] - s[..., k] for k in range(s.shape[-1]) if k != y], 1)
+                     for s, y in zip(scores, labels)])
+
+
+def one_hot(scores):
+    """A voter names the class of its largest score, and none in a tie."""
+    top = scores == scores.max(-1, keepdims=True)
+    return top * (top.sum(-1, keepdims=True) == 1)
+
+
+def draw_ballots(rng, m, n, H):
+    """What goes into the files, and v, labels as class numbers, K and whether the voters are signed."""
+    if rng.random() < .5:
+        labels = rng.choice([-1, 1], m)
+        votes = draw_votes(rng, m, n, H, labels).astype(rng.choice([np.float32, np.float64]))
+        signed = bool(rng.integers(2))
+        v = (np.sign(votes) if signed else votes) * labels[:, None, None]
+        return votes, labels if rng.random() < .5 else (labels + 1) // 2, v[:, :, None, :], (labels + 1) // 2, 2, signed
+    K = int(rng.integers(2, 6))
+    labels, scores = draw_classes(rng, m, n, H, K)
+    if rng.random() < .5:
+        named = np.where(one_hot(scores).any(-1), scores.argmax(-1), 255).astype(rng.choice([np.uint8, np.int64]))
+        return named, labels, differences(one_hot(scores), labels), labels, K, True
+    signed = bool(rng.integers(2))
+    scores = scores.astype(rng.choice([np.float32, np.float64]))
+    return scores, labels, differences(one_hot(scores) if signed else scores, labels), labels, K, signed
+
+
 def check_case(rng):
     m, n, H = int(rng.integers(2, 25)), int(rng.integers(1, 4)), int(rng.integers(1, 6))
-    labels = rng.choice([-1, 1], m)
-    votes = draw_votes(rng, m, n, H, labels).astype(rng.choice([np.float32, np.float64]))
+    votes, labels, v, classes, K, signed = draw_ballots(rng, m, n, H)
     p = rng.dirichlet(np.ones(H)) + 1e-3
     p /= p.sum()
     q = p if rng.random() < .3 else rng.dirichlet(np.ones(H))
     if H > 1 and rng.random() < .3:
         q = np.eye(H)[0]
-    delta, T, signed = float(rng.choice([.05, .2])), int(rng.choice([1, 20])), bool(rng.integers(2))
-    flat = n == 1 and rng.random() < .5
-    got = answer("bound", "--votes", save("v.npy", votes[:, 0, :] if flat else votes),
-                 "--labels", save("y.npy", labels if rng.random() < .5 else (labels + 1) // 2),
-                 "--prior", save("p.npy", p), "--posterior", save("q.npy", q),
+    delta, T = float(rng.choice([.05, .2])), int(rng.choice([1, 20]))
+    flat = n == 1 and votes.ndim == 3 and rng.random() < .5
+    got = answer("bound", "--votes", save("v.npy", votes[:, 0, :] if flat else votes), "--labels", save("y.npy", labels),
+                 "--prior", save("p.npy", p), "--posterior", save("q.npy", q), "--classes", K,
                  "--voters", "signed" if signed else "real", "--delta", delta, "--priors-compared", T)
-    r = risks_of(np.sign(votes) if signed else votes, labels, q, p)
+    r = risks_of(v, classes, K, q, p)
     expected, KL = bounds_of(r, m, n, H, p, delta, T, signed)
-    assert (got["m"], got["n"], got["voter_count"]) == (m, n, H)
+    assert (got["m"], got["n"], got["voter_count"], got["class_count"]) == (m, n, H, K)
     assert got["kl"] >= KL - mpf(10)**-16 and got["kl"] <= KL + mpf(10)**-12
     assert got["risks"].pop("classes") == r["classes"]
     for name, value in got["risks"].items():
@@ -194,8 +241,34 @@ def check_case(rng):
 
 def test_agrees_with_fractions_and_mpmath():
     rng = np.random.default_rng(3)
-    for _ in range(150 if FULL else 12):
+    for _ in range(300 if FULL else 24):
         check_case(rng)
+
+
+def test_forms_of_the_same_votes():
+    """Class numbers of any type, one-hot scores, -1/+1 votes; labels as numbers, lines, names: one answer."""
+    rng = np.random.default_rng(4)
+    for K in (2, 3, 7):
+        labels, scores = draw_classes(rng, 40, 3, 5, K)
+        labels[:K] = np.arange(K)
+        named = scores.argmax(-1)
+        named[0, 0, 0] = K - 1
+        names = np.array([f"class {chr(97 + k)}" for k in range(K)])
+        with open(path("y.txt"), "w") as f:
+            f.write("\r\n".join(names[labels]) + "\r\n")
+        np.savetxt(path("y.csv"), labels, "%d")
+        first = None
+        kinds = [named.astype(t) for t in (np.uint8, np.int8, np.int64)] + [np.eye(K, dtype=np.float32)[named]]
+        for votes in kinds + ([2. * named - 1, (2 * named - 1).astype(np.int8)] if K == 2 else []):
+            save("v.npy", votes)
+            for file in [save("y.npy", labels), path("y.csv"), path("y.txt")]:
+                got = answer("bound", "--votes", path("v.npy"), "--labels", file, "--voters", "signed", "--posterior", "learn")
+                assert got.pop("class_names") == (list(names) if file.endswith("txt") else None)
+                first = first or got
+                assert got == first
+        text = run("bound", "--votes", save("v.npy", named), "--labels", path("y.txt")).stdout
+        for k, c in enumerate(answer("bound", "--votes", path("v.npy"), "--labels", path("y.npy"))["risks"]["classes"]):
+            assert (f"  class class {chr(97 + k)}  {c['failed']} of {c['examples']}\n" in text) == (K > 2)
 
 
 def votes_and_labels(m=60, n=3, H=4):
@@ -277,9 +350,10 @@ def test_bad_input_exits_3_with_the_index():
         bad = labels.astype(float)
         bad[17] = value
         refused(words(labels=save("bad.npy", bad)), "index [17]")
-    for shape in [(60,), (60, 3, 4, 1), (0, 3, 4), (60, 0, 4), (60, 3, 0)]:
+    for shape in [(60,), (60, 3, 4, 1), (60, 3, 4, 2, 1), (0, 3, 4), (60, 0, 4), (60, 3, 0)]:
         refused(words(votes=save("bad.npy", np.zeros(shape, np.float32))), "")
-    refused(words(votes=save("bad.npy", np.zeros((60, 3, 4), np.uint8))), "")
+    record = refused(words(votes=save("bad.npy", np.zeros((60, 3, 4), np.int8))), "")
+    assert "abstains" in record["expected"], record
     refused(words(labels=save("bad.npy", labels[:-1])), "")
     refused(words(labels=save("bad.npy", labels[:, None])), "")
     refused(words(prior=save("bad.npy", np.array([.25, .25, .25, .25001]))), "")
@@ -292,6 +366,59 @@ def test_bad_input_exits_3_with_the_index():
     refused(words(votes=path("absent.npy")), "")
     refused(words(delta="small"), "", code=2)
     refused(["bound", "--votes", good["--votes"]], "", code=2)
+
+
+def test_bad_classes_get_a_sentence():
+    rng = np.random.default_rng(6)
+    labels, scores = draw_classes(rng, 30, 2, 3, 4)
+    labels[:4] = np.arange(4)
+    scores, named = scores.astype(np.float32), scores.argmax(-1)
+
+    def bad(place, what, votes=scores, y=labels, more=(), file="bad.npy", code=3):
+        if isinstance(y, str):
+            with open(path("y.csv"), "w") as f:
+                f.write(y)
+        record = error("bound", "--votes", save("bad.npy", votes), "--labels",
+                       path("y.csv") if isinstance(y, str) else save("y.npy", y), *more, code=code)
+        said = f"{record['what']}; {record['expected']}"
+        assert record["place"] == place and what in said and record["file"] == path(file), record
+
+    other = scores.copy()
+    other[7, 1, 2, 3] += .25
+    bad("index [7, 1, 2]", "sum to 1.25", other)
+    other[7, 1, 2] = [1.5, -.5, 0, 0]
+    bad("index [7, 1, 2, 0]", "the score is 1.5", other)
+    other[7, 1, 2] = [1, np.nan, 0, 0]
+    bad("index [7, 1, 2, 1]", "nan", other)
+    bad("", "shape (30, 2, 3, 4)", np.zeros((30, 2, 3, 4), int))
+    bad("", "1 class", np.ones((30, 2, 3, 1)))
+    bad("", "256 classes", np.ones((30, 2, 3, 256)))
+    bad("", "of 4 classes, not of 5", more=["--classes", 5])
+    bad("index [3]", "the label is 3", named, more=["--classes", 3], file="y.npy")
+    for label in (4, -1, 1.5):
+        y = labels.astype(float)
+        y[9] = label
+        bad("index [9]", f"the label is {label}", y=y, file="y.npy")
+    other = named.copy()
+    other[5, 1, 0] = 6
+    bad("index [5, 1, 0]", "the vote is class 6", other, more=["--classes", 4])
+    other[5, 1, 0] = 300
+    bad("", "301 classes", other)
+    bad("index [5, 1, 0]", "the vote is class 300", other, more=["--classes", 4])
+    bad("", "of one class", np.zeros((30, 2, 3), int), y=np.zeros(30, int))
+    lines = [f"name {k}" for k in labels]
+    join = lambda changed: "\n".join(changed) + "\n"
+    bad("", "'name 2' and 'name 2 ' differ by blanks", y=join(lines[:29] + ["name 2 "]), file="y.csv")
+    bad("", "'Name 2' and 'name 2' differ by case", y=join(lines[:29] + ["Name 2"]), file="y.csv")
+    bad("", "without a heading", y=join(["label"] + lines), file="y.csv")
+    bad("", "30 lines", y=join(lines[:29]), file="y.csv")
+    bad("line 5", "empty", y=join(lines[:4] + [""] + lines[5:]), file="y.csv")
+    bad("line 5", "several columns", y=join(lines[:4] + ["name 2,7"] + lines[5:]), file="y.csv")
+    bad("line 5", "the label is 9", y=join(map(str, [*labels[:4], 9, *labels[5:]])), file="y.csv")
+    bad("", "5 names, the votes 4 classes", y=join(lines[:29] + ["name 7"]), file="y.csv")
+    bad("", "3 names, the votes 4 classes", y=join([line.replace("3", "2") for line in lines]), file="y.csv")
+    many = [f"name {k}" for k in range(300)]
+    bad("line 256", "256th", np.ones((300, 2, 3, 4), np.float32) / 4, y=join(many), file="y.csv")
 
 
 # ---- the table ----

@@ -4,8 +4,9 @@
  * (binomial test at 1e-6).
  *
  * A test that everything passes is worth nothing, so mutants of each bound, computed from inputs that leave
- * out one thing that the theorem asks for, must fail the same test: logarithm   m so large that (KL + ln(..))
- * / m vanishes: the bound is the empirical risk 10 m        as if there had been ten times as many examples
+ * out one thing that the theorem asks for, must fail the same test:
+ *   logarithm   m so large that (KL + ln(..)) / m vanishes: the bound is the empirical risk
+ *   10 m        as if there had been ten times as many examples
  *   KL          dropped, while Q sits on the voter that happened to look best (for the unions: H dropped)
  *   T_p         dropped, while S picks the candidate prior that happened to look best
  *   delta       as good as 1, for the bounds on one fixed vote
@@ -13,111 +14,11 @@
  * What a bound is held against is the sharpest thing it claims: the surrogate where it limits one, else the
  * vote.
  */
-#include "check.h"
+#include "coverage.h"
 #include "draw.h"
-
-#include <math.h>
 
 #include "base/random.h"
 #include "risk/simplex.h"
-#include "surety/risk.h"
-
-/* ---- the verdict ---- */
-
-/* P[Bin(draws, delta) >= bad]. */
-static double tail(long draws, long bad, double delta) {
-    double n = (double)draws, sum = 0;
-    for (long k = bad; k <= draws; k++) {
-        double ln = lgamma(n + 1) - lgamma((double)k + 1) - lgamma(n - (double)k + 1) +
-                    (double)k * log(delta) + (n - (double)k) * log1p(-delta);
-        sum += exp(ln);
-    }
-    return sum;
-}
-
-typedef struct tally {
-    double delta;
-    long draws, bad[SURETY_BOUNDS], seen[SURETY_BOUNDS];
-} tally;
-
-static int fails(const tally *t, int id) {
-    return tail(t->seen[id], t->bad[id], t->delta) < 1e-6;
-}
-
-static void holds(const char *law, const tally *t) {
-    for (int id = 0; id < SURETY_BOUNDS; id++)
-        check(!fails(t, id), "%s, %s: broken on %ld of %ld draws", law, surety_bound_list()[id].name,
-              t->bad[id], t->seen[id]);
-}
-
-static int among(const int *ids, int id) {
-    for (; *ids >= 0; ids++)
-        if (*ids == id) return 1;
-    return 0;
-}
-
-static void must_fail(const char *mutant, const tally *t, const int *ids) {
-    for (int id = 0; id < SURETY_BOUNDS; id++)
-        if (among(ids, id))
-            check(fails(t, id), "%s without %s was broken on only %ld of %ld draws: the test is blind",
-                  surety_bound_list()[id].name, mutant, t->bad[id], t->seen[id]);
-}
-
-#define B(NAME) SURETY_BOUND_##NAME
-#define PAC_BAYES                                                                               \
-    B(CHROMATIC_SEEGER), B(CHROMATIC_MCALLESTER), B(AVERAGE_MAX), B(AVERAGE_MAX_TV), B(SEEGER), \
-        B(AVERAGE_MAX_SEEGER), B(TANDEM), B(WORST_CASE)
-#define UNIONS B(VOTERS_UNION), B(AVERAGE_MAX_VOTERS_UNION), B(WORST_CASE_UNION)
-#define FROZEN B(VOTE_FROZEN_AVERAGED), B(VOTE_FROZEN_MAX), B(WORST_CASE_FROZEN)
-#define ANCHORED B(VOTE_ANCHORED_AVERAGED), B(VOTE_ANCHORED_MAX), B(WORST_CASE_ANCHORED)
-#define HELD_OUT B(VOTE_HOLDOUT), B(WORST_CASE_HOLDOUT)
-
-/* ---- truths ---- */
-
-typedef struct truth {
-    double rbar, abar, gmax, tandem; /* what surrogates limit */
-    double averaged, averaged_max;   /* risks of the vote (of the prior for frozen bounds: there Q is P) */
-} truth;
-
-static double truth_of_surrogate(int id, const truth *t) {
-    if (id == B(AVERAGE_MAX_TV)) return t->abar;
-    return surety_bound_list()[id].risk == SURETY_RISK_AVERAGED ? t->rbar : t->gmax;
-}
-
-static void count(tally *t, const surety_bound_input *in, const truth *truth_) {
-    for (int id = 0; id < SURETY_BOUNDS; id++) {
-        surety_error err = SURETY_ERROR_NONE;
-        surety_bound_value v;
-        check_ok(surety_bound_compute((surety_bound_id)id, in, &v, &err));
-        if (!v.available) continue;
-        const surety_bound_info *info = &surety_bound_list()[id];
-        double risk = info->risk == SURETY_RISK_AVERAGED ? truth_->averaged : truth_->averaged_max;
-        int bad = v.vote < risk;
-        if (info->has_surrogate) bad |= v.surrogate < truth_of_surrogate(id, truth_);
-        if (id == B(TANDEM)) bad |= v.vote < 4 * truth_->tandem;
-        t->bad[id] += bad, t->seen[id]++;
-    }
-    t->draws++;
-}
-
-/* The input of a mutant that believes in times as many examples with the same shares. scaled is scratch. */
-static surety_bound_input with_m(const surety_bound_input *in, uint64_t times, uint64_t scaled[6][8]) {
-    surety_bound_input out = *in;
-    surety_evidence *parts[] = {&out.averaged, &out.averaged_max, &out.worst_case};
-    out.m *= times;
-    for (int k = 0; k < 3; k++) {
-        surety_evidence *e = parts[k];
-        if (e->prior_wrong != SURETY_ABSENT) e->prior_wrong *= times;
-        if (e->held_out_m != SURETY_ABSENT) e->held_out_m *= times, e->held_out_wrong *= times;
-        const uint64_t **sums[] = {&e->loss_sum, &e->kept_sum};
-        for (int s = 0; s < 2; s++) {
-            if (!*sums[s]) continue;
-            for (size_t h = 0; h < in->H; h++) scaled[2 * k + s][h] = (*sums[s])[h] * times;
-            *sums[s] = scaled[2 * k + s];
-        }
-    }
-    return out;
-}
 
 /* ---- fair coins: the tight laws ---- */
 
@@ -176,16 +77,6 @@ static void repeat(const coins *c, size_t h, size_t first, size_t end, const dou
     }
     check_ok(surety_risk_result(risk, out, &err));
     surety_risk_free(risk);
-}
-
-static surety_bound_input input_of(const surety_risks *risks, const double *q, const double *p,
-                                   double delta) {
-    surety_error err = SURETY_ERROR_NONE;
-    surety_bound_input in = surety_bound_input_defaults();
-    in.delta = delta;
-    check_ok(surety_risks_input(risks, q, p, &in, &err));
-    surety_risks_evidence(risks, SURETY_RISK_WORST_CASE, &in.worst_case);
-    return in;
 }
 
 static void hold_out(surety_bound_input *in, const surety_risks *risks) {
@@ -334,20 +225,6 @@ static double table_vote(const law *l, int a, int b, int h) {
     return l->signed_votes ? (double)((v > 0) - (v < 0)) : v;
 }
 
-/* E max of SAMPLES independent draws from x[0..PATTERNS), each with probability 1/PATTERNS. */
-static double mean_of_max(const double *x) {
-    double sorted[PATTERNS], mean = 0;
-    memcpy(sorted, x, sizeof sorted);
-    for (int i = 1; i < PATTERNS; i++)
-        for (int k = i; k > 0 && sorted[k] < sorted[k - 1]; k--) {
-            double swap = sorted[k];
-            sorted[k] = sorted[k - 1], sorted[k - 1] = swap;
-        }
-    for (int i = 0; i < PATTERNS; i++)
-        mean += sorted[i] * (pow((i + 1.) / PATTERNS, SAMPLES) - pow((double)i / PATTERNS, SAMPLES));
-    return mean;
-}
-
 static truth truth_of(const law *l, const double *q) {
     truth t = {0};
     for (int a = 0; a < ATOMS; a++) {
@@ -367,9 +244,9 @@ static truth truth_of(const law *l, const double *q) {
             t.tandem += e[b] * e[b] / PATTERNS / ATOMS;
             t.averaged += wrong[b] / PATTERNS / ATOMS;
         }
-        t.abar += mean_of_max(e) / ATOMS;
-        t.averaged_max += mean_of_max(wrong) / ATOMS;
-        for (int h = 0; h < VOTERS; h++) t.gmax += q[h] * mean_of_max(loss[h]) / ATOMS;
+        t.abar += mean_of_max(e, PATTERNS, SAMPLES) / ATOMS;
+        t.averaged_max += mean_of_max(wrong, PATTERNS, SAMPLES) / ATOMS;
+        for (int h = 0; h < VOTERS; h++) t.gmax += q[h] * mean_of_max(loss[h], PATTERNS, SAMPLES) / ATOMS;
     }
     return t;
 }

@@ -16,6 +16,7 @@ enum { M = 37, N = 4, H = 5 };
 typedef struct ensemble {
     char folder[64];
     char votes[128], doubles[128], flat[128], labels[128], binary[128], prior[128], posterior[128], bad[128];
+    char votes_of_classes[128], labels_of_classes[128];
     float v[M * N * H];
     int8_t y[M];
     double p[H], q[H];
@@ -52,9 +53,11 @@ static int make_ensemble(void **state) {
     for (size_t k = 0; k < M * N * H; k++) doubles[k] = (double)e.v[k];
     const double p[] = {.1, .2, .3, .25, .15}, q[] = {0, .5, .25, .25, 0};
     memcpy(e.p, p, sizeof p), memcpy(e.q, q, sizeof q);
-    const char *const names[] = {"votes", "doubles", "flat", "labels", "binary", "prior", "posterior", "bad"};
-    char *const paths[] = {e.votes, e.doubles, e.flat, e.labels, e.binary, e.prior, e.posterior, e.bad};
-    for (int k = 0; k < 8; k++) snprintf(paths[k], 128, "%s/%s.npy", e.folder, names[k]);
+    const char *const names[] = {"votes", "doubles",   "flat", "labels",  "binary",
+                                 "prior", "posterior", "bad",  "classes", "names"};
+    char *const paths[] = {e.votes, e.doubles,   e.flat, e.labels,           e.binary,
+                           e.prior, e.posterior, e.bad,  e.votes_of_classes, e.labels_of_classes};
+    for (int k = 0; k < 10; k++) snprintf(paths[k], 128, "%s/%s.npy", e.folder, names[k]);
     write_npy(e.votes, SURETY_F4, 3, (size_t[]){M, N, H}, e.v);
     write_npy(e.doubles, SURETY_F8, 3, (size_t[]){M, N, H}, doubles);
     write_npy(e.flat, SURETY_F4, 2, (size_t[]){M, H}, e.v);
@@ -68,9 +71,9 @@ static int make_ensemble(void **state) {
 
 static int remove_ensemble(void **state) {
     ensemble *e = *state;
-    char *const paths[] = {e->votes,  e->doubles, e->flat,      e->labels,
-                           e->binary, e->prior,   e->posterior, e->bad};
-    for (int k = 0; k < 8; k++) unlink(paths[k]);
+    char *const paths[] = {e->votes, e->doubles,   e->flat, e->labels,           e->binary,
+                           e->prior, e->posterior, e->bad,  e->votes_of_classes, e->labels_of_classes};
+    for (int k = 0; k < 10; k++) unlink(paths[k]);
     return rmdir(e->folder);
 }
 
@@ -248,7 +251,7 @@ static void bad_votes(void **state) {
     refused(&s, SURETY_E_INPUT, "");
     write_npy(e->bad, SURETY_F4, 3, (size_t[]){M, 0, H}, e->v);
     refused(&s, SURETY_E_INPUT, "");
-    write_npy(e->bad, SURETY_U1, 2, (size_t[]){M, H}, e->v);
+    write_npy(e->bad, SURETY_F4, 5, (size_t[]){M, N, H, 1, 1}, e->v);
     refused(&s, SURETY_E_INPUT, "");
     arrays.m = 0;
     refused(&arrays, SURETY_E_INPUT, "");
@@ -326,15 +329,104 @@ static void bad_settings(void **state) {
     refused(&s, SURETY_E_INPUT, "");
 }
 
+/* ---- classes ---- */
+
+enum { K = 3 };
+
+typedef struct ballots {
+    uint8_t classes[M * N * H], labels[M];
+    float scores[M * N * H * K];
+} ballots;
+
+/* Class numbers, and the scores of voters that are sure of them. */
+static void fill_ballots(ballots *b) {
+    surety_address a = {0, 0, 0, 0, 203};
+    for (uint32_t i = 0; i < M; i++) b->labels[i] = (uint8_t)(i % K);
+    for (uint32_t k = 0; k < M * N * H; k++) {
+        float u = surety_random_uniform(3, &a, k);
+        b->classes[k] = (uint8_t)(u < .6f ? b->labels[k / (N * H)] : (uint32_t)(u * 1000) % K);
+        for (uint32_t c = 0; c < K; c++) b->scores[k * K + c] = b->classes[k] == c;
+    }
+}
+
+static surety_votes_settings class_arrays(const ballots *b) {
+    surety_votes_settings s = surety_votes_defaults();
+    s.class_votes = b->classes, s.class_labels = b->labels, s.m = M, s.n = N, s.H = H;
+    return s;
+}
+
+static void write_names(const char *path, const ballots *b) {
+    static const char *const names[K] = {"ant", "bee", "cat"};
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    for (size_t i = 0; i < M; i++) fprintf(f, "%s\n", names[b->labels[i]]);
+    fclose(f);
+}
+
+static void classes_by_array_and_file(void **state) {
+    const ensemble *e = *state;
+    static ballots b;
+    fill_ballots(&b);
+    surety_votes_settings named = class_arrays(&b), scored = named, files = surety_votes_defaults();
+    scored.class_votes = NULL, scored.score_array = b.scores, scored.classes = K, scored.signed_votes = 1;
+    files.votes = e->votes_of_classes, files.labels = e->labels_of_classes;
+    write_npy(files.votes, SURETY_U1, 3, (size_t[]){M, N, H}, b.classes);
+    write_npy(files.labels, SURETY_U1, 1, (size_t[]){M}, b.labels);
+    for (int kind = 0; kind < 3; kind++) {
+        named.learn = scored.learn = files.learn = kind == 1;
+        named.hold_out = scored.hold_out = files.hold_out = kind == 2 ? 10 : 0;
+        char *a = run_text(&named, 1), *c = run_text(&scored, 3), *d = run_text(&files, 2);
+        assert_string_equal(a, c);
+        assert_string_equal(a, d);
+        surety_text_free(a), surety_text_free(c), surety_text_free(d);
+    }
+    json_t *root = document(&scored);
+    assert_true(number(root, "class_count", NULL, NULL) == K);
+    json_t *classes = json_object_get(json_object_get(root, "risks"), "classes");
+    assert_int_equal(json_array_size(classes), K);
+    assert_int_equal(json_integer_value(json_object_get(json_array_get(classes, 0), "examples")), 9);
+    json_decref(root);
+    write_names(files.labels, &b);
+    root = document(&files);
+    assert_string_equal(json_string_value(json_array_get(json_object_get(root, "class_names"), 1)), "bee");
+    json_decref(root);
+}
+
+static void bad_classes(void **state) {
+    (void)state;
+    static ballots b;
+    fill_ballots(&b);
+    surety_votes_settings s = class_arrays(&b), scored = s;
+    scored.class_votes = NULL, scored.score_array = b.scores;
+    refused(&scored, SURETY_E_INPUT, ""); /* K is needed */
+    scored.classes = 256;
+    refused(&scored, SURETY_E_INPUT, "");
+    scored.classes = K, b.scores[(20 * N * H + 7) * K + 1] += .5f;
+    refused(&scored, SURETY_E_INPUT,
+            b.classes[20 * N * H + 7] == 1 ? "index [20, 1, 2, 1]" : "index [20, 1, 2]");
+    b.labels[5] = K;
+    refused(&scored, SURETY_E_INPUT, "index [5]");
+    b.labels[5] = 0, b.classes[(20 * N + 2) * H + 3] = K;
+    s.classes = K;
+    refused(&s, SURETY_E_INPUT, "index [20, 2, 3]");
+    s.score_array = b.scores;
+    refused(&s, SURETY_E_USAGE, "");
+    s = class_arrays(&b), s.class_labels = NULL;
+    refused(&s, SURETY_E_USAGE, "");
+    int8_t two[M] = {0};
+    s.label_array = two;
+    refused(&s, SURETY_E_USAGE, "");
+    s = class_arrays(&b);
+    memset(b.classes, 0, sizeof b.classes), memset(b.labels, 0, sizeof b.labels);
+    refused(&s, SURETY_E_INPUT, "");
+}
+
 static int fail_at(void *arg, size_t bytes) {
     (void)bytes;
     return (*(int *)arg)-- != 0;
 }
 
-static void every_allocation_may_fail(void **state) {
-    const ensemble *e = *state;
-    surety_votes_settings s = files_of(e);
-    s.posterior = NULL, s.learn = 1, s.hold_out = 5;
+static void allocations_may_fail(const surety_votes_settings *s) {
     surety_status status = SURETY_E_MEMORY;
     for (int k = 0; status != SURETY_OK; k++) {
         int left = k;
@@ -342,12 +434,25 @@ static void every_allocation_may_fail(void **state) {
         surety_votes_result r;
         surety_run run = {.threads = 1};
         surety_memory_hook(fail_at, &left);
-        status = surety_bound_votes(&s, &run, &r, &err);
+        status = surety_bound_votes(s, &run, &r, &err);
         surety_memory_hook(NULL, NULL);
         if (status != SURETY_OK) assert_int_equal(status, SURETY_E_MEMORY);
         surety_votes_free(&r);
         assert_true(k < 200);
     }
+}
+
+static void every_allocation_may_fail(void **state) {
+    const ensemble *e = *state;
+    static ballots b;
+    fill_ballots(&b);
+    surety_votes_settings s = files_of(e);
+    s.posterior = NULL, s.learn = 1, s.hold_out = 5;
+    allocations_may_fail(&s);
+    s.prior = NULL, s.votes = e->votes_of_classes, s.labels = e->labels_of_classes;
+    write_npy(s.votes, SURETY_U1, 3, (size_t[]){M, N, H}, b.classes);
+    write_names(s.labels, &b);
+    allocations_may_fail(&s);
 }
 
 static void stops_when_asked(void **state) {
@@ -370,6 +475,8 @@ int main(void) {
         cmocka_unit_test(bad_labels),
         cmocka_unit_test(bad_weights),
         cmocka_unit_test(bad_settings),
+        cmocka_unit_test(classes_by_array_and_file),
+        cmocka_unit_test(bad_classes),
         cmocka_unit_test(every_allocation_may_fail),
         cmocka_unit_test(stops_when_asked),
     };
