@@ -133,7 +133,7 @@ const cli_command cli_data = {
     .usage = "list | show | fetch NAME [options]",
     .summary = "datasets and tasks: where they are, what is in them",
     .text =
-        "list: the tasks and where their data is. show: sizes, split and checksums of one task or of own "
+        "list: the tasks and where their data is. show: classes, split and checksums of one task or of own "
         "files. fetch mnist or fetch fashion-mnist: looks for the dataset, and downloads it if it is not "
         "there. "
         "Every file is checked against its SHA-256 before it is used.",

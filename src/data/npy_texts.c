@@ -1,6 +1,5 @@
 /* NPY arrays of texts, as labels: '<U5' (five characters of 4 bytes each) or '|S5' (five bytes), one
  * dimension, zeros behind shorter texts. The header is taken in the words in which NumPy writes it. */
-#include <stdio.h>
 #include <string.h>
 
 #include "data/table.h"
@@ -11,24 +10,42 @@ typedef struct layout {
     int wide;           /* '<U' */
 } layout;
 
+/* Goes over these words if they are next. */
+static int next_is(const char **at, const char *words) {
+    size_t n = strlen(words);
+    if (strncmp(*at, words, n) != 0) return 0;
+    *at += n;
+    return 1;
+}
+
+static size_t next_number(const char **at) {
+    size_t n = 0;
+    for (; **at >= '0' && **at <= '9' && n < SIZE_MAX / 100; ++*at) n = 10 * n + (size_t)(**at - '0');
+    return n;
+}
+
+static int parse(layout *l, const char *header) {
+    if (!next_is(&header, "{'descr': '")) return 0;
+    l->wide = next_is(&header, "<U");
+    if (!l->wide && !next_is(&header, "|S")) return 0;
+    l->bytes = next_number(&header) * (l->wide ? 4 : 1);
+    if (!next_is(&header, "', 'fortran_order': False, 'shape': (")) return 0;
+    l->rows = next_number(&header);
+    return next_is(&header, ",), }");
+}
+
 /* 1 if the file is such an array. */
 static int read_header(layout *l, const surety_file *file) {
-    char header[129] = "", order = 0, kind = 0;
-    size_t length, at, total;
+    char header[129] = "";
+    size_t total;
     if (file->size < 12 || memcmp(file->data, "\x93NUMPY", 6) != 0) return 0;
     const uint8_t *p = file->data + 8;
-    at = file->data[6] > 1 ? 12 : 10;
-    length = at == 12 ? p[0] | (size_t)p[1] << 8 | (size_t)p[2] << 16 | (size_t)p[3] << 24
-                      : p[0] | (size_t)p[1] << 8;
+    size_t at = file->data[6] > 1 ? 12 : 10, length = p[0] | (size_t)p[1] << 8;
+    if (at == 12) length |= (size_t)p[2] << 16 | (size_t)p[3] << 24;
     if (length > file->size - at) return 0;
     memcpy(header, file->data + at, length < sizeof header - 1 ? length : sizeof header - 1);
-    int read = sscanf(header, "{'descr': '%c%c%9zu', 'fortran_order': False, 'shape': (%12zu,), }", &order,
-                      &kind, &l->bytes, &l->rows);
-    l->wide = kind == 'U';
     l->data = file->data + at + length;
-    if (read != 4 || !((order == '<' && kind == 'U') || (order == '|' && kind == 'S'))) return 0;
-    if (l->wide) l->bytes *= 4;
-    return l->bytes > 0 && !__builtin_mul_overflow(l->bytes, l->rows, &total) &&
+    return parse(l, header) && l->bytes && !__builtin_mul_overflow(l->bytes, l->rows, &total) &&
            total == file->size - at - length;
 }
 
