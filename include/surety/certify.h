@@ -125,7 +125,9 @@ typedef struct surety_certificate {
             uint64_t bytes;
             char sha256[65];
         } files[4];
-        int64_t class_first, class_second; /* labels that are -1 and +1 */
+        size_t class_count;
+        const char *
+            *classes; /* texts of the labels by class number; one block of memory, the certificate's */
         double scale;
         uint64_t features;
         uint64_t learn_size, test_size;

@@ -79,8 +79,9 @@ SURETY_API const surety_task *surety_task_find(const char *name, surety_error *e
 
 /* ---- opening files ---- */
 
-/* Whether a CSV file's first line holds names. AUTO: yes if no field of it is a number, no if all are; a
- * mixed line is an error, because dropping a damaged first row would be a silent repair. */
+/* Whether a CSV file's first line holds names. AUTO: yes if no field of it is a number; no if all are, or all
+ * but the label, which then must be the label of another row too. Any other line is an error, because
+ * dropping a damaged first row would be a silent repair. */
 typedef enum surety_header { SURETY_HEADER_AUTO, SURETY_HEADER_YES, SURETY_HEADER_NO } surety_header;
 
 /* What to open. Either task, or train with test or test_size. Strings are the caller's; nothing is kept.
@@ -96,8 +97,12 @@ typedef enum surety_header { SURETY_HEADER_AUTO, SURETY_HEADER_YES, SURETY_HEADE
  *        "labels" for "images" or "features", or "y" for "X" ("X_train.npy" finds "y_train.npy"), or has
  *        "_labels" before ".npy".
  *   CSV  comma separated numbers; labels are a column of it.
- * The format is told by the name (.npy, .csv, "idx"), else by the first bytes. Labels are whole numbers.
- * Bytes are divided by 255, everything else is taken as it is. */
+ * The format is told by the name (.npy, .csv, "idx"), else by the first bytes. Bytes are divided by 255,
+ * everything else is taken as it is.
+ *
+ * Labels are whole numbers or, from CSV and NPY ('<U' or '|S'), texts in UTF-8. If all are whole numbers,
+ * they are ordered by value, else by bytes. Blanks around a text do not count; two labels that differ only by
+ * blanks or by case are an error, and so is an empty one. */
 typedef struct surety_data_settings {
     const char *task; /* NULL: own files */
     /* Where to look for a task's dataset, and nowhere else. NULL: $SURETY_DATA, the user's cache folder
@@ -148,6 +153,10 @@ typedef struct surety_arrays {
     const float *features; /* (m, d), row after row */
     size_t stride;         /* floats from one row to the next, at least d; 0: d */
     const int64_t *labels; /* (m) */
+    /* (label_count) Labels that are texts: labels are numbers into this list, from 0, and a row's label is
+     * the text there, as if it were read from a file. NULL: labels are whole numbers of any kind. */
+    const char *const *label_names;
+    size_t label_count;
     /* Rows for T alone; test_m = 0: T comes from the training rows, or is empty. */
     size_t test_m;
     const float *test_features; /* (test_m, d) */
@@ -190,6 +199,8 @@ typedef struct surety_data_info {
     const char *const *labels;      /* (K): the labels' texts, by class number */
     int whole;                      /* 1: all labels are whole numbers, without '+' and leading zeros */
     const char *const *class_names; /* (K): of a task, else NULL */
+    const char *label_column;       /* as asked for, or NULL */
+    surety_header header;           /* as asked for */
     double scale;                   /* features were divided by it: 255 (bytes) or 1 */
     int boxed;
     double box_lo, box_hi;

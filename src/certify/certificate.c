@@ -34,8 +34,8 @@ static const char format[] = "surety-certificate-1";
     { key, SURETY_FIELD_COUNT, where, 0, min, max, 0, SURETY_UNIT_##unit, NULL, 0, 0 }
 #define COUNT_OR_NULL(key, where, min, max) \
     { key, SURETY_FIELD_COUNT, where, 0, min, max, 1, SURETY_UNIT_EXACT, NULL, 0, 0 }
-#define INTEGER(key, where) \
-    { key, SURETY_FIELD_INTEGER, where, 0, 0, 0, 0, SURETY_UNIT_EXACT, NULL, 0, 0 }
+#define TEXTS(key, where, least, most, number) \
+    { key, SURETY_FIELD_TEXTS, where, most, least, 0, 0, SURETY_UNIT_EXACT, NULL, 0, number }
 #define FLAG(key, where) \
     { key, SURETY_FIELD_FLAG, where, 0, 0, 0, 0, SURETY_UNIT_EXACT, NULL, 0, 0 }
 #define OBJECT(key, where, fields) \
@@ -117,8 +117,7 @@ static const surety_field data_rows[] = {
     SHA256("sha256_prior", IN(data, sha256_prior), EXACT),
     SHA256("sha256_learn", IN(data, sha256_learn), EXACT),
     SHA256("sha256_test", IN(data, sha256_test), EXACT),
-    INTEGER("class_first", IN(data, class_first)),
-    INTEGER("class_second", IN(data, class_second)),
+    TEXTS("classes", IN(data, classes), 2, SURETY_CLASSES_MOST, IN(data, class_count)),
     REAL("scale", IN(data, scale), 0, 1e300, EXACT),
     COUNT("features", IN(data, features), 1, 0x1p32, EXACT),
     COUNT("learn_size", IN(data, learn_size), 1, WHOLE, EXACT),

@@ -10,7 +10,8 @@ extern const surety_fields surety_certificate_table;
 extern const surety_fields surety_certificate_data_table;
 
 /* Fills certificate->data from what was opened. */
-void surety_certificate_set_data(surety_certificate *c, const surety_data_info *info);
+surety_status surety_certificate_set_data(surety_certificate *c, const surety_data_info *info,
+                                          surety_error *err);
 
 /* Writes the sentence into c->claim from all that c says. */
 void surety_certificate_word(surety_certificate *c);

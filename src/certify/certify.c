@@ -273,7 +273,8 @@ static surety_status set_model(certifying *w, surety_error *err) {
     return path ? check_file(path, c->model.sha256, err) : SURETY_OK;
 }
 
-void surety_certificate_set_data(surety_certificate *c, const surety_data_info *info) {
+surety_status surety_certificate_set_data(surety_certificate *c, const surety_data_info *info,
+                                          surety_error *err) {
     snprintf(c->data.task, sizeof c->data.task, "%s", info->task ? info->task : "");
     c->data.file_count = info->files;
     for (size_t i = 0; i < info->files; i++) {
@@ -284,8 +285,6 @@ void surety_certificate_set_data(surety_certificate *c, const surety_data_info *
     memcpy(c->data.sha256_prior, info->set_sha256[SURETY_SET_PRIOR], sizeof c->data.sha256_prior);
     memcpy(c->data.sha256_learn, info->set_sha256[SURETY_SET_LEARN], sizeof c->data.sha256_learn);
     memcpy(c->data.sha256_test, info->set_sha256[SURETY_SET_TEST], sizeof c->data.sha256_test);
-    c->data.class_first = strtoll(info->labels[0], NULL, 10);
-    c->data.class_second = strtoll(info->labels[1], NULL, 10);
     c->data.scale = info->scale;
     c->data.features = info->d;
     c->data.learn_size = info->learn_size;
@@ -297,6 +296,8 @@ void surety_certificate_set_data(surety_certificate *c, const surety_data_info *
     c->data.rows_learn = info->m[SURETY_SET_LEARN];
     c->data.rows_test = info->m[SURETY_SET_TEST];
     c->data.learn_in_prior = info->learn_in_prior;
+    c->data.class_count = info->classes;
+    return surety_record_texts(&c->data.classes, info->labels, info->classes, err);
 }
 
 static surety_status copy_counts(uint64_t **out, const uint64_t *from, size_t count, surety_error *err) {
@@ -346,7 +347,7 @@ static surety_status certify(certifying *w, const surety_run *run, surety_error 
     set_attack(c, &w->threat);
     set_ledger(w);
     SURETY_TRY(set_model(w, err));
-    surety_certificate_set_data(c, surety_data_describe(w->data));
+    SURETY_TRY(surety_certificate_set_data(c, surety_data_describe(w->data), err));
     snprintf(c->software.version, sizeof c->software.version, "%s", surety_version());
     snprintf(c->software.cpu_level, sizeof c->software.cpu_level, "%s", surety_certificate_cpu());
     SURETY_TRY(set_counts(c, &w->risks, err));

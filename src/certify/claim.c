@@ -63,7 +63,11 @@ static void say_limit(surety_certificate *c) {
         say(c, "fails on no more than all of the ");
     else
         say(c, "fails on at most %s %% of the ", percent_up(c->value, text));
-    say(c, "%snew inputs of its two classes, ", perturbed ? "perturbed " : "");
+    say(c, "%snew inputs of its ", perturbed ? "perturbed " : "");
+    if (c->data.class_count > 2)
+        say(c, "%zu classes, ", c->data.class_count);
+    else
+        say(c, "two classes, ");
 }
 
 static void say_where(surety_certificate *c) {

@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "base/number.h"
 #include "surety/bound.h"
+#include "surety/data.h"
 
 enum { PATH = 96, VALUE = 128, MOST_COUNTS = 1 << 20 };
 
@@ -30,15 +31,22 @@ const char *surety_shortest(double x, char text[32]) {
 
 /* ---- writing ---- */
 
+static const char *const *texts_at(const surety_field *f, const void *base) {
+    return *(const char *const *const *)at(f, base);
+}
+
+static json_t *element_json(const surety_field *f, const void *base, size_t i) {
+    if (f->kind == SURETY_FIELD_TEXTS) return surety_json_string(texts_at(f, base)[i]);
+    if (f->kind == SURETY_FIELD_COUNTS) return surety_json_count((*(uint64_t *const *)at(f, base))[i]);
+    return surety_record_json(f->table, (const char *)at(f, base) + i * f->element);
+}
+
 static json_t *list_json(const surety_field *f, const void *base) {
     json_t *list = json_array();
     size_t count = count_of(f, base);
     int failed = !list;
     for (size_t i = 0; i < count && !failed; i++)
-        failed = json_array_append_new(
-            list, f->kind == SURETY_FIELD_LIST
-                      ? surety_record_json(f->table, (const char *)at(f, base) + i * f->element)
-                      : surety_json_count((*(uint64_t *const *)at(f, base))[i]));
+        failed = json_array_append_new(list, element_json(f, base, i));
     if (!failed) return list;
     json_decref(list);
     return NULL;
@@ -55,8 +63,6 @@ static json_t *field_json(const surety_field *f, const void *base) {
         case SURETY_FIELD_COUNT:
             return *(const uint64_t *)p == SURETY_ABSENT ? json_null()
                                                          : surety_json_count(*(const uint64_t *)p);
-        case SURETY_FIELD_INTEGER:
-            return json_integer(*(const int64_t *)p);
         case SURETY_FIELD_FLAG:
             return json_boolean(*(const int *)p);
         case SURETY_FIELD_OBJECT:
@@ -109,10 +115,6 @@ static surety_status read_number(const surety_field *f, void *out, const json_t 
         return refuse(err, path, whole ? "it is not a whole number" : "it is not a number",
                       whole ? "a whole number" : "a number");
     double x = json_number_value(value);
-    if (f->kind == SURETY_FIELD_INTEGER) {
-        *(int64_t *)out = json_integer_value(value);
-        return SURETY_OK;
-    }
     if (!(x >= f->min && x <= f->max)) {
         surety_fail(err, SURETY_E_INPUT, "%.17g is out of range", x);
         surety_fail_place(err, "key %s", path);
@@ -162,6 +164,31 @@ static surety_status read_counts(const surety_field *f, void *base, const json_t
     return SURETY_OK;
 }
 
+surety_status surety_record_texts(const char ***out, const char *const *texts, size_t count,
+                                  surety_error *err) {
+    size_t bytes = count * sizeof *texts;
+    for (size_t i = 0; i < count; i++) bytes += strlen(texts[i]) + 1;
+    SURETY_TRY(surety_alloc(out, bytes, 1, err));
+    char *to = (char *)(*out + count);
+    for (size_t i = 0; i < count; i++) {
+        (*out)[i] = strcpy(to, texts[i]);
+        to += strlen(texts[i]) + 1;
+    }
+    return SURETY_OK;
+}
+
+static surety_status read_texts(const surety_field *f, void *base, const json_t *value, const char *path,
+                                surety_error *err) {
+    const char *texts[SURETY_CLASSES_MOST] = {0};
+    size_t count = json_array_size(value), i = 0;
+    if (!json_is_array(value) || count < (size_t)f->min || count > f->size || count > SURETY_CLASSES_MOST)
+        return refuse(err, path, "it is not a list of so many texts", "the labels of the classes");
+    while (i < count && (texts[i] = json_string_value(json_array_get(value, i)))) i++;
+    if (i < count) return refuse(err, path, "it holds something else than texts", "texts");
+    *(size_t *)(void *)((char *)base + f->count) = count;
+    return surety_record_texts((const char ***)(void *)((char *)base + f->offset), texts, count, err);
+}
+
 static surety_status read_field(const surety_field *f, void *base, const json_t *value, const char *path,
                                 surety_error *err) {
     void *out = (char *)base + f->offset;
@@ -176,7 +203,6 @@ static surety_status read_field(const surety_field *f, void *base, const json_t 
             return read_text(f, out, value, path, err);
         case SURETY_FIELD_REAL:
         case SURETY_FIELD_COUNT:
-        case SURETY_FIELD_INTEGER:
             return read_number(f, out, value, path, err);
         case SURETY_FIELD_FLAG:
             if (!json_is_boolean(value))
@@ -187,6 +213,8 @@ static surety_status read_field(const surety_field *f, void *base, const json_t 
             return surety_record_read(f->table, out, value, path, err);
         case SURETY_FIELD_LIST:
             return read_list(f, base, value, path, err);
+        case SURETY_FIELD_TEXTS:
+            return read_texts(f, base, value, path, err);
         default:
             return read_counts(f, base, value, path, err);
     }
@@ -227,10 +255,10 @@ void surety_record_free(const surety_fields *table, void *base) {
     for (size_t i = 0; i < table->count; i++) {
         const surety_field *f = &table->fields[i];
         if (f->kind == SURETY_FIELD_OBJECT) surety_record_free(f->table, (char *)base + f->offset);
-        if (f->kind != SURETY_FIELD_COUNTS) continue;
-        uint64_t **numbers = (uint64_t **)(void *)((char *)base + f->offset);
-        surety_free(*numbers);
-        *numbers = NULL;
+        if (f->kind != SURETY_FIELD_COUNTS && f->kind != SURETY_FIELD_TEXTS) continue;
+        void **list = (void **)(void *)((char *)base + f->offset);
+        surety_free(*list);
+        *list = NULL;
     }
 }
 
@@ -252,9 +280,6 @@ static const char *number_text(const surety_field *f, const void *p, char text[V
         case SURETY_FIELD_COUNT:
             snprintf(text, VALUE, "%" PRIu64, *(const uint64_t *)p);
             break;
-        case SURETY_FIELD_INTEGER:
-            snprintf(text, VALUE, "%" PRId64, *(const int64_t *)p);
-            break;
         case SURETY_FIELD_FLAG:
             snprintf(text, VALUE, "%s", *(const int *)p ? "true" : "false");
             break;
@@ -275,7 +300,6 @@ static int same(const surety_field *f, const void *a, const void *b) {
             return x == y || (isnan(x) && isnan(y));
         }
         case SURETY_FIELD_COUNT:
-        case SURETY_FIELD_INTEGER:
             return memcmp(a, b, sizeof(uint64_t)) == 0;
         case SURETY_FIELD_FLAG:
             return *(const int *)a == *(const int *)b;
@@ -314,7 +338,7 @@ static void compare_list(const comparing *c, const surety_field *f, const void *
         c->differs(c->arg, path, x, y);
         return;
     }
-    surety_field number = {.kind = SURETY_FIELD_COUNT, .unit = f->unit};
+    surety_field number = {.kind = SURETY_FIELD_COUNT, .unit = f->unit}, text = {.kind = SURETY_FIELD_TEXT};
     for (size_t i = 0; i < a; i++) {
         char inner[PATH];
         snprintf(inner, sizeof inner, "%.70s[%zu]", path, i);
@@ -322,6 +346,8 @@ static void compare_list(const comparing *c, const surety_field *f, const void *
             surety_record_compare(f->table, (const char *)at(f, stated) + i * f->element,
                                   (const char *)at(f, found) + i * f->element, inner, c->allowed, c->differs,
                                   c->arg);
+        else if (f->kind == SURETY_FIELD_TEXTS)
+            compare_scalar(c, &text, texts_at(f, stated)[i], texts_at(f, found)[i], inner);
         else
             compare_scalar(c, &number, *(uint64_t *const *)at(f, stated) + i,
                            *(uint64_t *const *)at(f, found) + i, inner);
@@ -338,7 +364,8 @@ void surety_record_compare(const surety_fields *table, const void *stated, const
         join(inner, path, f->key);
         if (f->kind == SURETY_FIELD_OBJECT)
             surety_record_compare(f->table, at(f, stated), at(f, found), inner, allowed, differs, arg);
-        else if (f->kind == SURETY_FIELD_LIST || f->kind == SURETY_FIELD_COUNTS)
+        else if (f->kind == SURETY_FIELD_LIST || f->kind == SURETY_FIELD_COUNTS ||
+                 f->kind == SURETY_FIELD_TEXTS)
             compare_list(&c, f, stated, found, inner);
         else
             compare_scalar(&c, f, at(f, stated), at(f, found), inner);

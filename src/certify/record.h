@@ -8,16 +8,17 @@
 #include "io/json.h"
 
 typedef enum surety_field_kind {
-    SURETY_FIELD_TEXT,    /* char[size]; may_be_null: "" is null, else it must not be empty */
-    SURETY_FIELD_SHA256,  /* char[65], 64 lower-case hexadecimal digits */
-    SURETY_FIELD_REAL,    /* double in [min, max]; may_be_null: NaN */
-    SURETY_FIELD_COUNT,   /* uint64_t in [min, max]; may_be_null: SURETY_ABSENT */
-    SURETY_FIELD_INTEGER, /* int64_t */
-    SURETY_FIELD_FLAG,    /* int, 0 or 1 */
-    SURETY_FIELD_OBJECT,  /* a struct of its own table */
-    SURETY_FIELD_LIST,    /* an array of `min` to `size` structs; how many is a size_t at `count` */
-    SURETY_FIELD_COUNTS   /* uint64_t *, an array that is allocated; as many as the size_t at `count`, which
-                             several arrays of a struct share */
+    SURETY_FIELD_TEXT,   /* char[size]; may_be_null: "" is null, else it must not be empty */
+    SURETY_FIELD_SHA256, /* char[65], 64 lower-case hexadecimal digits */
+    SURETY_FIELD_REAL,   /* double in [min, max]; may_be_null: NaN */
+    SURETY_FIELD_COUNT,  /* uint64_t in [min, max]; may_be_null: SURETY_ABSENT */
+    SURETY_FIELD_FLAG,   /* int, 0 or 1 */
+    SURETY_FIELD_OBJECT, /* a struct of its own table */
+    SURETY_FIELD_LIST,   /* an array of `min` to `size` structs; how many is a size_t at `count` */
+    SURETY_FIELD_COUNTS, /* uint64_t *, an array that is allocated; as many as the size_t at `count`, which
+                            several arrays of a struct share */
+    SURETY_FIELD_TEXTS   /* const char **, `min` to `size` texts in one block of memory, as many as the size_t
+                            at   `count` */
 } surety_field_kind;
 
 /* In which unit a number that was measured with floating point may be off (surety_record_compare). */
@@ -49,7 +50,7 @@ struct surety_field {
     int may_be_null;
     surety_field_unit unit;
     const surety_fields *table; /* OBJECT, LIST */
-    size_t element, count;      /* LIST: bytes of an element; LIST, COUNTS: offset of how many */
+    size_t element, count;      /* LIST: bytes of an element; LIST, COUNTS, TEXTS: offset of how many */
 };
 
 /* The struct as an object, keys in the order of the table. NULL: no memory. */
@@ -71,6 +72,10 @@ typedef void (*surety_differs_fn)(void *arg, const char *path, const char *state
 void surety_record_compare(const surety_fields *table, const void *stated, const void *found,
                            const char *path, const double allowed[SURETY_UNITS], surety_differs_fn differs,
                            void *arg);
+
+/* A copy of texts in one block of memory (surety_free). */
+surety_status surety_record_texts(const char ***out, const char *const *texts, size_t count,
+                                  surety_error *err);
 
 /* The decimal number with the fewest digits that reads back as x. */
 const char *surety_shortest(double x, char text[32]);

@@ -146,18 +146,21 @@ static void forget_files(verifying *v) {
     v->found.data.scale = 1;
 }
 
-static void compare_data(verifying *v) {
-    surety_certificate_set_data(&v->found, surety_data_describe(v->data));
+static surety_status compare_data(verifying *v, surety_error *err) {
+    SURETY_TRY(surety_certificate_set_data(&v->found, surety_data_describe(v->data), err));
     forget_files(v);
     surety_record_compare(&surety_certificate_data_table, &v->stated.data, &v->found.data, "data", NULL,
                           differs, v->out);
     explain(v->out, ": these are not the certified data");
+    return SURETY_OK;
 }
 
 static surety_status open_files(verifying *v, surety_error *err) {
     surety_data_settings s = v->s->data;
     surety_error refused = SURETY_ERROR_NONE;
     SURETY_TRY(surety_model_data_settings(v->model, &s, err));
+    if (v->s->data.label_column) s.label_column = v->s->data.label_column;
+    if (v->s->data.header != SURETY_HEADER_AUTO) s.header = v->s->data.header;
     if (s.task)
         s.class_count = 0, s.train = s.test = s.train_labels = s.test_labels = NULL;
     else if (!s.train)
@@ -176,8 +179,7 @@ static surety_status open_files(verifying *v, surety_error *err) {
 static surety_status open_data(verifying *v, surety_error *err) {
     v->data = v->s->opened;
     if (!v->data) SURETY_TRY(open_files(v, err));
-    if (v->data) compare_data(v); /* NULL: the files were refused, and that is the answer */
-    return SURETY_OK;
+    return v->data ? compare_data(v, err) : SURETY_OK; /* NULL: the files were refused: the answer */
 }
 
 /* What was asked for when the certificate was made. What does not apply keeps a default that is valid. */
@@ -218,6 +220,7 @@ static surety_status derive(verifying *v, const surety_run *run, surety_error *e
     surety_certify_settings settings;
     surety_error refused = SURETY_ERROR_NONE;
     settings_of(&v->stated, &settings);
+    surety_certificate_free(&v->found);
     surety_status status = surety_certify(&v->found, v->model, v->data, &settings, run, &refused);
     if (status == SURETY_E_CHECK || status == SURETY_E_USAGE || status == SURETY_E_INPUT) {
         /* no such certificate could have been made */

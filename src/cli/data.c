@@ -30,17 +30,25 @@ static surety_status list(cli *c, const char *data_dir) {
     return status;
 }
 
+/* Cuts a text in UTF-8 to so many characters: how many are missing. */
+static int cut(char *text, int width) {
+    for (; *text; text++)
+        if ((*text & 0xc0) != 0x80 && width-- == 0) return *text = 0, 0;
+    return width;
+}
+
 /* The classes with their examples in each set; the first of them where there are many. */
 static void print_classes(const surety_data_info *info) {
     enum { SHOWN = 12, WIDTH = 30 };
     size_t shown = info->classes <= SHOWN ? info->classes : SHOWN - 1;
     printf("\n%5s  %-*s %7s %7s %7s\n", "class", WIDTH, "label", "S'", "S", "T");
     for (size_t k = 0; k < shown; k++) {
-        char label[WIDTH + 1];
+        char label[4 * WIDTH + 1];
         int named = info->class_names && strcmp(info->class_names[k], info->labels[k]) != 0;
         snprintf(label, sizeof label, named ? "%s (%s)" : "%s", info->labels[k],
                  named ? info->class_names[k] : "");
-        printf("%5zu  %-*s %7zu %7zu %7zu\n", k, WIDTH, label, info->class_m[SURETY_SET_PRIOR][k],
+        int blanks = cut(label, WIDTH);
+        printf("%5zu  %s%*s %7zu %7zu %7zu\n", k, label, blanks, "", info->class_m[SURETY_SET_PRIOR][k],
                info->class_m[SURETY_SET_LEARN][k], info->class_m[SURETY_SET_TEST][k]);
     }
     if (shown < info->classes) printf("       .. and %zu more\n", info->classes - shown);
@@ -125,7 +133,7 @@ const cli_command cli_data = {
     .usage = "list | show | fetch NAME [options]",
     .summary = "datasets and tasks: where they are, what is in them",
     .text =
-        "list: the tasks and where their data is. show: sizes, split and checksums of one task or of own "
+        "list: the tasks and where their data is. show: classes, split and checksums of one task or of own "
         "files. fetch mnist or fetch fashion-mnist: looks for the dataset, and downloads it if it is not "
         "there. "
         "Every file is checked against its SHA-256 before it is used.",

@@ -104,7 +104,7 @@ void cli_data_file_options(cli *c, surety_data_settings *data) {
 }
 
 void cli_data_options(cli *c, surety_data_settings *data) {
-    cli_text(c, "task", "NAME", &data->task, "a task of the paper: 'surety data list' names them");
+    cli_text(c, "task", "NAME", &data->task, "a task by name: 'surety data list' names them");
     cli_data_file_options(c, data);
     cli_other(c, "classes", "all|A,B,..", data, read_classes, NULL,
               "the labels that are classes; all others are left out. Of two, the first is -1, the second +1");
@@ -168,6 +168,8 @@ surety_status cli_settle_model(cli *c, const surety_model *model, surety_data_se
         data->classes = own.classes;
         data->class_count = own.class_count;
     }
+    if (!cli_given(c, "label-column") && !data->task) data->label_column = own.label_column;
+    if (!cli_given(c, "header")) data->header = own.header;
     if (!cli_given(c, "learn-size")) data->learn_size = own.learn_size;
     if (!cli_given(c, "test-size")) data->test_size = own.test_size;
     if (!cli_given(c, "box")) data->boxed = own.boxed, data->box_lo = own.box_lo, data->box_hi = own.box_hi;

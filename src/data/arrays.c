@@ -1,4 +1,6 @@
 /* Data sets from arrays of the caller: they become tables, as files do. */
+#include <string.h>
+
 #include "data/data.h"
 
 typedef struct array {
@@ -6,6 +8,8 @@ typedef struct array {
     size_t m, d, stride;
     const int64_t *labels;
     const char *name, *labels_name;
+    const char *const *label_names;
+    size_t label_count;
 } array;
 
 static surety_status check_array(const array *a, surety_error *err) {
@@ -24,6 +28,26 @@ static surety_status check_array(const array *a, surety_error *err) {
     return SURETY_E_USAGE;
 }
 
+/* Labels that are numbers into a list of names. */
+static surety_status name_labels(surety_table *t, const array *a, surety_error *err) {
+    surety_text *texts = NULL;
+    SURETY_TRY(surety_alloc(&texts, t->rows, sizeof *texts, err));
+    surety_status status = SURETY_OK;
+    for (size_t i = 0; i < t->rows && status == SURETY_OK; i++) {
+        if (a->labels[i] >= 0 && (uint64_t)a->labels[i] < a->label_count && a->label_names[a->labels[i]]) {
+            const char *name = a->label_names[a->labels[i]];
+            texts[i] = (surety_text){name, strlen(name)};
+            continue;
+        }
+        status = surety_fail(err, SURETY_E_INPUT, "there is no name %lld among the %zu label_names",
+                             (long long)a->labels[i], a->label_count);
+        surety_table_label_place(t, i, err);
+    }
+    if (status == SURETY_OK) status = surety_labels_texts(t, texts, err);
+    surety_free(texts);
+    return status;
+}
+
 /* Features stay where they are until the sets are filled. */
 static surety_status fill_table(surety_table *t, const array *a, surety_error *err) {
     SURETY_TRY(check_array(a, err));
@@ -34,13 +58,15 @@ static surety_status fill_table(surety_table *t, const array *a, surety_error *e
     t->stride = a->stride ? a->stride : a->d;
     t->name = a->name;
     t->labels_name = a->labels_name;
-    return surety_labels_from_numbers(&t->labels, a->labels, a->m, err);
+    return a->label_names ? name_labels(t, a, err) : surety_labels_integers(t, a->labels, err);
 }
 
 static surety_status fill_tables(surety_tables *o, const surety_arrays *a, surety_error *err) {
-    const array train = {a->features, a->m, a->d, a->stride, a->labels, "array features", "array labels"};
-    const array test = {a->test_features,      a->test_m,          a->d, a->test_stride, a->test_labels,
-                        "array test_features", "array test_labels"};
+    const array train = {a->features,      a->m,           a->d,           a->stride,     a->labels,
+                         "array features", "array labels", a->label_names, a->label_count};
+    const array test = {a->test_features,    a->test_m,      a->d,
+                        a->test_stride,      a->test_labels, "array test_features",
+                        "array test_labels", a->label_names, a->label_count};
     o->has_test = a->test_m || a->test_features;
     SURETY_TRY(fill_table(&o->train, &train, err));
     return o->has_test ? fill_table(&o->test, &test, err) : SURETY_OK;

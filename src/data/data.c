@@ -168,6 +168,7 @@ void surety_data_free(surety_data *data) {
     }
     for (int i = 0; i < 4; i++) surety_free(data->paths[i]);
     surety_free(data->label_text);
+    surety_free(data->label_column);
     surety_free(data);
 }
 

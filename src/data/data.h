@@ -14,7 +14,7 @@ struct surety_data {
     surety_data_info info;
     char *paths[4]; /* of info.file */
     /* What info says of the classes. */
-    char *label_text;
+    char *label_text, *label_column;
     const char *labels[SURETY_CLASSES_MOST]; /* into label_text */
     size_t class_m[SURETY_SETS][SURETY_CLASSES_MOST];
     char class_sha256[SURETY_CLASSES_MOST][SURETY_SHA256_TEXT];

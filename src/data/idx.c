@@ -79,7 +79,7 @@ surety_status surety_idx_labels(surety_table *table, const surety_file *file, su
     int64_t *values = NULL;
     SURETY_TRY(surety_alloc(&values, table->rows, sizeof *values, err));
     for (size_t i = 0; i < table->rows; i++) values[i] = file->data[h.offset + i];
-    surety_status status = surety_labels_from_numbers(&table->labels, values, table->rows, err);
+    surety_status status = surety_labels_integers(table, values, err);
     surety_free(values);
     return status;
 }

@@ -305,6 +305,9 @@ static surety_status note(surety_data *data, const surety_tables *o, const suret
     info->boxed = s->boxed, info->box_lo = s->box_lo, info->box_hi = s->box_hi;
     info->d = o->train.d, info->height = o->train.height, info->width = o->train.width;
     note_split(info, o, s, given);
+    info->header = s->header;
+    if (s->label_column) SURETY_TRY(surety_join(&data->label_column, s->label_column, "", "", err));
+    info->label_column = data->label_column;
     SURETY_TRY(note_files(data, &o->train, err));
     return note_files(data, &o->test, err);
 }

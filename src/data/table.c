@@ -1,6 +1,5 @@
 #include "data/table.h"
 
-#include <math.h>
 #include <string.h>
 
 typedef enum format { IDX, NPY, CSV } format;
@@ -25,14 +24,6 @@ static format format_of(const char *path, const surety_file *file) {
 
 /* ---- labels ---- */
 
-surety_status surety_label_from(double value, int64_t *label, surety_error *err) {
-    if (value == floor(value) && fabs(value) < 0x1p53) { /* false for NaN */
-        *label = (int64_t)value;
-        return SURETY_OK;
-    }
-    return surety_fail(err, SURETY_E_INPUT, "the label %g is not a whole number", value);
-}
-
 static surety_status npy_labels(surety_table *table, const surety_npy *array, surety_error *err) {
     if (array->ndim != 1 || array->count != table->rows) {
         surety_fail(err, SURETY_E_INPUT, "labels of %d dimension(s), %zu values, for %zu rows of features",
@@ -40,16 +31,10 @@ static surety_status npy_labels(surety_table *table, const surety_npy *array, su
         surety_fail_expected(err, "one dimension with one label per row");
         return SURETY_E_INPUT;
     }
-    int64_t *values = NULL;
+    double *values = NULL;
     SURETY_TRY(surety_alloc(&values, table->rows, sizeof *values, err));
-    surety_status status = SURETY_OK;
-    for (size_t i = 0; i < table->rows && status == SURETY_OK; i++) {
-        double value;
-        surety_npy_doubles(array, i, 1, &value);
-        status = surety_label_from(value, &values[i], err);
-        if (status != SURETY_OK) surety_table_label_place(table, i, err);
-    }
-    if (status == SURETY_OK) status = surety_labels_from_numbers(&table->labels, values, table->rows, err);
+    surety_npy_doubles(array, 0, table->rows, values);
+    surety_status status = surety_labels_numbers(table, values, err);
     surety_free(values);
     return status;
 }
@@ -153,7 +138,10 @@ static surety_status read_features(surety_table *table, const surety_source *sou
 static surety_status parse_labels(surety_table *table, surety_file *file, const char *path,
                                   surety_error *err) {
     format kind = format_of(path, file);
+    int texts = 0;
     if (kind == IDX) return surety_idx_labels(table, file, err);
+    SURETY_TRY(surety_npy_texts(table, file, &texts, err));
+    if (texts) return SURETY_OK;
     surety_npy array = {0};
     surety_status status = surety_npy_parse(&array, file, path, err);
     if (status == SURETY_OK) status = npy_labels(table, &array, err);

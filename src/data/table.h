@@ -3,10 +3,18 @@
 #ifndef SURETY_DATA_TABLE_H
 #define SURETY_DATA_TABLE_H
 
-#include "data/labels.h"
 #include "io/npy.h"
 #include "io/sha256.h"
 #include "surety/data.h"
+
+/* The different labels of a table, and which one each row has. */
+typedef struct surety_labels {
+    size_t count;
+    int whole;          /* all are whole numbers: ordered by value; else by bytes */
+    const char **names; /* (count), UTF-8; whole numbers without '+' and leading zeros */
+    uint32_t *of;       /* (rows): the number of each row's label */
+    char *text;         /* what names point into */
+} surety_labels;
 
 typedef struct surety_table {
     size_t rows, d, height, width; /* height = width = 0: not images */
@@ -57,11 +65,32 @@ void surety_table_label_place(const surety_table *table, size_t row, surety_erro
 surety_status surety_idx_features(surety_table *table, surety_file *file, surety_error *err);
 surety_status surety_idx_labels(surety_table *table, const surety_file *file, surety_error *err);
 
+/* Labels of an NPY array of texts; *are: 0 if it is something else. */
+surety_status surety_npy_texts(surety_table *table, const surety_file *file, int *are, surety_error *err);
+
 /* Features and labels. */
 surety_status surety_csv_read(surety_table *table, const surety_file *file, const char *label_column,
                               surety_header header, surety_error *err);
 
-/* A label that was read as a number: whole and below 2^53. place: "row 3". */
-surety_status surety_label_from(double value, int64_t *label, surety_error *err);
+/* ---- labels, for the readers: one for each row of the table; errors say which row ---- */
+
+typedef struct surety_text {
+    const char *at;
+    size_t length;
+} surety_text;
+
+surety_status surety_labels_integers(surety_table *table, const int64_t *values, surety_error *err);
+
+/* Whole numbers below 2^53. */
+surety_status surety_labels_numbers(surety_table *table, const double *values, surety_error *err);
+
+/* Numbers if all of them are, else texts: blanks around them do not count, but two that differ only by blanks
+ * or by case are an error. */
+surety_status surety_labels_texts(surety_table *table, const surety_text *texts, surety_error *err);
+
+void surety_labels_free(surety_labels *labels); /* all zero is fine */
+
+/* 1 if the text is a decimal number, also an infinite one; hexadecimal and such are not. */
+int surety_text_number(const surety_text *text, double *value);
 
 #endif

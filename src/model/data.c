@@ -8,7 +8,8 @@
  *   data.box                          the box, or none
  *   data.split                        the seed of the shuffle, "file order" or "given"
  *   data.learn_size, data.test_size
- * No paths, no checksums of files. */
+ *   data.label_column, data.header    of a CSV file, as asked for: where to find the labels again. The same
+ * rows may stand in another file, so these may differ No paths, no checksums of files. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -31,6 +32,8 @@ typedef struct remembered {
     char text[KEYS - LONG][TEXT];
     char *class_rows, *classes;
 } remembered;
+
+static const char *const headers[] = {"auto", "yes", "no"}; /* surety_header */
 
 static void describe_split(const surety_data_info *info, char text[TEXT]) {
     if (info->order == SURETY_ORDER_SHUFFLED)
@@ -96,7 +99,10 @@ surety_status surety_model_set_data(surety_model *m, const surety_data_info *inf
     for (size_t i = 0; i < KEYS && status == SURETY_OK; i++)
         status = surety_model_set_text(m, keys[i], text_of(&now, i), err);
     forget(&now);
-    return status;
+    if (status == SURETY_OK)
+        status =
+            surety_model_set_text(m, "data.label_column", info->label_column ? info->label_column : "", err);
+    return status == SURETY_OK ? surety_model_set_text(m, "data.header", headers[info->header], err) : status;
 }
 
 surety_status surety_model_check_data(const surety_model *m, const surety_data_info *info,
@@ -147,7 +153,7 @@ static json_t *label_texts(const char *text) {
     return NULL;
 }
 
-surety_status surety_labels_read(surety_model *m, surety_error *err) {
+surety_status surety_model_read_labels(surety_model *m, surety_error *err) {
     const char *text = surety_model_text(m, "data.classes");
     json_decref(m->label_texts);
     surety_free(m->labels);
@@ -183,6 +189,18 @@ static int read_split(const char *text, uint64_t *seed) {
     return text[0] >= '0' && text[0] <= '9' && !*end && !errno && *seed < SURETY_SEED_LIMIT;
 }
 
+/* Not there: the model is of another version, which did not ask. */
+static int read_csv(const surety_model *m, surety_data_settings *s) {
+    const char *column = surety_model_text(m, "data.label_column"),
+               *header = surety_model_text(m, "data.header");
+    int k = SURETY_HEADER_AUTO;
+    if (column) s->label_column = column[0] ? column : NULL;
+    while (header && k <= SURETY_HEADER_NO && strcmp(header, headers[k]) != 0) k++;
+    if (k > SURETY_HEADER_NO) return 0;
+    if (header) s->header = (surety_header)k;
+    return 1;
+}
+
 surety_status surety_model_data_settings(const surety_model *m, surety_data_settings *s, surety_error *err) {
     const char *task = surety_model_text(m, "data.task");
     const char *split = surety_model_text(m, "data.split");
@@ -196,6 +214,7 @@ surety_status surety_model_data_settings(const surety_model *m, surety_data_sett
     if (!m->class_count) return bad("data.classes", err);
     if (!read_split(split, &s->seed)) return bad("data.split", err);
     if (!read_box(surety_model_text(m, "data.box"), s)) return bad("data.box", err);
+    if (!read_csv(m, s)) return bad("data.header", err);
     SURETY_TRY(surety_model_count(m, "data.learn_size", &learn, err));
     SURETY_TRY(surety_model_count(m, "data.test_size", &test, err));
     s->task = task[0] ? task : NULL;

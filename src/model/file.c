@@ -199,7 +199,7 @@ static surety_status build(const parsed *p, surety_model **out, surety_voters **
         if (json_object_set((*out)->texts, key, value))
             return surety_fail(err, SURETY_E_MEMORY, "no memory for a text");
     }
-    return surety_labels_read(*out, err);
+    return surety_model_read_labels(*out, err);
 }
 
 surety_status surety_model_decode(surety_model **out, const uint8_t *bytes, size_t size, const char *name,

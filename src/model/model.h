@@ -11,7 +11,8 @@ struct surety_model {
     double *prior, *posterior; /* (H) */
     surety_model_facts facts;
     json_t *texts; /* an object of texts by key, without the facts' own */
-    /* What data.classes says, read (surety_labels_read); class_count 0: it makes no sense or is not there. */
+    /* What data.classes says, read (surety_model_read_labels); class_count 0: it makes no sense or is not
+     * there. */
     const char **labels;
     size_t class_count;
     json_t *label_texts; /* what labels point into */
@@ -23,7 +24,7 @@ surety_status surety_facts_write(const surety_model_facts *facts, const surety_v
 surety_status surety_facts_read(surety_model_facts *facts, json_t *metadata, surety_error *err);
 
 /* Reads data.classes, which has changed. */
-surety_status surety_labels_read(surety_model *model, surety_error *err);
+surety_status surety_model_read_labels(surety_model *model, surety_error *err);
 
 /* A new object with the entries of another, keys sorted. */
 json_t *surety_texts_sorted(const json_t *texts);

@@ -32,7 +32,7 @@ surety_status surety_npy_shape_error(const surety_npy *a, const char *path, cons
     return SURETY_E_INPUT;
 }
 
-void surety_labels_place(const surety_labels *labels, size_t i, surety_error *err) {
+void surety_vote_labels_place(const surety_vote_labels *labels, size_t i, surety_error *err) {
     if (labels->text)
         surety_fail_place(err, "line %zu", i + 1);
     else
@@ -148,7 +148,7 @@ static surety_status check_names(const text *t, surety_error *err) {
 }
 
 /* The names as texts of their own: pointers first, then what they point at. */
-static surety_status keep_names(const text *t, surety_labels *out, surety_error *err) {
+static surety_status keep_names(const text *t, surety_vote_labels *out, surety_error *err) {
     size_t bytes = t->name_count * sizeof(char *);
     for (size_t k = 0; k < t->name_count; k++) bytes += t->names[k].length + 1;
     SURETY_TRY(surety_alloc(&out->names, bytes, 1, err));
@@ -162,7 +162,7 @@ static surety_status keep_names(const text *t, surety_labels *out, surety_error 
     return SURETY_OK;
 }
 
-static surety_status take_names(text *t, surety_labels *out, surety_error *err) {
+static surety_status take_names(text *t, surety_vote_labels *out, surety_error *err) {
     const char *at = t->data;
     for (size_t i = 0; i < out->count; i++) SURETY_TRY(add_name(t, next_line(&at, t->end), i, err));
     SURETY_TRY(check_names(t, err));
@@ -179,7 +179,7 @@ static surety_status wrong_count(const text *t, size_t count, surety_error *err)
     return SURETY_E_INPUT;
 }
 
-static surety_status read_text(surety_labels *out, const surety_file *file, const char *path,
+static surety_status read_text(surety_vote_labels *out, const surety_file *file, const char *path,
                                surety_error *err) {
     text t = {.path = path, .data = (const char *)file->data, .end = (const char *)file->data + file->size};
     if (file->size >= 3 && !memcmp(t.data, "\xef\xbb\xbf", 3)) t.data += 3; /* UTF-8's mark */
@@ -197,7 +197,8 @@ static surety_status read_text(surety_labels *out, const surety_file *file, cons
     return numbers ? SURETY_OK : take_names(&t, out, err);
 }
 
-static surety_status read_npy(surety_labels *out, surety_file *file, const char *path, surety_error *err) {
+static surety_status read_npy(surety_vote_labels *out, surety_file *file, const char *path,
+                              surety_error *err) {
     surety_npy a = {0};
     char expected[64];
     SURETY_TRY(surety_npy_parse(&a, file, path, err));
@@ -211,22 +212,23 @@ static surety_status read_npy(surety_labels *out, surety_file *file, const char 
     return status;
 }
 
-surety_status surety_labels_read(surety_labels *out, const char *path, size_t count, surety_error *err) {
+surety_status surety_vote_labels_read(surety_vote_labels *out, const char *path, size_t count,
+                                      surety_error *err) {
     static const char magic[] = "\x93NUMPY";
     surety_file file = {0};
-    *out = (surety_labels){.count = count};
+    *out = (surety_vote_labels){.count = count};
     SURETY_TRY(surety_file_open(&file, path, err));
     int is_npy = file.size >= 6 && !memcmp(file.data, magic, 6);
     surety_status status = surety_alloc(&out->values, count, sizeof *out->values, err);
     if (status == SURETY_OK)
         status = is_npy ? read_npy(out, &file, path, err) : read_text(out, &file, path, err);
     surety_file_close(&file); /* empty if it was taken over */
-    if (status != SURETY_OK) surety_labels_free(out);
+    if (status != SURETY_OK) surety_vote_labels_free(out);
     return status;
 }
 
-void surety_labels_free(surety_labels *labels) {
+void surety_vote_labels_free(surety_vote_labels *labels) {
     surety_free(labels->values);
     surety_free(labels->names);
-    *labels = (surety_labels){0};
+    *labels = (surety_vote_labels){0};
 }

@@ -164,17 +164,18 @@ static surety_status open_arrays(surety_vote_source *s, const surety_votes_setti
 
 /* ---- labels ---- */
 
-static surety_status bad_label(const surety_labels *l, size_t i, const char *path, const char *expected,
+static surety_status bad_label(const surety_vote_labels *l, size_t i, const char *path, const char *expected,
                                surety_error *err) {
     surety_fail(err, SURETY_E_INPUT, "the label is %g", l->values[i]);
     surety_fail_file(err, path ? path : "");
-    surety_labels_place(l, i, err);
+    surety_vote_labels_place(l, i, err);
     surety_fail_expected(err, "%s", expected);
     return SURETY_E_INPUT;
 }
 
 /* Labels that are all -1/+1 or all 0/1. */
-static surety_status take_two(const surety_labels *l, uint8_t *labels, const char *path, surety_error *err) {
+static surety_status take_two(const surety_vote_labels *l, uint8_t *labels, const char *path,
+                              surety_error *err) {
     double low = 0; /* the label that is not +1, once it is known */
     int known = 0;
     for (size_t i = 0; i < l->count; i++) {
@@ -191,7 +192,7 @@ static surety_status take_two(const surety_labels *l, uint8_t *labels, const cha
 }
 
 /* Labels that are class numbers. */
-static surety_status take_classes(const surety_labels *l, size_t K, uint8_t *labels, const char *path,
+static surety_status take_classes(const surety_vote_labels *l, size_t K, uint8_t *labels, const char *path,
                                   surety_error *err) {
     char expected[64];
     snprintf(expected, sizeof expected, "class numbers 0 to %zu", K - 1);
@@ -214,7 +215,7 @@ static surety_status bad_count(const surety_vote_source *s, size_t K, surety_err
 }
 
 /* The classes of whole numbers w among labels l. */
-static size_t count_classes(const whole *w, const surety_labels *l, size_t given) {
+static size_t count_classes(const whole *w, const surety_vote_labels *l, size_t given) {
     whole y = {.most = -1};
     look_at(l->values, l->count, &y);
     if (given || l->name_count) return given ? given : l->name_count;
@@ -223,7 +224,7 @@ static size_t count_classes(const whole *w, const surety_labels *l, size_t given
     return most < 1e6 ? (size_t)most + 1 : 1000000;
 }
 
-static surety_status names_fit(const surety_vote_source *s, const surety_labels *l, const char *path,
+static surety_status names_fit(const surety_vote_source *s, const surety_vote_labels *l, const char *path,
                                surety_error *err) {
     if (!l->name_count || l->name_count == s->K) return SURETY_OK;
     surety_fail(err, SURETY_E_INPUT, "the labels have %zu names, the votes %zu classes", l->name_count, s->K);
@@ -233,7 +234,7 @@ static surety_status names_fit(const surety_vote_source *s, const surety_labels 
 }
 
 /* Whole numbers without a negative one beside labels -1 and +1: is 0 a class or an abstention? */
-static surety_status check_zeros(const surety_vote_source *s, const whole *w, const surety_labels *l,
+static surety_status check_zeros(const surety_vote_source *s, const whole *w, const surety_vote_labels *l,
                                  surety_error *err) {
     whole y = {.most = -1};
     look_at(l->values, l->count, &y);
@@ -242,7 +243,7 @@ static surety_status check_zeros(const surety_vote_source *s, const whole *w, co
     return refuse(s, "", "votes 0 and 1 with labels 0 and 1, or votes as floats if 0 abstains", err);
 }
 
-static surety_status find_classes(surety_vote_source *s, const surety_labels *l,
+static surety_status find_classes(surety_vote_source *s, const surety_vote_labels *l,
                                   const surety_votes_settings *set, surety_error *err) {
     whole w = {.most = -1};
     if (s->kind == SURETY_BALLOT_CLASSES) {
@@ -263,7 +264,7 @@ static surety_status find_classes(surety_vote_source *s, const surety_labels *l,
 }
 
 /* K from the votes and the labels l, then the labels as class numbers. */
-static surety_status settle(surety_vote_source *s, surety_labels *l, const surety_votes_settings *set,
+static surety_status settle(surety_vote_source *s, surety_vote_labels *l, const surety_votes_settings *set,
                             surety_error *err) {
     SURETY_TRY(find_classes(s, l, set, err));
     SURETY_TRY(surety_alloc(&s->labels, s->m, sizeof *s->labels, err));
@@ -272,8 +273,9 @@ static surety_status settle(surety_vote_source *s, surety_labels *l, const suret
     return take_classes(l, s->K, s->labels, set->labels, err);
 }
 
-static surety_status array_labels(surety_labels *l, const surety_votes_settings *set, surety_error *err) {
-    *l = (surety_labels){.count = set->m};
+static surety_status array_labels(surety_vote_labels *l, const surety_votes_settings *set,
+                                  surety_error *err) {
+    *l = (surety_vote_labels){.count = set->m};
     SURETY_TRY(surety_alloc(&l->values, set->m, sizeof *l->values, err));
     for (size_t i = 0; i < set->m; i++) {
         l->values[i] = set->label_array ? (double)set->label_array[i] : (double)set->class_labels[i];
@@ -285,13 +287,13 @@ static surety_status array_labels(surety_labels *l, const surety_votes_settings 
 
 surety_status surety_vote_source_open(surety_vote_source *s, const surety_votes_settings *set,
                                       surety_error *err) {
-    surety_labels labels = {0};
+    surety_vote_labels labels = {0};
     *s = (surety_vote_source){.path = set->votes};
     SURETY_TRY(s->path ? open_file(s, err) : open_arrays(s, set, err));
     surety_status status =
-        s->path ? surety_labels_read(&labels, set->labels, s->m, err) : array_labels(&labels, set, err);
+        s->path ? surety_vote_labels_read(&labels, set->labels, s->m, err) : array_labels(&labels, set, err);
     if (status == SURETY_OK) status = settle(s, &labels, set, err);
-    surety_labels_free(&labels);
+    surety_vote_labels_free(&labels);
     return status;
 }
 

@@ -176,10 +176,11 @@ def opinion(certificate, model, folder):
     a, trees, P, Q = c["attack"], Trees(tensors), tensors["prior"], tensors["posterior"]
     assert a["restarts"] in (1, None) and a["norm"] in ("l2", "linf") and int(about["seed"]) == a["seed"]
     images, labels = (read_idx(f"{folder}/train-{n}-ubyte.gz") for n in ("images-idx3", "labels-idx1"))
-    rows = np.flatnonzero(np.isin(labels, (c["data"]["class_first"], c["data"]["class_second"])))
+    classes = [int(label) for label in c["data"]["classes"]]
+    rows = np.flatnonzero(np.isin(labels, classes))
     rows = rows[:c["data"]["learn_size"]]
     x = (images[rows].reshape(len(rows), -1) / np.float32(255)).astype(np.float32).astype(float)
-    y = np.where(labels[rows] == c["data"]["class_second"], 1., -1.)
+    y = np.where(labels[rows] == classes[1], 1., -1.)
     signed, m, n = about["voters"] == "signed", len(rows), a["samples"] or 1
     kind = np.sign if signed else (lambda v: v)
     found = np.concatenate([attacked(x[i:i + 500], y[i:i + 500], rows[i:i + 500], trees, P, kind, a)

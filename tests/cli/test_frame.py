@@ -66,11 +66,11 @@ def test_full_output_device():
     assert done.returncode == 4 and "standard output" in done.stderr
 
 
-def test_list_names_the_six_tasks():
+def test_list_names_the_tasks():
     tasks = {t["name"]: t for t in answer("data", "list")["tasks"]}
     sizes = {"mnist-1v7": (13007, 2163), "mnist-4v9": (11791, 1991), "mnist-5v6": (11339, 1850),
              "fashion-coat-v-shirt": (12000, 2000), "fashion-sandal-v-boot": (12000, 2000),
-             "fashion-top-v-pullover": (12000, 2000)}
+             "fashion-top-v-pullover": (12000, 2000), "mnist": (60000, 10000), "fashion-mnist": (60000, 10000)}
     assert {name: (t["train"], t["test"]) for name, t in tasks.items()} == sizes
     assert tasks["fashion-sandal-v-boot"]["found"] is True
     for name, (train, test) in sizes.items():

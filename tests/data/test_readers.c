@@ -285,7 +285,7 @@ static const csv_case csv_cases[] = {
     {"0,1\n1e999,2\n0,1\n", NULL, SURETY_HEADER_AUTO, "not finite", "line 2, column 1"},
     {"0,1\n1e39,2\n0,1\n", NULL, SURETY_HEADER_AUTO, "not finite", "line 2, column 1"},
     {"0,1\n0,1.5\n0,1\n", NULL, SURETY_HEADER_AUTO, "not a whole number", "line 2, column 2"},
-    {"0,1\n0,1e300\n0,1\n", NULL, SURETY_HEADER_AUTO, "not finite", "line 2, column 2"},
+    {"0,1\n0,1e300\n0,1\n", NULL, SURETY_HEADER_AUTO, "not a whole number", "line 2, column 2"},
     {"0,1\n0,1e20\n0,1\n", NULL, SURETY_HEADER_AUTO, "not a whole number", "line 2, column 2"},
     {"0,1\n\"0,2\n0,1\n", NULL, SURETY_HEADER_AUTO, "stray quote", "line 2, column 1"},
     {"0,1\n0\"5\",2\n0,1\n", NULL, SURETY_HEADER_AUTO, "is not a number", "line 2, column 1"},

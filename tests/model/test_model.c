@@ -649,11 +649,11 @@ static void data_is_remembered(void **state) {
     check_ok(surety_model_set_data(again, &others[12], &err));
     assert_int_equal(surety_model_data_settings(again, &s, &err), SURETY_E_USAGE); /* no setting repeats it */
     static const char *const bad[][2] = {
-        {"data.classes", "1"},       {"data.classes", ","},     {"data.classes", "1,x"},
-        {"data.classes", "1,2,[3]"}, {"data.classes", "[1,2]"}, {"data.classes", "[\"a\"]"},
-        {"data.classes", "[\"a\""},  {"data.box", "0"},         {"data.box", "1,0"},
-        {"data.box", "nan,1"},       {"data.split", "sorted"},  {"data.split", "-1"},
-        {"data.learn_size", "many"}, {"data.test_size", ""},
+        {"data.classes", "1"},       {"data.classes", ","},       {"data.classes", "1,x"},
+        {"data.classes", "1,2,[3]"}, {"data.classes", "[1,2]"},   {"data.classes", "[\"a\"]"},
+        {"data.classes", "[\"a\""},  {"data.box", "0"},           {"data.box", "1,0"},
+        {"data.box", "nan,1"},       {"data.split", "sorted"},    {"data.split", "-1"},
+        {"data.header", "perhaps"},  {"data.learn_size", "many"}, {"data.test_size", ""},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         err = (surety_error)SURETY_ERROR_NONE;
@@ -663,6 +663,51 @@ static void data_is_remembered(void **state) {
               "%s '%s' is accepted", bad[i][0], bad[i][1]);
     }
     surety_model_free(m), surety_model_free(again);
+}
+
+/* Labels of any kind and number come back as they were; so do label column and header, which are not
+ * compared.
+ */
+static void labels_are_remembered(void **state) {
+    (void)state;
+    static const char *const texts[] = {"a,b", "say \"no\"", "\xc3\xa9lan", "[1]", "7", "back\\slash"};
+    static char digits[255][8], digests[255][65];
+    const char *numbers[255];
+    surety_error err = SURETY_ERROR_NONE;
+    surety_data_settings s = surety_data_defaults();
+    surety_data_info info = some_info();
+    surety_model *m = small_model(1, 0), *again = NULL;
+    for (int k = 0; k < 255; k++) {
+        sprintf(digits[k], "%d", 3 * k - 300);
+        numbers[k] = digits[k];
+        memset(digests[k], 'a' + k % 6, 64);
+    }
+    info.task = NULL, info.class_sha256 = digests;
+    for (int whole = 0; whole < 2; whole++) {
+        info.labels = whole ? numbers : texts;
+        info.classes = whole ? 255 : 6;
+        info.whole = whole;
+        info.label_column = whole ? NULL : "kind, of";
+        info.header = whole ? SURETY_HEADER_AUTO : SURETY_HEADER_NO;
+        check_ok(surety_model_set_data(m, &info, &err));
+        check_ok(surety_model_save(m, files_path("labels"), &err));
+        check_ok(surety_model_load(&again, files_path("labels"), &err));
+        check_ok(surety_model_data_settings(again, &s, &err));
+        assert_int_equal(s.class_count, info.classes);
+        for (size_t k = 0; k < s.class_count; k++) assert_string_equal(s.classes[k], info.labels[k]);
+        assert_true(s.header == info.header && !s.label_column == !info.label_column);
+        if (s.label_column) assert_string_equal(s.label_column, info.label_column);
+        assert_int_equal(strlen(surety_model_text(again, "data.class_rows")), 65 * info.classes - 1);
+        surety_data_info other = info;
+        other.label_column = "elsewhere", other.header = SURETY_HEADER_YES;
+        check_ok(surety_model_check_data(again, &other, &err));
+        other.classes--;
+        assert_int_equal(surety_model_check_data(again, &other, NULL), SURETY_E_CHECK);
+        other = info, other.whole = !whole;
+        if (whole) assert_int_equal(surety_model_check_data(again, &other, NULL), SURETY_E_CHECK);
+        surety_model_free(again);
+    }
+    surety_model_free(m);
 }
 
 /* ---- memory and disk ---- */
@@ -738,6 +783,7 @@ int main(void) {
         cmocka_unit_test(texts_and_numbers),
         cmocka_unit_test(wrong_models_are_refused),
         cmocka_unit_test(data_is_remembered),
+        cmocka_unit_test(labels_are_remembered),
         cmocka_unit_test(every_allocation_may_fail),
         cmocka_unit_test(a_failed_save_leaves_the_old_file),
     };
