@@ -29,8 +29,17 @@ SURETY_API surety_status surety_objective_parse(const char *name, surety_objecti
                                                 surety_error *err);
 SURETY_API const char *surety_objective_name(surety_objective objective);
 
+/* What step 1 lowers: the mean linear loss (1 - M)/2 of the vote's smallest margin M, weights and voters
+ * together, as the paper does; or a logistic loss of all margins, with uniform weights, which turns to the
+ * examples that are wrong or nearly so (docs/theory.md 9.4). */
+typedef enum surety_loss { SURETY_LOSS_AUTO, SURETY_LOSS_LINEAR, SURETY_LOSS_LOGISTIC } surety_loss;
+
+SURETY_API surety_status surety_loss_parse(const char *name, surety_loss *loss, surety_error *err);
+SURETY_API const char *surety_loss_name(surety_loss loss);
+
 typedef struct surety_train_settings {
     surety_objective objective;
+    surety_loss loss; /* auto: linear for two classes, logistic for more */
     surety_threat
         defense; /* what step 1 is trained against. Its samples are 1, its seed that below. The worst
                     case (docs/theory.md 8.3) goes with the objective worst-case or baseline */

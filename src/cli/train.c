@@ -47,6 +47,15 @@ static const char *show_objective(const void *target, char *buffer, size_t size)
     return surety_objective_name(*(const surety_objective *)target);
 }
 
+static surety_status read_loss(const char *text, void *target, surety_error *err) {
+    return surety_loss_parse(text, target, err);
+}
+
+static const char *show_loss(const void *target, char *buffer, size_t size) {
+    (void)buffer, (void)size;
+    return surety_loss_name(*(const surety_loss *)target);
+}
+
 /* The kinds of voters, as the library has them. */
 static const char *kinds_help(void) {
     static char text[256];
@@ -69,6 +78,10 @@ static void add_options(cli *c, options *o) {
         c, "objective", "NAME", &t->objective, read_objective, show_objective,
         "what step 2 lowers: chromatic, average-max, seeger, average-max-seeger, worst-case; baseline: no "
         "step 2");
+    cli_other(
+        c, "loss", "NAME", &t->loss, read_loss, show_loss,
+        "what step 1 lowers: linear, as the paper; logistic, with uniform weights; auto: linear for two "
+        "classes, else logistic");
     cli_voter_set_option(c, "voters", &t->set, "signed: sign(h) votes; real: h votes");
     cli_ball_options(c, &t->defense);
     cli_text(c, "kind", "NAME", &t->kind.kind, kinds_help());

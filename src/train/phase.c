@@ -29,8 +29,10 @@ typedef struct loop {
     surety_threat attack; /* on batches: the defense, or what is mixed into the worst case */
     int grows;            /* the voters move by growing, not by batches */
     surety_sampler *sampler;
-    size_t width;  /* outputs of a voter */
-    float *asking; /* per thread: v (H, lanes) | h (H, width, lanes) | scratch of the voters */
+    size_t width;    /* outputs of a voter */
+    int logistic;    /* the loss of step 1; the weights stay uniform then */
+    double *margins; /* per thread: (width, lanes) */
+    float *asking;   /* per thread: v (H, lanes) | pull (width, lanes) | h (H, width, lanes) | scratch */
     size_t asking_floats;
     size_t threads, stride, terms;
     uint32_t *order;            /* of the epoch, over phase->train */
@@ -46,7 +48,6 @@ typedef struct loop {
     double *losses;             /* (batch, H) */
     float *g;                   /* (2 batch, terms) */
     surety_robust *robust;      /* NULL unless phase->certified; then all of these */
-    float **worst_scratch;      /* per thread: v (H, lanes) | h (H, width, lanes) | scratch of robust */
     float *g_even, *g_odd;      /* (batch, padded N) */
     float *room_rows, **even, **odd; /* (2 batch, stride), and its rows */
     float *room;                     /* (2, N, stride) */
@@ -57,6 +58,24 @@ typedef struct loop {
     surety_timing *work; /* per block of the batch: busy and rows */
     uint32_t pass;
 } loop;
+
+/* How fast the logistic loss forgets what is right: margins lie in [-1, 1]. Chosen on hold-outs of S'
+ * (docs/notes/classes.md). */
+static const double SHARPNESS = 20;
+
+/* One thread's part of a loop's memory. */
+typedef struct workspace {
+    float *v, *pull, *h, *scratch;
+    double *margins;
+} workspace;
+
+static workspace workspace_of(const loop *l, int thread) {
+    size_t lanes = surety_padded(l->state->H * SURETY_LANES);
+    float *v = l->asking + (size_t)thread * l->asking_floats, *pull = v + lanes,
+          *h = pull + l->width * SURETY_LANES;
+    return (workspace){v, pull, h, h + l->width * lanes,
+                       l->margins + (size_t)thread * l->width * SURETY_LANES};
+}
 
 /* ---- one batch ---- */
 
@@ -86,29 +105,58 @@ static void take_margins(const loop *l, const surety_examples *e, const float *h
     for (size_t t = 0; t < l->state->H; t++)
         for (size_t r = 0; r < e->rows; r++) {
             const float *of = h + t * K * SURETY_LANES + r;
-            v[t * SURETY_LANES + r] =
-                !l->phase->moves_voters
-                    ? (float)surety_voter_margin(of, SURETY_LANES, K, l->s->set, y[r])
-                : K == 1 ? (float)surety_sign(y[r]) * *of
-                         : of[y[r] * SURETY_LANES] - of[rival[r] * SURETY_LANES];
+            v[t * SURETY_LANES + r] = !l->phase->moves_voters
+                                          ? (float)surety_voter_margin(of, SURETY_LANES, K, l->s->set, y[r])
+                                      : K == 1 ? (float)surety_sign(y[r]) * *of
+                                               : of[y[r] * SURETY_LANES] - of[rival[r] * SURETY_LANES];
         }
 }
 
-/* a (H, width, lanes): the derivative of the batch's mean loss in the outputs. */
-static void fill_derivative(const loop *l, const surety_examples *e, double weight, const uint8_t *rival,
-                            float *a) {
-    size_t K = l->width;
-    memset(a, 0, l->state->H * K * SURETY_LANES * sizeof *a);
-    for (size_t t = 0; t < l->state->H; t++)
-        for (size_t r = 0; r < e->rows; r++) {
-            float d = (float)(-0.5 * weight * l->Q[t] / (double)l->count), *of = a + t * K * SURETY_LANES + r;
-            if (K == 1) {
-                *of = (float)surety_sign(e->y[r]) * d;
-                continue;
-            }
-            of[e->y[r] * SURETY_LANES] = d;
-            of[rival[r] * SURETY_LANES] = -d;
+/* pull (width, lanes): the derivative of a row's loss in the outputs of the vote. Of (1 - M)/2, M being the
+ * margin against the rival, times share[r] (NULL: 1) .. */
+static void pull_rival(const loop *l, const surety_examples *e, const uint8_t *rival, const float *share,
+                       float *pull) {
+    memset(pull, 0, l->width * SURETY_LANES * sizeof *pull);
+    for (size_t r = 0; r < e->rows; r++) {
+        float half = share ? 0.5f * share[r] : 0.5f;
+        if (l->width == 1) {
+            pull[r] = (float)-surety_sign(e->y[r]) * half;
+            continue;
         }
+        pull[e->y[r] * SURETY_LANES + r] = -half;
+        pull[rival[r] * SURETY_LANES + r] = half;
+    }
+}
+
+/* .. and of ln(1 + sum_k exp(-C M_k)) / 2C, which is the same where one margin is far below 0: with p_k =
+ * exp(-C M_k) / (1 + ..), p_k / 2 for k and minus their sum for y. share[r] is the sum of the p_k. */
+static void pull_logistic(loop *l, const surety_examples *e, size_t at, double weight, const double *margins,
+                          float *share, float *pull) {
+    memset(pull, 0, l->width * SURETY_LANES * sizeof *pull);
+    for (size_t r = 0; r < e->rows; r++) {
+        double most = 0;
+        for (size_t k = 0; k < l->width; k++) most = fmax(most, -margins[k * SURETY_LANES + r]);
+        double own = exp(-SHARPNESS * most), sum = own;
+        for (size_t k = 0; k < l->width; k++) {
+            double p = exp(-SHARPNESS * (margins[k * SURETY_LANES + r] + most));
+            if (l->width > 1 && k == e->y[r]) continue; /* that is own */
+            sum += p;
+            pull[k * SURETY_LANES + r] = (float)p;
+        }
+        share[r] = (float)(1 - own / sum);
+        l->losses[(at + r) * l->state->H] += weight * 0.5 * (log(sum) / SHARPNESS + most);
+        float half = (float)(0.5 / sum) * (l->width == 1 ? (float)-surety_sign(e->y[r]) : 1);
+        for (size_t k = 0; k < l->width; k++) pull[k * SURETY_LANES + r] *= half;
+        if (l->width > 1) pull[e->y[r] * SURETY_LANES + r] = -0.5f * share[r];
+    }
+}
+
+/* a (H, width, lanes): the derivative of the batch's mean loss in the voters' outputs. */
+static void fill_derivative(const loop *l, double weight, const float *pull, float *a) {
+    size_t each = l->width * SURETY_LANES;
+    for (size_t t = 0; t < l->state->H; t++)
+        for (size_t n = 0; n < each; n++)
+            a[t * each + n] = (float)(weight * (double)pull[n] * l->Q[t] / (double)l->count);
 }
 
 /* The batch, longest attacks first by what they took last: counted, then dealt out. */
@@ -153,34 +201,48 @@ static surety_status attack_batch(loop *l, surety_timing *timing, const surety_r
 /* The voters at the defense's points of a block. */
 static void ask_attacked(loop *l, const surety_examples *e, size_t block, int thread) {
     const surety_voters *v = surety_sampler_voters(l->sampler, thread);
-    size_t at = block * SURETY_LANES, lanes = surety_padded(l->state->H * SURETY_LANES);
-    float *low = l->asking + (size_t)thread * l->asking_floats, *h = low + lanes,
-          *scratch = h + l->width * lanes;
-    uint8_t rival[SURETY_LANES];
+    size_t at = block * SURETY_LANES;
+    workspace w = workspace_of(l, thread);
+    uint8_t rival[SURETY_LANES], y[SURETY_LANES] = {0};
+    float share[SURETY_LANES];
     double weight = 1 - l->phase->certified;
-    surety_voters_ask(v, l->rows + at, e->rows, h, scratch);
+    surety_voters_ask(v, l->rows + at, e->rows, w.h, w.scratch);
     l->work[block].forward_rows += e->rows;
-    take_margins(l, e, h, low, rival);
-    for (size_t r = 0; r < e->rows; r++) take_losses(l, at + r, weight, low + r);
-    if (!l->phase->moves_voters) return;
-    fill_derivative(l, e, weight, rival, h);
-    surety_voters_gradient_terms(v, h, e->rows, l->g + at * l->terms, scratch);
+    if (l->logistic) {
+        surety_vote vote = {l->state->voters, l->Q, SURETY_REAL};
+        memcpy(y, e->y, e->rows);
+        surety_margin_each(&vote, w.h, y, w.margins);
+        pull_logistic(l, e, at, weight, w.margins, share, w.pull);
+    } else {
+        take_margins(l, e, w.h, w.v, rival);
+        for (size_t r = 0; r < e->rows; r++) take_losses(l, at + r, weight, w.v + r);
+        if (!l->phase->moves_voters) return;
+        pull_rival(l, e, rival, NULL, w.pull);
+    }
+    fill_derivative(l, weight, w.pull, w.h);
+    surety_voters_gradient_terms(v, w.h, e->rows, l->g + at * l->terms, w.scratch);
 }
 
-/* The worst case of a block. */
+/* The worst case of a block. Of several classes, the rival stands for all. */
 static void ask_certified(loop *l, const surety_examples *e, size_t block, int thread) {
     size_t at = block * SURETY_LANES, ldz = surety_padded(surety_robust_arguments(l->robust));
-    size_t lanes = surety_padded(l->state->H * SURETY_LANES);
-    float *low = l->worst_scratch[thread], *a = low + lanes, *scratch = a + l->width * lanes;
+    workspace w = workspace_of(l, thread);
     uint8_t y[SURETY_LANES], rival[SURETY_LANES];
+    float share[SURETY_LANES];
+    double weight = l->phase->certified;
+    surety_robust_out out = {l->even + at, l->odd + at, w.v, w.margins, rival};
     for (size_t r = 0; r < SURETY_LANES; r++) y[r] = e->y[r < e->rows ? r : 0];
     for (size_t r = 0; r < e->rows; r++) l->rows[l->attacked + at + r] = e->x[r];
-    surety_robust_forward(l->robust, e->x, e->rows, l->Q, y, l->even + at, l->odd + at, low, rival, scratch);
+    surety_robust_forward(l->robust, e->x, e->rows, l->Q, y, &out, w.scratch);
     l->work[block].forward_rows += 3 * e->rows;
-    for (size_t r = 0; r < e->rows; r++) take_losses(l, at + r, l->phase->certified, low + r);
-    fill_derivative(l, e, l->phase->certified, rival, a);
-    surety_robust_terms(l->robust, a, e->rows, l->g + (l->attacked + at) * l->terms, l->g_even + at * ldz,
-                        l->g_odd + at * ldz, scratch);
+    if (l->logistic)
+        pull_logistic(l, e, at, weight, w.margins, share, w.pull);
+    else
+        for (size_t r = 0; r < e->rows; r++) take_losses(l, at + r, weight, w.v + r);
+    pull_rival(l, e, rival, l->logistic ? share : NULL, w.pull);
+    fill_derivative(l, weight, w.pull, w.h);
+    surety_robust_terms(l->robust, w.h, e->rows, l->g + (l->attacked + at) * l->terms, l->g_even + at * ldz,
+                        l->g_odd + at * ldz, w.scratch);
 }
 
 /* The losses of a block from the table. */
@@ -221,6 +283,20 @@ static surety_status objective(const surety_phase *phase, double risk, double kl
     return SURETY_OK;
 }
 
+static surety_status not_a_number(const loop *l, surety_error *err) {
+    return surety_fail(err, SURETY_E_CHECK,
+                       "%s, epoch %llu: the loss is not a number; a smaller --lr may help", l->phase->name,
+                       (unsigned long long)l->state->epoch + 1);
+}
+
+/* The logistic loss is the row's first number; the weights stay. */
+static surety_status sum_logistic(loop *l, surety_error *err) {
+    double sum = 0;
+    for (size_t i = 0; i < l->count; i++) sum += l->losses[i * l->state->H];
+    l->epoch_loss += sum;
+    return isfinite(sum) ? SURETY_OK : not_a_number(l, err);
+}
+
 static surety_status move_theta(loop *l, surety_error *err) {
     surety_train_state *s = l->state;
     double *r = l->r, risk = 0, kl = 0, value, d_risk, d_kl;
@@ -231,10 +307,7 @@ static surety_status move_theta(loop *l, surety_error *err) {
         risk += l->Q[t] * r[t];
         kl += l->Q[t] * log(l->Q[t] / l->P[t]);
     }
-    if (!isfinite(risk))
-        return surety_fail(err, SURETY_E_CHECK,
-                           "%s, epoch %llu: the loss is not a number; a smaller --lr may help",
-                           l->phase->name, (unsigned long long)s->epoch + 1);
+    if (!isfinite(risk)) return not_a_number(l, err);
     kl = fmax(kl, 0);
     l->epoch_loss += risk * (double)l->count;
     SURETY_TRY(objective(l->phase, risk, kl, &value, &d_risk, &d_kl, err));
@@ -303,7 +376,7 @@ static surety_status run_batch(loop *l, const surety_run *run, surety_timing *ti
     timing->attack += attacked - begin;
     double rest = l->s->decay ? fmin(2 * (1 - progress(l)), 1) : 1;
     l->adam = surety_adam_at(l->s->lr * rest, ++l->state->steps);
-    SURETY_TRY(move_theta(l, err));
+    SURETY_TRY(l->logistic ? sum_logistic(l, err) : move_theta(l, err));
     if (l->phase->moves_voters) {
         SURETY_TRY(surety_parallel(run, NULL, slices_of(l), move_slice, l, err));
         if (l->certified)
@@ -428,15 +501,8 @@ static surety_status run_epoch(loop *l, const surety_run *run, surety_timing *ti
 
 /* What the worst case needs besides. */
 static surety_status certified_new(loop *l, surety_error *err) {
-    surety_voters *v = l->state->voters;
-    SURETY_TRY(surety_robust_new(&l->robust, v, &l->s->defense.ball, err));
     size_t batch = l->s->batch, N = surety_robust_arguments(l->robust);
     size_t stride = surety_robust_stride(l->robust);
-    size_t scratch =
-        (1 + l->width) * surety_padded(l->state->H * SURETY_LANES) + surety_robust_scratch(l->robust);
-    SURETY_TRY(surety_alloc(&l->worst_scratch, l->threads, sizeof(float *), err));
-    for (size_t t = 0; t < l->threads; t++)
-        SURETY_TRY(surety_alloc(&l->worst_scratch[t], scratch, sizeof(float), err));
     SURETY_TRY(surety_alloc(&l->g_even, batch * surety_padded(N), sizeof(float), err));
     SURETY_TRY(surety_alloc(&l->g_odd, batch * surety_padded(N), sizeof(float), err));
     SURETY_TRY(surety_alloc(&l->room_rows, 2 * batch * l->stride, sizeof(float), err));
@@ -464,11 +530,16 @@ static surety_status loop_new(loop *l, const surety_run *run, surety_error *err)
     l->grows = l->phase->moves_voters && surety_voters_can(v, SURETY_CAN_GROW);
     l->threads = (size_t)surety_threads(run);
     l->width = surety_voters_width(v);
+    l->logistic = l->phase->moves_voters && l->s->loss == SURETY_LOSS_LOGISTIC;
     l->stride = surety_padded(surety_voters_features(v));
     l->terms = surety_voters_terms(v);
     SURETY_TRY(surety_sampler_new(&l->sampler, &l->attack, v, l->s->set, run, err));
-    l->asking_floats = (1 + l->width) * surety_padded(l->state->H * SURETY_LANES) +
-                       surety_padded(surety_voters_scratch(v));
+    if (l->phase->certified > 0 && !l->grows) /* both blocks of a thread use the same memory, one by one */
+        SURETY_TRY(surety_robust_new(&l->robust, l->state->voters, &l->s->defense.ball, err));
+    size_t scratch = surety_voters_scratch(v), worst = l->robust ? surety_robust_scratch(l->robust) : 0;
+    l->asking_floats = (1 + l->width) * surety_padded(l->state->H * SURETY_LANES) + l->width * SURETY_LANES +
+                       surety_padded(scratch > worst ? scratch : worst);
+    SURETY_TRY(surety_alloc(&l->margins, l->threads * l->width * SURETY_LANES, sizeof(double), err));
     SURETY_TRY(surety_alloc(&l->asking, l->threads * l->asking_floats, sizeof *l->asking, err));
     SURETY_TRY(surety_alloc(&l->order, l->phase->train->m, sizeof *l->order, err));
     SURETY_TRY(surety_alloc(&l->steps, l->phase->train->m, sizeof *l->steps, err));
@@ -488,7 +559,7 @@ static surety_status loop_new(loop *l, const surety_run *run, surety_error *err)
         surety_tensor t = surety_voters_tensor(v, k);
         SURETY_TRY(surety_alloc(&l->gradients[k], t.rows * t.stride, sizeof(float), err));
     }
-    if (l->phase->certified > 0 && !l->grows) SURETY_TRY(certified_new(l, err));
+    if (l->robust) SURETY_TRY(certified_new(l, err));
     if (l->phase->votes) average_table(l);
     surety_softmax(l->state->theta, l->state->H, l->Q);
     surety_softmax(l->state->prior_theta, l->state->H, l->P);
@@ -497,31 +568,12 @@ static surety_status loop_new(loop *l, const surety_run *run, surety_error *err)
 
 static void loop_free(loop *l) {
     surety_sampler_free(l->sampler);
-    for (size_t t = 0; l->worst_scratch && t < l->threads; t++) surety_free(l->worst_scratch[t]);
     for (size_t k = 0; k < SURETY_TENSORS; k++) surety_free(l->gradients[k]);
     surety_robust_free(l->robust);
-    void *parts[] = {l->asking,
-                     l->order,
-                     l->steps,
-                     l->slots,
-                     l->queue,
-                     l->begins,
-                     l->Q,
-                     l->P,
-                     l->r,
-                     l->d_theta,
-                     l->points,
-                     l->losses,
-                     l->table_loss,
-                     l->g,
-                     l->work,
-                     l->g_even,
-                     l->g_odd,
-                     l->room_rows,
-                     l->room,
-                     (void *)l->rows,
-                     (void *)l->even,
-                     (void *)l->worst_scratch};
+    void *parts[] = {
+        l->asking, l->order,     l->steps,  l->slots,        l->queue,        l->begins, l->Q,    l->P,
+        l->r,      l->d_theta,   l->points, l->losses,       l->table_loss,   l->g,      l->work, l->g_even,
+        l->g_odd,  l->room_rows, l->room,   (void *)l->rows, (void *)l->even, l->margins};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) surety_free(parts[i]);
 }
 

@@ -27,6 +27,19 @@ const char *surety_objective_name(surety_objective objective) {
     return objectives[objective];
 }
 
+static const char *const losses[] = {"auto", "linear", "logistic"};
+
+surety_status surety_loss_parse(const char *name, surety_loss *loss, surety_error *err) {
+    size_t index = 0;
+    SURETY_TRY(surety_name_find("loss", name, losses, sizeof losses / sizeof *losses, &index, err));
+    *loss = (surety_loss)index;
+    return SURETY_OK;
+}
+
+const char *surety_loss_name(surety_loss loss) {
+    return losses[loss];
+}
+
 void surety_train_defaults(surety_train_settings *s) {
     *s = (surety_train_settings){.objective = SURETY_OBJECTIVE_CHROMATIC,
                                  .set = SURETY_SIGNED,
@@ -106,7 +119,8 @@ static char *settings_text(const surety_train_settings *s, const surety_data_inf
         {"learn_size", surety_json_count(info->learn_size)},
         {"test_size", surety_json_count(info->test_size)}, {"split_seed", surety_json_count(info->seed)});
     return surety_json_canonical(SURETY_JSON_OBJECT(
-        {"objective", surety_json_string(objectives[s->objective])}, {"defense", attack_json(&s->defense)},
+        {"objective", surety_json_string(objectives[s->objective])},
+        {"loss", surety_json_string(losses[s->loss])}, {"defense", attack_json(&s->defense)},
         {"voters", surety_json_string(surety_voter_set_name(s->set))},
         {"kind", surety_json_string(s->kind.kind)}, {"trees", surety_json_count(s->kind.voters)},
         {"depth", surety_json_count(s->kind.depth)}, {"mask", surety_json_real(s->kind.mask)},
@@ -186,6 +200,8 @@ static surety_status begin(training *t, surety_error *err) {
     surety_voters *voters;
     size_t d = t->learn.d;
     t->s.kind.classes = t->learn.classes;
+    if (t->s.loss == SURETY_LOSS_AUTO)
+        t->s.loss = t->learn.classes > 2 ? SURETY_LOSS_LOGISTIC : SURETY_LOSS_LINEAR;
     SURETY_TRY(surety_voters_new(&voters, &t->s.kind, d, t->s.seed, err));
     surety_status can = surety_voters_can(voters, SURETY_CAN_GROW)
                             ? SURETY_OK

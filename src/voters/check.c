@@ -1,8 +1,8 @@
 /* Gradients against central differences of the naive twin in double.
  *
- * With weights a (H, width, rows) the gradients of F = sum_r sum_tk a_tkr h_tk(x_r) to every input and every parameter
- * are what training and attacks use. (F(p + s) - F(p - s)) / 2s is off by O(s^2) and by rounding over s: at
- * s = 1e-5 both are below 1e-9, far below the float gradient's own error. */
+ * With weights a (H, width, rows) the gradients of F = sum_r sum_tk a_tkr h_tk(x_r) to every input and every
+ * parameter are what training and attacks use. (F(p + s) - F(p - s)) / 2s is off by O(s^2) and by rounding
+ * over s: at s = 1e-5 both are below 1e-9, far below the float gradient's own error. */
 #include <math.h>
 #include <string.h>
 
@@ -71,8 +71,8 @@ static double twin_value(const check *k, part p) {
     for (size_t r = p.row_from; r < p.row_to; r++)
         for (size_t n = p.from * k->v->width; n < p.to * k->v->width; n++)
             F += (double)k->a[n * SURETY_LANES + r] *
-                 k->v->kind->twin(k->v, (const double *const *)k->parameters, k->point[r],
-                                  n / k->v->width, n % k->v->width);
+                 k->v->kind->twin(k->v, (const double *const *)k->parameters, k->point[r], n / k->v->width,
+                                  n % k->v->width);
     return F;
 }
 

@@ -92,8 +92,7 @@ static surety_status allocate(dense_range *g, surety_error *err) {
     size_t d = g->v->d, lanes = d * L, scratch = g->v->kind->scratch(g->v);
     SURETY_TRY(surety_alloc(&g->rows, g->N, sizeof *g->rows, err));
     if (g->ball.norm == SURETY_L1) SURETY_TRY(surety_alloc(&g->order, g->N, d * sizeof *g->order, err));
-    SURETY_TRY(
-        surety_alloc(&g->memory, 3 * lanes + (2 * g->N + g->v->H) * L + scratch, sizeof(float), err));
+    SURETY_TRY(surety_alloc(&g->memory, 3 * lanes + (2 * g->N + g->v->H) * L + scratch, sizeof(float), err));
     g->x = g->memory;
     g->up = g->x + lanes;
     g->down = g->up + lanes;
@@ -222,7 +221,8 @@ surety_status surety_dense_attach(surety_voters *v, surety_error *err) {
     SURETY_TRY(surety_alloc(&dense, 1, sizeof *dense, err));
     v->own = dense;
     if (v->depth)
-        SURETY_TRY(surety_alloc(&dense->scores, surety_padded((v->H * v->width) << v->depth), sizeof(float), err));
+        SURETY_TRY(
+            surety_alloc(&dense->scores, surety_padded((v->H * v->width) << v->depth), sizeof(float), err));
     return surety_weights_new(&dense->packed, v->tensors[0].rows, v->d, err);
 }
 

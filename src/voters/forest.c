@@ -179,8 +179,7 @@ static surety_status fill_empty(surety_voters *v, surety_error *err) {
     size_t I = splits_of(v), J = leaves_of(v);
     SURETY_TRY(surety_tensor_new(v, "splits.weight", 3, (size_t[]){v->H, I, v->d}, 2, err));
     SURETY_TRY(surety_tensor_new(v, "splits.bias", 2, (size_t[]){v->H, I}, 0, err));
-    SURETY_TRY(
-        surety_tensor_new(v, "leaves", v->width == 1 ? 2 : 3, (size_t[]){v->H, J, v->width}, 0, err));
+    SURETY_TRY(surety_tensor_new(v, "leaves", v->width == 1 ? 2 : 3, (size_t[]){v->H, J, v->width}, 0, err));
     uint8_t *mask;
     SURETY_TRY(surety_alloc(&mask, v->H * I, v->tensors[WEIGHT].stride, err));
     v->tensors[WEIGHT].mask = mask;

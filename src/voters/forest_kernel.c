@@ -249,8 +249,8 @@ static void softmax_lanes(const float *z, size_t ldz, size_t rows, size_t H, siz
     for (size_t t = 0; t < H; t++) softmax(h + t * K * L, K, h + t * K * L);
 }
 
-/* h_y - h_o falls with z_o and rises with z_y; another argument weakens the difference, so it makes a positive
- * one smaller at its upper end and a negative one at its lower end. */
+/* h_y - h_o falls with z_o and rises with z_y; another argument weakens the difference, so it makes a
+ * positive one smaller at its upper end and a negative one at its lower end. */
 static void softmax_worst(const float *z_lo, const float *z_hi, const uint8_t *y, const uint8_t *other,
                           size_t H, size_t K, float *low, float *h, float *ends) {
     for (size_t t = 0; t < H; t++)
@@ -323,8 +323,8 @@ static void vote(const float *h, const double *q, size_t H, surety_voter_set set
 
 /* ---- votes over several classes ---- */
 
-/* 1 for the only largest of the scores (K, lanes) of a voter, 0 for all others; where several are the largest,
- * 0 for all: differences are then 0. What is not a number stays so. */
+/* 1 for the only largest of the scores (K, lanes) of a voter, 0 for all others; where several are the
+ * largest, 0 for all: differences are then 0. What is not a number stays so. */
 static void one_hot(const float *scores, size_t K, float *out) {
     v16 most = v16_load(scores), count = v16_zero(), nothing = v16_zero(), one = v16_set1(1);
     for (size_t k = 0; k < K; k++) {

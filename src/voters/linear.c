@@ -1,7 +1,7 @@
 /* Linear voters: linear.weight (H, d), linear.bias (H) and h_t(x) = tanh(<w_t, x> + c_t) for two classes, the
  * smallest kind, and one whose worst perturbation is known in closed form; for K > 2 classes linear.weight
- * (H, K, d), linear.bias (H, K) and h_t = softmax of the K arguments <w_tk, x> + c_tk. N = H or H K arguments.
- * Scratch of a block: 1 - h^2, or h (N, lanes) | z, then dz (rows, padded N). */
+ * (H, K, d), linear.bias (H, K) and h_t = softmax of the K arguments <w_tk, x> + c_tk. N = H or H K
+ * arguments. Scratch of a block: 1 - h^2, or h (N, lanes) | z, then dz (rows, padded N). */
 #include <math.h>
 #include <string.h>
 
@@ -92,8 +92,7 @@ static double twin(const surety_voters *v, const double *const *parameters, cons
                    size_t k) {
     double own = argument_twin(v, parameters, x, t * v->width + k), sum = 0;
     if (v->width == 1) return tanh(own);
-    for (size_t l = 0; l < v->width; l++)
-        sum += exp(argument_twin(v, parameters, x, t * v->width + l) - own);
+    for (size_t l = 0; l < v->width; l++) sum += exp(argument_twin(v, parameters, x, t * v->width + l) - own);
     return 1 / sum;
 }
 

@@ -14,9 +14,9 @@ surety_status surety_range_new(surety_range **out, const surety_voters *voters, 
 void surety_range_free(surety_range *range);
 
 /* low (H, K - 1, SURETY_LANES): lower limits over the ball of radius[r] around row r with class number y[r],
- * for rows <= SURETY_LANES; lanes behind rows are unspecified. Two classes: of y h_t. More: of h_ty - h_tk for
- * the classes k other than y[r], ascending. A row lies in the box. Where the parameters are so large that the
- * program could overflow, the limits of all voters are -1. */
+ * for rows <= SURETY_LANES; lanes behind rows are unspecified. Two classes: of y h_t. More: of h_ty - h_tk
+ * for the classes k other than y[r], ascending. A row lies in the box. Where the parameters are so large that
+ * the program could overflow, the limits of all voters are -1. */
 void surety_range_run(surety_range *range, const float *const *x, size_t rows, const double *radius,
                       const uint8_t *y, float *low);
 

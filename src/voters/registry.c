@@ -93,8 +93,7 @@ const surety_shape *surety_shape_find(const surety_shape *shapes, size_t count, 
 surety_status surety_shape_classes(const surety_shape *shape, size_t axes, size_t *classes,
                                    surety_error *err) {
     *classes = shape->rank == axes ? 2 : shape->shape[axes];
-    if (shape->rank == axes ||
-        (shape->rank == axes + 1 && *classes > 2 && *classes <= SURETY_CLASSES_MOST))
+    if (shape->rank == axes || (shape->rank == axes + 1 && *classes > 2 && *classes <= SURETY_CLASSES_MOST))
         return SURETY_OK;
     return surety_shape_wrong(shape->name, "its shape is not that of voters of some classes",
                               "two classes without an axis of their own, or 3 to 255 in the last one", err);

@@ -174,30 +174,39 @@ static void limit_arguments(const surety_robust *k, const float *const *x, size_
         }
 }
 
-/* The class that is nearest to winning in each lane: the smallest sum_t q_t low_t. */
+/* sums (lanes) = sum_t q_t low_t. */
+static void weigh(const surety_robust *k, const double *q, const float *low, double *sums) {
+    for (size_t r = 0; r < L; r++) sums[r] = 0;
+    for (size_t n = 0; n < k->v->H * L; n++) sums[n % L] += q[n / L] * (double)low[n];
+}
+
+/* The class that is nearest to winning in each lane: the smallest margin. */
 static void find_rivals(const surety_robust *k, const double *q, const uint8_t *y, const parts *p, float *low,
-                        uint8_t *rival) {
-    double least[L], sum[L];
+                        double *margins, uint8_t *rival) {
+    for (size_t r = 0; r < L; r++) rival[r] = y[r] == 0;
     for (size_t c = 0; c < k->v->classes; c++) {
         uint8_t other[L];
-        for (size_t r = 0; r < L; r++) other[r] = (uint8_t)c, sum[r] = 0;
+        double *sums = margins + c * L;
+        for (size_t r = 0; r < L; r++) other[r] = (uint8_t)c;
         k->v->kind->worst(k->v, p->z_lo, p->z_hi, y, other, low, NULL, p->kind);
-        for (size_t n = 0; n < k->v->H * L; n++) sum[n % L] += q[n / L] * (double)low[n];
-        for (size_t r = 0; r < L; r++)
-            if (y[r] != c && (c == (y[r] == 0) || sum[r] < least[r])) least[r] = sum[r], rival[r] = other[r];
+        weigh(k, q, low, sums);
+        for (size_t r = 0; r < L; r++) {
+            if (y[r] == c)
+                sums[r] = 0;
+            else if (sums[r] < margins[rival[r] * L + r])
+                rival[r] = (uint8_t)c;
+        }
     }
 }
 
 void surety_robust_forward(const surety_robust *k, const float *const *x, size_t rows, const double *q,
-                           const uint8_t *y, float *const *even, float *const *odd, float *low,
-                           uint8_t *rival, float *scratch) {
+                           const uint8_t *y, const surety_robust_out *out, float *scratch) {
     parts p = parts_of(k, scratch);
-    limit_arguments(k, x, rows, even, odd, &p);
-    if (k->v->width > 1)
-        find_rivals(k, q, y, &p, low, rival);
-    else
-        for (size_t r = 0; r < L; r++) rival[r] = !y[r];
-    k->v->kind->worst(k->v, p.z_lo, p.z_hi, y, rival, low, p.ends, p.kind);
+    limit_arguments(k, x, rows, out->even, out->odd, &p);
+    for (size_t r = 0; r < L; r++) out->rival[r] = !y[r];
+    if (k->v->width > 1) find_rivals(k, q, y, &p, out->low, out->margins, out->rival);
+    k->v->kind->worst(k->v, p.z_lo, p.z_hi, y, out->rival, out->low, p.ends, p.kind);
+    if (k->v->width == 1) weigh(k, q, out->low, out->margins);
 }
 
 /* dz at the upper end is dz F' for both products; at the lower end, z - F(e - o), it is -dz F' for e. */

@@ -37,12 +37,19 @@ size_t surety_robust_stride(const surety_robust *robust);
 /* Floats of scratch for one block. */
 size_t surety_robust_scratch(const surety_robust *robust);
 
-/* low (H, SURETY_LANES): the smallest v of every voter on rows x of classes y (lanes): y h_t of two classes,
- * else h_ty - h_tk against the class k = rival[r] for which the vote with weights q has the smallest margin.
- * even[r], odd[r] (padded d floats each) receive (u + v)/2 and (u - v)/2, which the gradient needs. */
+/* Of a block, in arrays of the caller. */
+typedef struct surety_robust_out {
+    float *const *even, *const *odd; /* even[r], odd[r] (padded d floats each): (u + v)/2 and (u - v)/2 */
+    float *low; /* (H, SURETY_LANES) the smallest v of every voter: y h_t of two classes, else h_ty - h_tk
+                   against k = rival[r] */
+    double *margins; /* (width, SURETY_LANES) sum_t q_t v_t at its smallest: of two classes one, else one per
+                        class k; that of y is 0 */
+    uint8_t *rival;  /* (SURETY_LANES) the class with the smallest */
+} surety_robust_out;
+
+/* The worst of rows x of classes y (lanes) for the vote with weights q. */
 void surety_robust_forward(const surety_robust *robust, const float *const *x, size_t rows, const double *q,
-                           const uint8_t *y, float *const *even, float *const *odd, float *low,
-                           uint8_t *rival, float *scratch);
+                           const uint8_t *y, const surety_robust_out *out, float *scratch);
 
 /* Contributions of the rows of the last forward into this scratch: g (rows, terms) as kind.h has them for
  * a (H, width, SURETY_LANES), and g_even, g_odd (rows, padded N) beside them. */

@@ -53,12 +53,20 @@ void surety_margin_lanes(const surety_vote *vote, const float *h, const uint8_t 
     smallest(sums, v->classes, y, margin, NULL);
 }
 
+void surety_margin_each(const surety_vote *vote, const float *h, const uint8_t *y, double *sums) {
+    const surety_voters *v = vote->voters;
+    surety_vote real = {v, vote->weights, SURETY_REAL};
+    if (v->width == 1)
+        margin_two(&real, h, y, sums, NULL, NULL);
+    else
+        kernels()->margins(h, vote->weights, v->H, v->classes, SURETY_REAL, y, sums);
+}
+
 void surety_margin_limits(const surety_vote *vote, const float *low, double *margin) {
     size_t others = vote->voters->classes - 1;
     double sums[SURETY_CLASSES_MOST * L] = {0};
     for (size_t t = 0; t < vote->voters->H; t++)
-        for (size_t n = 0; n < others * L; n++)
-            sums[n] += vote->weights[t] * (double)low[t * others * L + n];
+        for (size_t n = 0; n < others * L; n++) sums[n] += vote->weights[t] * (double)low[t * others * L + n];
     for (size_t r = 0; r < L; r++) margin[r] = sums[r];
     for (size_t n = L; n < others * L; n++)
         if (sums[n] < margin[n % L]) margin[n % L] = sums[n];

@@ -2,7 +2,8 @@
  *
  * Voters are asked for a block of at most SURETY_LANES examples at once. What belongs to an example lies in a
  * lane: h[(t*width + k)*SURETY_LANES + r] is output k of voter t on row r of the block, so that one vector
- * instruction serves all rows. Two classes have one output (width 1), K > 2 classes K scores (width K). Rows of features come as pointers (num/num.h). A row's result never depends on the other rows.
+ * instruction serves all rows. Two classes have one output (width 1), K > 2 classes K scores (width K). Rows
+ * of features come as pointers (num/num.h). A row's result never depends on the other rows.
  */
 #ifndef SURETY_VOTERS_VOTERS_H
 #define SURETY_VOTERS_VOTERS_H
@@ -42,12 +43,16 @@ size_t surety_voters_width(const surety_voters *v);
 void surety_voters_ask(const surety_voters *v, const float *const *x, size_t rows, float *h, float *scratch);
 
 /* What decides everything (docs/theory.md 9): the margins M_k = sum_t q_t v_tk of the vote against the other
- * classes k, in double, in voter order; v is y h_t or its sign (two classes), else h_ty - h_tk of the scores or
- * of one-hot scores. margin[r] is the smallest of row r with class number y[r]: the vote is right where it is
- * above 0. real[r], unless NULL, is that of the outputs themselves, and rival[r] the class that has it. All
- * SURETY_LANES lanes are computed; y is a class number in each. */
+ * classes k, in double, in voter order; v is y h_t or its sign (two classes), else h_ty - h_tk of the scores
+ * or of one-hot scores. margin[r] is the smallest of row r with class number y[r]: the vote is right where it
+ * is above 0. real[r], unless NULL, is that of the outputs themselves, and rival[r] the class that has it.
+ * All SURETY_LANES lanes are computed; y is a class number in each. */
 void surety_margin_lanes(const surety_vote *vote, const float *h, const uint8_t *y, double *margin,
                          double *real, uint8_t *rival);
+
+/* All margins of the outputs themselves, sums (width, SURETY_LANES): of two classes y times the vote, else
+ * M_k for every k; that of k = y is 0. */
+void surety_margin_each(const surety_vote *vote, const float *h, const uint8_t *y, double *sums);
 
 /* The class of the only largest of a voter's scores[k * ld], k < K, or SURETY_TIED. */
 uint8_t surety_label_of(const float *scores, size_t ld, size_t K);

@@ -172,8 +172,9 @@ static void find_tau(block *k) {
 static void run(block *k) {
     size_t H = k->v->H, width = k->v->width;
     find_tau(k);
-    surety_robust_forward(k->robust, k->rows, L, k->q, k->y, k->evens, k->odds, k->low, k->rival,
-                          k->scratch);
+    double margins[8 * L];
+    surety_robust_out out = {k->evens, k->odds, k->low, margins, k->rival};
+    surety_robust_forward(k->robust, k->rows, L, k->q, k->y, &out, k->scratch);
     for (size_t t = 0; t < H; t++)
         for (size_t i = 0; i < L; i++) {
             float *a = k->a + t * width * L + i;
