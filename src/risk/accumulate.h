@@ -53,7 +53,8 @@ surety_status surety_risk_add_score_columns(surety_risk *risk, const float *scor
                                             surety_error *err);
 
 /* An example of class y < K where n = 1: v itself, in [-1,1], for the c-th class other than y (ascending) of
- * voter h at limits[(h*(K-1) + c)*ld]. Never made signs. */
+ * voter h at limits[(h*(K-1) + c)*ld]. Never made signs: of signed voters they must be -1, 0 or 1, else a
+ * loss could exceed the 0/1 error that counts for it. */
 surety_status surety_risk_add_limits(surety_risk *risk, const float *limits, size_t ld, unsigned y,
                                      surety_error *err);
 

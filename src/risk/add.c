@@ -204,10 +204,10 @@ surety_status surety_risk_add_limits(surety_risk *a, const float *limits, size_t
     for (size_t h = 0; h < a->H; h++) {
         for (size_t c = 0; c < a->K - 1; c++) {
             double v = (double)limits[(h * (a->K - 1) + c) * ld];
-            if (!(fabs(v) <= 1)) {
+            if (!(fabs(v) <= 1) || (a->signed_votes && v != -1 && v != 0 && v != 1)) {
                 surety_fail(err, SURETY_E_INPUT, "a limit is %g", v);
                 surety_fail_place(err, "voter %zu, class %zu", h, c + (c >= y));
-                surety_fail_expected(err, "limits in [-1, 1]");
+                surety_fail_expected(err, a->signed_votes ? "limits -1, 0 or 1" : "limits in [-1, 1]");
                 return SURETY_E_INPUT;
             }
             a->t[h * a->c.n + c] = v;

@@ -227,7 +227,8 @@ static size_t count_classes(const whole *w, const surety_vote_labels *l, size_t 
 static surety_status names_fit(const surety_vote_source *s, const surety_vote_labels *l, const char *path,
                                surety_error *err) {
     if (!l->name_count || l->name_count == s->K) return SURETY_OK;
-    surety_fail(err, SURETY_E_INPUT, "the labels have %zu names, the votes %zu classes", l->name_count, s->K);
+    surety_fail(err, SURETY_E_INPUT, "the labels have %zu name%s, the votes %zu classes", l->name_count,
+                l->name_count == 1 ? "" : "s", s->K);
     surety_fail_file(err, path);
     surety_fail_expected(err, "a name for every class, or class numbers: sorted names number the classes");
     return SURETY_E_INPUT;

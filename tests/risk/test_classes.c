@@ -68,7 +68,9 @@ static void draw_problem(draw *d, problem *p, way w) {
             for (size_t h = 0; h < p->H; h++) draw_votes(d, p, i, j, h, kind);
         for (size_t h = 0; h < p->H; h++)
             for (size_t k = 0; k < p->K; k++)
-                p->limits[i][h][k] = kind ? (float)draw_real(d, -.5, 1) : (float)draw_size(d, 0, 4) / 2 - 1;
+                p->limits[i][h][k] = p->signed_votes ? (float)draw_size(d, 0, 2) - 1
+                                     : kind          ? (float)draw_real(d, -.5, 1)
+                                                     : (float)draw_size(d, 0, 4) / 2 - 1;
     }
     draw_weights(d, p->H, p->q);
     draw_weights(d, p->H, p->p);
@@ -450,6 +452,11 @@ static void bad_votes_are_refused(void **state) {
     refused(surety_risk_add_limits(one, limits, 1, 1, &err), &err, SURETY_E_INPUT, "voter 1, class 2");
     refused(surety_risk_merge(one, a, &err), &err, SURETY_E_USAGE, "");
     surety_risk_free(a), surety_risk_free(one);
+    s.signed_votes = 1;
+    check_ok(surety_risk_new(&one, &s, &err));
+    const float not_signs[] = {1, -1, .5f, 0};
+    refused(surety_risk_add_limits(one, not_signs, 1, 2, &err), &err, SURETY_E_INPUT, "voter 1, class 0");
+    surety_risk_free(one);
     s.classes = 1;
     refused(surety_risk_new(&a, &s, &err), &err, SURETY_E_USAGE, "");
     s.classes = 256;
