@@ -134,8 +134,8 @@ static const char *show_models(const void *target, char *buffer, size_t size) {
 }
 
 void cli_model_decides(cli *c) {
-    static const char *const own[] = {"task", "classes", "learn-size", "test-size", "box",
-                                      "norm", "eps",     "seed",       "delta"};
+    static const char *const own[] = {"task", "classes", "label-column", "header", "learn-size", "test-size",
+                                      "box",  "norm",    "eps",          "seed",   "delta"};
     for (size_t i = 0; i < c->count; i++) {
         cli_option *o = &c->options[i];
         for (size_t k = 0; k < sizeof own / sizeof *own; k++)

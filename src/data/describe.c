@@ -91,6 +91,7 @@ static json_t *digests_json(const surety_data_info *info) {
 }
 
 char *surety_data_info_json(const surety_data_info *info) {
+    static const char *const headers[] = {"auto", "yes", "no"};
     return surety_json_text(SURETY_JSON_OBJECT(
         {"task", surety_json_string(info->task)}, {"train", surety_json_count(info->train)},
         {"test", surety_json_count(info->test)}, {"learn", surety_json_count(info->m[SURETY_SET_LEARN])},
@@ -98,7 +99,8 @@ char *surety_data_info_json(const surety_data_info *info) {
         {"height", surety_json_count(info->height)}, {"width", surety_json_count(info->width)},
         {"classes", surety_labels_json(info->labels, info->classes, info->whole)},
         {"class_names", names_json(info->class_names, info->classes)},
-        {"class_counts", class_counts_json(info)}, {"scale", surety_json_real(info->scale)},
+        {"class_counts", class_counts_json(info)}, {"label_column", surety_json_string(info->label_column)},
+        {"header", surety_json_string(headers[info->header])}, {"scale", surety_json_real(info->scale)},
         {"box", box_json(info)}, {"split", split_json(info)}, {"equal_rows", equal_json(info)},
         {"sha256", digests_json(info)}, {"files", files_json(info)}));
 }

@@ -34,7 +34,7 @@ def test_show_lists_the_classes():
     shown = answer("data", "show", "--train", file, *SIZES)
     assert shown["classes"] == ["ant", "bee, wild", "\u00e9lan"] and shown["class_names"] is None
     assert [sum(c[k] for c in shown["class_counts"].values()) for k in range(3)] == [100] * 3
-    assert len(shown["sha256"]["classes"]) == 3
+    assert len(shown["sha256"]["classes"]) == 3 and shown["label_column"] is None and shown["header"] == "auto"
     text = run("data", "show", "--train", file, *SIZES).stdout
     lines = [line for line in text.splitlines() if line.startswith("    ")]
     assert "3 classes" in text and len({len(line) for line in lines}) == 1, text  # columns of characters, not of bytes
