@@ -27,6 +27,9 @@ typedef struct surety_attack_result {
     uint64_t tied;   /* of these: the vote is exactly 0 */
     double norm_max; /* largest distance from the original, measured in double */
     double norm_mean;
+    surety_threat_kind
+        found_by; /* the attack without which fewer would be fooled: itself or, of apgd, the last
+                     of its parts (ifgsm, pgd, apgd) that fooled a further one; none: nothing */
 } surety_attack_result;
 
 /* Called for every perturbed row in order: example i, perturbation j, its d features. Non-zero status ends
@@ -41,8 +44,9 @@ SURETY_API surety_status surety_attack_set(const surety_threat *settings, const 
                                            surety_attack_result *result, const surety_run *run,
                                            surety_error *err);
 /* The same from set to files: the perturbed points to out, NPY float32 (m, d), or (m, n, d) for the
- * u-attacks; their labels to labels (NULL: not wanted), NPY int8 (m) of -1 and +1, or uint8 of class numbers. Points are streamed, free space is
- * checked before the first is made, and both files appear only when all is done. */
+ * u-attacks; their labels to labels (NULL: not wanted), NPY int8 (m) of -1 and +1, or uint8 of class numbers.
+ * Points are streamed, free space is checked before the first is made, and both files appear only when all is
+ * done. */
 SURETY_API surety_status surety_attack_write(const surety_threat *settings, const surety_vote *vote,
                                              const surety_set *set, const char *out, const char *labels,
                                              surety_attack_result *result, const surety_run *run,
@@ -68,7 +72,8 @@ SURETY_API void surety_row_defaults(surety_row_settings *settings, const surety_
  * are worst_case and its kin. */
 typedef struct surety_row {
     surety_threat_kind threat;
-    double adversarial_risk;            /* R_att on T */
+    double adversarial_risk;     /* R_att on T: the most that apgd found; of the row none, clean errors */
+    surety_threat_kind found_by; /* as in surety_attack_result */
     double averaged_risk, averaged_max; /* R and A on the perturbed T */
     surety_risks test, learn;           /* on the perturbed T and S */
     surety_bound_input input; /* all that went into the bounds; arrays are borrowed from learn and model */
@@ -97,8 +102,9 @@ SURETY_API surety_status surety_evaluate_rows(surety_row *rows, const surety_mod
                                               const surety_row_settings *settings, const surety_run *run,
                                               surety_error *err);
 
-/* R_att alone: the posterior's vote on a set, attacked itself without noise; and the largest distance. */
-SURETY_API surety_status surety_evaluate_attacked(double *risk, double *norm_max, const surety_model *model,
+/* R_att alone: the posterior's own vote on a set under the strongest attack, apgd with the steps, restarts
+ * and ball of this one (the row none: no attack; voters without gradients: this one without its noise). */
+SURETY_API surety_status surety_evaluate_attacked(surety_attack_result *result, const surety_model *model,
                                                   const surety_set *set, const surety_threat *attack,
                                                   const surety_run *run, surety_error *err);
 

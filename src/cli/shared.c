@@ -121,7 +121,7 @@ void cli_ball_options(cli *c, surety_threat *attack) {
     cli_real(c, "eps", "B", &attack->ball.radius,
              "radius of the ball; unless given 1 for l2, 0.1 for linf, 10 for l1");
     cli_size(c, "steps", "K", &attack->steps, "steps of the iterated attacks");
-    cli_real(c, "step-size", "S", &attack->step_size, "length of a step; 0 is radius / steps");
+    cli_real(c, "step-size", "S", &attack->step_size, "length of a step; 0 is 2.5 radius / steps");
     cli_real(c, "noise", "W", &attack->noise, "half width of the noise of the u-attacks");
     cli_size(c, "samples", "N", &attack->samples, "perturbations per example of the u-attacks");
     cli_size(c, "restarts", "N", &attack->restarts, "random starts of unif and pgd; the best one counts");

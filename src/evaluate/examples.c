@@ -133,8 +133,8 @@ static surety_status write_examples(const listing *l, surety_writer *w, surety_e
         const example *e = &l->found[i];
         int y = l->set->y[i], label = two ? surety_sign(l->set->y[i]) : y, sign = two ? label : 1;
         SURETY_TRY(line(w, err, "%zu,%" PRIu32 ",%d,%.17g,%.17g,%.17g,%.17g,%.9g,%s\n", i, l->set->row[i],
-                        label, sign * e->clean, sign * e->attacked, e->norm,
-                        (double)e->fooled / (double)l->n, e->radius, e->verdict));
+                        label, sign * e->clean, sign * e->attacked, e->norm, (double)e->fooled / (double)l->n,
+                        e->radius, e->verdict));
     }
     return SURETY_OK;
 }
@@ -164,7 +164,7 @@ surety_status surety_evaluate_examples(const char *path, const surety_model *mod
                  .posterior = surety_model_vote(model, SURETY_POSTERIOR),
                  .prior = surety_model_vote(model, SURETY_PRIOR),
                  .n = surety_threat_samples(attack)};
-    l.plain.kind = surety_threat_plain(attack->kind);
+    l.plain.kind = surety_strongest(model, attack->kind);
     l.plain.epoch = SURETY_PASS_ATTACKED;
     l.noisy.epoch = SURETY_PASS_PERTURBED;
     SURETY_TRY(surety_threat_validate(attack, err));
@@ -195,12 +195,8 @@ static surety_status check_curve(const surety_curve_settings *s, surety_error *e
 static surety_status curve_risk(double *risk, const surety_threat *threat, const surety_model *model,
                                 const surety_set *set, const surety_run *run, surety_error *err) {
     if (threat->kind != SURETY_WORST_CASE) {
-        surety_threat plain = *threat;
-        surety_vote vote = surety_model_vote(model, SURETY_POSTERIOR);
         surety_attack_result result;
-        plain.kind = surety_threat_plain(threat->kind);
-        plain.epoch = SURETY_PASS_ATTACKED;
-        SURETY_TRY(surety_attack_set(&plain, &vote, set, NULL, NULL, &result, run, err));
+        SURETY_TRY(surety_evaluate_attacked(&result, model, set, threat, run, err));
         *risk = (double)result.fooled / (double)set->m;
         return SURETY_OK;
     }

@@ -4,6 +4,7 @@
 #define SURETY_EVALUATE_PERTURBED_H
 
 #include "evaluate/sampler.h"
+#include "surety/model.h"
 #include "surety/risk.h"
 
 typedef struct surety_measurement {
@@ -13,6 +14,9 @@ typedef struct surety_measurement {
     const double *posterior, *prior; /* Q, and P or NULL, as in surety_risk_settings */
     const char *phase;               /* for progress, or NULL */
 } surety_measurement;
+
+/* The attack that R_att is measured with in the row of this one: apgd where the voters have gradients. */
+surety_threat_kind surety_strongest(const surety_model *model, surety_threat_kind kind);
 
 /* Risks of Q's vote on the perturbed set. Nothing is stored: perturbations are drawn, asked, counted,
  * dropped. Free with surety_risks_free. */

@@ -70,18 +70,20 @@ surety_status surety_worst_input(const surety_risks *risks, const surety_model *
     return surety_kl_divergence(q, p, risks->voters, &input->kl, err);
 }
 
-surety_status surety_evaluate_attacked(double *risk, double *norm_max, const surety_model *model,
+surety_threat_kind surety_strongest(const surety_model *model, surety_threat_kind kind) {
+    if (kind == SURETY_ATTACK_NONE) return SURETY_ATTACK_NONE;
+    return surety_voters_can(surety_model_voters(model), SURETY_CAN_CLIMB) ? SURETY_ATTACK_APGD
+                                                                           : surety_threat_plain(kind);
+}
+
+surety_status surety_evaluate_attacked(surety_attack_result *result, const surety_model *model,
                                        const surety_set *set, const surety_threat *attack,
                                        const surety_run *run, surety_error *err) {
     surety_threat settings = *attack;
-    settings.kind = surety_threat_plain(attack->kind);
+    settings.kind = surety_strongest(model, attack->kind);
     settings.epoch = SURETY_PASS_ATTACKED;
     surety_vote vote = surety_model_vote(model, SURETY_POSTERIOR);
-    surety_attack_result result;
-    SURETY_TRY(surety_attack_set(&settings, &vote, set, NULL, NULL, &result, run, err));
-    *risk = (double)result.fooled / (double)set->m;
-    *norm_max = result.norm_max;
-    return SURETY_OK;
+    return surety_attack_set(&settings, &vote, set, NULL, NULL, result, run, err);
 }
 
 /* The row's own part, behind the risks on the perturbed sets: R_att and the bounds. */
@@ -97,8 +99,11 @@ static surety_status fill(surety_row *row, const surety_model *model, const sure
         SURETY_TRY(surety_worst_input(&row->learn, model, &row->input, err));
         return surety_risks_bounds(&row->input, row->bounds, err);
     }
-    SURETY_TRY(
-        surety_evaluate_attacked(&row->adversarial_risk, &row->norm_max, model, test, &s->threat, run, err));
+    surety_attack_result attacked;
+    SURETY_TRY(surety_evaluate_attacked(&attacked, model, test, &s->threat, run, err));
+    row->adversarial_risk = (double)attacked.fooled / (double)test->m;
+    row->found_by = attacked.found_by;
+    row->norm_max = attacked.norm_max;
     row->averaged_risk = row->test.averaged;
     row->averaged_max = row->test.averaged_max;
     SURETY_TRY(surety_risks_input(&row->learn, surety_model_posterior(model), surety_model_prior(model),
@@ -197,6 +202,7 @@ static json_t *row_json(const surety_row *row) {
     return SURETY_JSON_OBJECT({"attack", surety_json_string(surety_threat_name(row->threat))},
                               {"not_proved", worst ? surety_json_real(row->test.averaged_max) : json_null()},
                               {"adversarial_risk", surety_json_real(row->adversarial_risk)},
+                              {"found_by", surety_json_string(surety_threat_name(row->found_by))},
                               {"averaged_risk", surety_json_real(row->averaged_risk)},
                               {"averaged_max_risk", surety_json_real(row->averaged_max)},
                               {"norm_max", surety_json_real(row->norm_max)},

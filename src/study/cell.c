@@ -98,16 +98,17 @@ static surety_threat attack_of(const work *w, surety_threat_kind kind) {
 
 static surety_status baseline_row(work *w, const surety_model *model, surety_threat_kind kind,
                                   surety_error *err) {
-    double risk, norm;
+    surety_attack_result found;
     surety_threat attack = attack_of(w, kind);
-    SURETY_TRY(surety_evaluate_attacked(&risk, &norm, model, surety_data_set(w->data, SURETY_SET_TEST),
-                                        &attack, w->run, err));
+    SURETY_TRY(surety_evaluate_attacked(&found, model, surety_data_set(w->data, SURETY_SET_TEST), &attack,
+                                        w->run, err));
+    double risk = (double)found.fooled / (double)found.m;
     note_risk(w, model, kind, risk);
     return surety_cell_add_row(w->rows,
                                SURETY_JSON_OBJECT({"algorithm", surety_json_string("baseline")},
                                                   {"attack", surety_json_string(surety_threat_name(kind))},
                                                   {"adversarial_risk", surety_json_real(risk)},
-                                                  {"norm_max", surety_json_real(norm)}),
+                                                  {"norm_max", surety_json_real(found.norm_max)}),
                                err);
 }
 
@@ -152,16 +153,17 @@ static surety_status curve_json(work *w, json_t **out, surety_error *err) {
     surety_status status = SURETY_OK;
     for (int i = 0; i < RADII && status == SURETY_OK; i++) {
         surety_threat attack = attack_of(w, SURETY_ATTACK_PGD);
-        double norm;
         attack.ball.radius *= (double)i / AT_B;
-        if (isnan(w->risk[i]))
-            status =
-                surety_evaluate_attacked(&w->risk[i], &norm, w->models[0],
-                                         surety_data_set(w->data, SURETY_SET_TEST), &attack, w->run, err);
+        if (isnan(w->risk[i])) {
+            surety_attack_result found;
+            status = surety_evaluate_attacked(&found, w->models[0], surety_data_set(w->data, SURETY_SET_TEST),
+                                              &attack, w->run, err);
+            if (status == SURETY_OK) w->risk[i] = (double)found.fooled / (double)found.m;
+        }
         json_array_append_new(eps, surety_json_real(attack.ball.radius));
         json_array_append_new(risks, surety_json_real(w->risk[i]));
     }
-    *out = SURETY_JSON_OBJECT({"attack", surety_json_string("pgd")}, {"eps", eps}, {"risk", risks});
+    *out = SURETY_JSON_OBJECT({"attack", surety_json_string("apgd")}, {"eps", eps}, {"risk", risks});
     if (status == SURETY_OK && !*out) status = surety_fail(err, SURETY_E_MEMORY, "no memory for a curve");
     return status;
 }

@@ -61,7 +61,7 @@ typedef struct loop {
 
 /* How fast the logistic loss forgets what is right: margins lie in [-1, 1]. Chosen on hold-outs of S'
  * (docs/notes/classes.md). */
-static const double SHARPNESS = 20;
+static const double SHARPNESS = 40;
 
 /* One thread's part of a loop's memory. */
 typedef struct workspace {
@@ -176,7 +176,7 @@ static surety_status keep_point(void *arg, const surety_ended *e, size_t j, cons
                                 surety_error *err) {
     const loop *l = arg;
     (void)j, (void)err;
-    l->steps[e->i] = (uint32_t)e->steps;
+    l->steps[e->i] = (uint32_t)(e->steps < l->most ? e->steps : l->most); /* apgd takes more */
     memcpy(l->points + l->slots[e->k] * l->stride, x, l->stride * sizeof *x);
     return SURETY_OK;
 }

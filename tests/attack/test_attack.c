@@ -279,7 +279,8 @@ static void naive_project(const naive *n, double *x) {
 /* l2 and linf, from x, real votes. out: the best iterate. */
 static void naive_attack(const naive *n, double *out) {
     double x[64], g[64],
-        best = -1, step = n->s->step_size > 0 ? n->s->step_size : n->s->ball.radius / (double)n->s->steps;
+        best = -1,
+        step = n->s->step_size > 0 ? n->s->step_size : 2.5 * n->s->ball.radius / (double)n->s->steps;
     for (size_t j = 0; j < n->d; j++) x[j] = (double)n->x0[j];
     for (size_t k = 0;; k++) {
         double vote = naive_vote(n, x, g), loss = 0.5 * (1 - n->y * vote), squares = 0;
