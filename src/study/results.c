@@ -152,11 +152,11 @@ static surety_status write_csv(const surety_results *r, const char *folder, sure
 static json_t *compared_json(const surety_results *r) {
     json_t *array = json_array();
     size_t tasks;
-    for (size_t i = 0; i < r->count; i++) {
+    for (size_t i = 0; i < r->count && array; i++) {
         const surety_printed *p = &r->printed[i];
         surety_compared c = surety_results_compare(r, i);
         if (!c.seeds) continue;
-        json_array_append_new(
+        array = surety_json_append(
             array,
             SURETY_JSON_OBJECT({"task", surety_json_string(surety_tasks(&tasks)[p->task].name)},
                                {"norm", surety_json_string(surety_norm_name(p->norm))},

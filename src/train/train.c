@@ -119,19 +119,13 @@ static char *settings_text(const surety_train_settings *s, const surety_data_inf
         {"rows_learn", surety_json_string(info->set_sha256[SURETY_SET_LEARN])}));
 }
 
-static json_t *reals(const double *values, size_t count) {
-    json_t *array = json_array();
-    for (size_t i = 0; i < count; i++) json_array_append_new(array, surety_json_real(values[i]));
-    return array;
-}
-
 char *surety_train_result_json(const surety_train_result *r) {
     const surety_timing *t = &r->timing;
     return surety_json_text(SURETY_JSON_OBJECT(
         {"step1", SURETY_JSON_OBJECT({"best_epoch", surety_json_count(r->step1_best)},
-                                     {"risk", reals(r->step1_risk, r->step1_epochs)})},
+                                     {"risk", surety_json_reals(r->step1_risk, r->step1_epochs)})},
         {"step2", SURETY_JSON_OBJECT({"best_epoch", surety_json_count(r->step2_best)},
-                                     {"objective", reals(r->step2_objective, r->step2_epochs)})},
+                                     {"objective", surety_json_reals(r->step2_objective, r->step2_epochs)})},
         {"kl", surety_json_real(r->kl)}, {"priors_compared", surety_json_count(r->priors_compared)},
         {"seconds", surety_json_real(r->seconds)},
         {"timing",
