@@ -54,7 +54,7 @@ static surety_status open_and_attack(cli *c, options *o) {
     surety_data *data = NULL;
     surety_status status = surety_model_load(&model, c->words[0], &c->error);
     if (status == SURETY_OK) status = cli_settle_model(c, model, &o->data, &o->attack);
-    if (status == SURETY_OK) status = surety_data_open(&data, &o->data, &c->error);
+    if (status == SURETY_OK) status = cli_open_data(c, &data, &o->data);
     if (status == SURETY_OK) status = attack(c, o, model, data);
     surety_data_free(data);
     surety_model_free(model);
@@ -66,9 +66,9 @@ static surety_status run(cli *c) {
     surety_threat_defaults(&o.attack);
     cli_attack_option(c, "attack", &o.attack.kind, "none, unif, fgsm, ifgsm, pgd, ifgsmu or pgdu");
     cli_other(c, "split", "test|learn|prior", &o.split, read_split, show_split, "T, S or S'");
-    cli_text(c, "out", "X.npy", &o.out,
-             "the perturbed examples, float32 (m, d), or (m, n, d) for ifgsmu and pgdu");
-    cli_text(c, "labels", "Y.npy", &o.labels, "their labels, int8 (m): -1 or +1");
+    cli_output(c, "out", "X.npy", &o.out,
+               "the perturbed examples, float32 (m, d), or (m, n, d) for ifgsmu and pgdu");
+    cli_output(c, "labels", "Y.npy", &o.labels, "their labels, int8 (m): -1 or +1");
     cli_flag(c, "prior", &o.prior, "attack the vote of the prior P; else of the posterior Q");
     cli_ball_options(c, &o.attack);
     cli_data_options(c, &o.data);

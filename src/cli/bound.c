@@ -143,12 +143,12 @@ static surety_status run(cli *c) {
     surety_votes_settings s = surety_votes_defaults();
     surety_voter_set set = s.signed_votes ? SURETY_SIGNED : SURETY_REAL;
     const char *out = NULL;
-    cli_text(c, "votes", "V.npy", &s.votes, "votes in [-1, 1], of shape (m, n, H) or (m, H)");
-    cli_text(c, "labels", "Y.npy", &s.labels, "labels of shape (m): -1 and +1, or 0 and 1");
-    cli_text(c, "prior", "P.npy", &s.prior,
-             "weights of the voters fixed before these examples were seen, of shape (H); else uniform");
-    cli_text(c, "posterior", "Q.npy|learn", &s.posterior,
-             "weights of the vote to be judged; learn: those that minimise --objective; else the prior");
+    cli_input(c, "votes", "V.npy", &s.votes, "votes in [-1, 1], of shape (m, n, H) or (m, H)");
+    cli_input(c, "labels", "Y.npy", &s.labels, "labels of shape (m): -1 and +1, or 0 and 1");
+    cli_input(c, "prior", "P.npy", &s.prior,
+              "weights of the voters fixed before these examples were seen, of shape (H); else uniform");
+    cli_input(c, "posterior", "Q.npy|learn", &s.posterior,
+              "weights of the vote to be judged; learn: those that minimise --objective; else the prior");
     cli_other(c, "objective", "NAME", &s.objective, read_bound, show_bound,
               "the bound that learning minimises");
     cli_voter_set_option(c, "voters", &set, "whether a voter's vote is its sign or its value");
@@ -159,7 +159,7 @@ static surety_status run(cli *c) {
             "candidate priors among which these examples chose");
     cli_u64(c, "looks", "N", &s.looks,
             "runs that looking at these examples could have led to, this one included");
-    cli_text(c, "out", "Q.npy", &out, "write the posterior there");
+    cli_output(c, "out", "Q.npy", &out, "write the posterior there");
     surety_status status = cli_parse(c, 0, 0);
     if (status != SURETY_OK || c->helped) return status;
     if (!s.votes || !s.labels) return cli_wrong(c, "--votes and --labels are needed");

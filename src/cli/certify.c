@@ -59,7 +59,7 @@ static void add_options(cli *c, options *o) {
         c, "looks", "N", &o->certify.looks, read_looks, NULL,
         "how many certificates looking at S could have led to, this one included; 1, which is assumed unless "
         "given, if model and settings were decided before anything was seen of S");
-    cli_text(c, "out", "C.json", &o->out, "file of the certificate");
+    cli_output(c, "out", "C.json", &o->out, "file of the certificate");
     cli_real(c, "delta", "D", &o->delta, "1 - confidence");
     cli_ball_options(c, &o->certify.threat);
     cli_data_file_options(c, &o->data);
@@ -121,7 +121,7 @@ static surety_status certify(cli *c, options *o, const surety_model *model) {
     surety_data *data = NULL;
     surety_certificate certificate = {0};
     surety_status status = settle(c, o, model);
-    if (status == SURETY_OK) status = surety_data_open(&data, &o->data, &c->error);
+    if (status == SURETY_OK) status = cli_open_data(c, &data, &o->data);
     if (status == SURETY_OK)
         status = surety_certify(&certificate, model, data, &o->certify, &c->run, &c->error);
     if (status == SURETY_OK) status = surety_certificate_save(&certificate, o->out, &c->error);

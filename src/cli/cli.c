@@ -86,7 +86,8 @@ static const char *show_text(const void *target, char *buffer, size_t size) {
 
 void cli_other(cli *c, const char *name, const char *value, void *target, cli_read_fn read, cli_show_fn show,
                const char *help) {
-    if (c->count < CLI_OPTIONS) c->options[c->count++] = (cli_option){name, value, help, target, read, show};
+    if (c->count < CLI_OPTIONS)
+        c->options[c->count++] = (cli_option){name, value, help, target, read, show, CLI_NO_FILE};
 }
 
 void cli_flag(cli *c, const char *name, bool *target, const char *help) {
@@ -111,6 +112,16 @@ void cli_real(cli *c, const char *name, const char *value, double *target, const
 
 void cli_text(cli *c, const char *name, const char *value, const char **target, const char *help) {
     cli_other(c, name, value, (void *)target, read_text, show_text, help);
+}
+
+void cli_input(cli *c, const char *name, const char *value, const char **target, const char *help) {
+    cli_text(c, name, value, target, help);
+    c->options[c->count - 1].role = CLI_READ;
+}
+
+void cli_output(cli *c, const char *name, const char *value, const char **target, const char *help) {
+    cli_text(c, name, value, target, help);
+    c->options[c->count - 1].role = CLI_WRITTEN;
 }
 
 surety_status cli_wrong(cli *c, const char *format, ...) {
@@ -247,7 +258,7 @@ surety_status cli_parse(cli *c, size_t min_words, size_t max_words) {
     if (c->run.threads < 0 || c->run.threads > 4096)
         return cli_wrong(c, "option --threads takes 0 to 4096, not %d", c->run.threads);
     if (!c->quiet) c->run.progress = cli_progress, c->run.progress_arg = c;
-    return SURETY_OK;
+    return cli_files_note(c);
 }
 
 bool cli_given(const cli *c, const char *name) {

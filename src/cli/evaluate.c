@@ -63,7 +63,7 @@ static surety_status open_all(cli *c, opened *o) {
     o->row.priors_compared = facts->priors_compared;
     if (!cli_given(c, "delta")) o->row.delta = facts->delta;
     status = cli_settle_model(c, o->model, &o->data_settings, &o->row.threat);
-    if (status == SURETY_OK) status = surety_data_open(&o->data, &o->data_settings, &c->error);
+    if (status == SURETY_OK) status = cli_open_data(c, &o->data, &o->data_settings);
     return status;
 }
 
@@ -191,8 +191,9 @@ static surety_status run_evaluate(cli *c) {
     cli_ball_options(c, &o.row.threat);
     cli_other(c, "attacks", "A,B,..", &attacks, read_list, show_list,
               "attacks, one row each; worst-case: limits over the whole ball");
-    cli_text(c, "per-example", "FILE", &per_example,
-             "also a CSV line for each example of T, for the last attack, with certified radius and verdict");
+    cli_output(
+        c, "per-example", "FILE", &per_example,
+        "also a CSV line for each example of T, for the last attack, with certified radius and verdict");
     cli_real(c, "delta", "D", &o.row.delta, "1 - confidence of each bound");
     cli_u64(c, "looks", "N", &o.row.looks, "runs that looking at S could have led to, this one included");
     cli_model_decides(c);
@@ -255,7 +256,7 @@ static surety_status run_curve(cli *c) {
     cli_other(c, "attacks", "A,B,..", &attacks, read_list, show_list,
               "attacks, one column each; worst-case: the share not proved right");
     cli_other(c, "eps-grid", "A:B:STEP", &g, read_grid, show_grid, "radii");
-    cli_text(c, "out", "FILE", &out, "CSV file");
+    cli_output(c, "out", "FILE", &out, "CSV file");
     cli_model_decides(c);
     surety_status status = cli_parse(c, 1, 1);
     if (status == SURETY_OK && !c->helped) {

@@ -84,8 +84,9 @@ static void add_options(cli *c, options *o) {
              "this share of S' chooses the epoch of step 1, instead of S: then T_p is 1");
     cli_other(c, "keep", "best|last", &o->keep_last, read_keep, show_keep,
               "epoch of step 1 that is kept; last: nothing is chosen, T_p is 1");
-    cli_text(c, "out", "MODEL", &o->out, "file of the model (safetensors)");
-    cli_text(c, "checkpoint", "FILE", &o->checkpointing.file, "keep the state here after every epoch");
+    cli_output(c, "out", "MODEL", &o->out, "file of the model (safetensors)");
+    cli_output(c, "checkpoint", "FILE", &o->checkpointing.file,
+               "keep the state here after every epoch; one that is there already needs --resume");
     cli_flag(c, "resume", &o->resume, "go on from the checkpoint, if it is there");
     cli_flag(c, "timing", &o->timing, "say where the time went");
 }
@@ -140,7 +141,7 @@ static surety_status train(cli *c, const options *o) {
     surety_model *model = NULL;
     surety_train_result result = {0};
     surety_status status = cli_check_out(c, o->out);
-    if (status == SURETY_OK) status = surety_data_open(&data, &o->data, &c->error);
+    if (status == SURETY_OK) status = cli_open_data(c, &data, &o->data);
     if (status == SURETY_OK)
         status = surety_train(&model, &o->train, data, &o->checkpointing, &result, &c->run, &c->error);
     if (status == SURETY_E_STOPPED && o->checkpointing.file)

@@ -45,8 +45,8 @@ static surety_status answer(cli *c, const surety_verification *v) {
 static surety_status run(cli *c) {
     surety_verify_settings settings = surety_verify_defaults();
     surety_verification verification;
-    cli_text(c, "model", "FILE", &settings.model,
-             "the model; unless given, the file that the certificate names, beside the certificate");
+    cli_input(c, "model", "FILE", &settings.model,
+              "the model; unless given, the file that the certificate names, beside the certificate");
     cli_data_file_options(c, &settings.data);
     surety_status status = cli_parse(c, 1, 1);
     if (status != SURETY_OK || c->helped) return status;

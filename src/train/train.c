@@ -175,6 +175,19 @@ static surety_status split_prior(training *t, const surety_data *data, surety_er
     return SURETY_OK;
 }
 
+/* The checkpoint that is there is read, or else stays: it may be another training's. */
+static surety_status go_on(training *t, surety_error *err) {
+    const char *file = t->checkpointing->file;
+    int there = 0;
+    SURETY_TRY(surety_path_look(file, &there, err));
+    if (!there) return SURETY_OK;
+    if (t->checkpointing->resume) return surety_checkpoint_load(file, t->settings, &t->state, err);
+    surety_fail(err, SURETY_E_USAGE, "there is a checkpoint already, and this training would write over it");
+    surety_fail_expected(err, "--resume, which goes on with it, or another file; or remove it first");
+    surety_fail_file(err, file);
+    return SURETY_E_USAGE;
+}
+
 static surety_status begin(training *t, surety_error *err) {
     surety_voters *voters;
     size_t d = t->learn.d;
@@ -192,11 +205,7 @@ static surety_status begin(training *t, surety_error *err) {
     SURETY_TRY(surety_attack_check_set(&t->s.defense, voters, &t->learn, err));
     if (!(t->settings = settings_text(&t->s, t->info)))
         return surety_fail(err, SURETY_E_MEMORY, "no memory for the settings");
-    int there = 0;
-    if (t->checkpointing && t->checkpointing->resume)
-        SURETY_TRY(surety_path_look(t->checkpointing->file, &there, err));
-    if (!there) return SURETY_OK;
-    return surety_checkpoint_load(t->checkpointing->file, t->settings, &t->state, err);
+    return t->checkpointing && t->checkpointing->file ? go_on(t, err) : SURETY_OK;
 }
 
 static surety_phase step1(const training *t) {
