@@ -1,7 +1,10 @@
 """Training as a user runs it: same seed, same bytes; kills and resumes; signals; divergence; every defense."""
+import hashlib
+import math
 import os
 import random
 import signal
+import struct
 import subprocess
 import tempfile
 import time
@@ -128,6 +131,31 @@ def test_resume_refuses_other_settings_and_damage():
     with open(path("short"), "wb") as f:
         f.write(content("c")[:100])
     error(*BASE, "--epochs", 2, "--out", path("m"), "--checkpoint", path("short"), "--resume", code=3)
+
+
+def forged(name, offset, value):
+    """The checkpoint c with 8 other bytes at an offset of its state, and the right SHA-256."""
+    body = bytearray(content("c")[:-64])
+    at = 24 + int.from_bytes(body[16:24], "little") + offset
+    body[at:at + 8] = value
+    with open(path(name), "wb") as f:
+        f.write(bytes(body) + hashlib.sha256(body).hexdigest().encode())
+
+
+def test_a_forged_checkpoint_is_refused():
+    """phase, epoch, steps, best[2], then doubles."""
+    words = [*BASE, "--epochs", 2, "--trees", 5, "--out", path("forged-model"), "--checkpoint"]
+    os.remove(path("c")) if os.path.exists(path("c")) else None
+    run(*words, path("c"))
+    os.remove(path("forged-model"))
+    counts = [struct.pack("<Q", v) for v in (0, 3, 1 << 20, 1 << 60, (1 << 64) - 1)]
+    numbers = [struct.pack("<d", v) for v in (math.nan, math.inf, -math.inf)]
+    for offset, values in ((0, counts[1:]), (8, counts), (16, counts[-1:]), (24, counts), (32, counts), (40, numbers)):
+        for value in values:
+            forged("forged", offset, value)
+            e = error(*words, path("forged"), "--resume", code=3)
+            assert "numbers that no training has" in e["what"] and e["file"] == path("forged"), (offset, value, e)
+    assert not os.path.exists(path("forged-model"))
 
 
 def test_signal_checkpoints_and_says_how_to_go_on():
