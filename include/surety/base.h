@@ -81,6 +81,14 @@ typedef struct surety_run {
     const volatile sig_atomic_t *stop; /* non-zero ends the call soon with SURETY_E_STOPPED, or NULL */
 } surety_run;
 
+/* How the calling thread reads files from now on. run (NULL: none) is polled and told of progress while a
+ * long file is read, also by calls that take no run of their own; it must live until the next call. largest:
+ * bytes that a file may have in memory, decompressed, 0 being SURETY_LARGEST_FILE; a larger one is
+ * SURETY_E_INPUT.
+ */
+#define SURETY_LARGEST_FILE ((uint64_t)4 << 30)
+SURETY_API void surety_reading(const surety_run *run, uint64_t largest);
+
 /* Version of the library, "0.2.0". */
 SURETY_API const char *surety_version(void);
 

@@ -33,6 +33,28 @@ static surety_status read_size(const char *text, void *target, surety_error *err
     return SURETY_OK;
 }
 
+/* 4096, 512k, 500M, 16G: units of 1024. */
+static surety_status read_bytes(const char *text, void *target, surety_error *err) {
+    static const char units[] = "kMG";
+    char *end;
+    errno = 0;
+    unsigned long long value = strtoull(text, &end, 10);
+    const char *unit = *end ? strchr(units, *end) : NULL;
+    int shift = unit ? 10 * (int)(unit - units + 1) : 0;
+    if (text[0] < '0' || text[0] > '9' || errno || (*end && (!unit || end[1])) || !value ||
+        value > (UINT64_MAX / 2) >> shift)
+        return bad_value(err, text, "a size in bytes such as 500M or 16G");
+    *(uint64_t *)target = (uint64_t)value << shift;
+    return SURETY_OK;
+}
+
+static const char *show_bytes(const void *target, char *buffer, size_t size) {
+    uint64_t bytes = *(const uint64_t *)target, gigas = bytes >> 30;
+    snprintf(buffer, size, gigas << 30 == bytes ? "%lluG" : "%llu",
+             (unsigned long long)(gigas << 30 == bytes ? gigas : bytes));
+    return buffer;
+}
+
 static surety_status read_int(const char *text, void *target, surety_error *err) {
     char *end;
     errno = 0;
@@ -228,6 +250,8 @@ static surety_status take_option(cli *c, int *at) {
 surety_status cli_parse(cli *c, size_t min_words, size_t max_words) {
     bool help = false;
     cli_int(c, "threads", "N", &c->run.threads, "threads; 0 is one per core; results never depend on it");
+    cli_other(c, "largest-file", "SIZE", &c->largest_file, read_bytes, show_bytes,
+              "files that are larger, decompressed, are refused; in bytes, or as 500M, 16G");
     cli_flag(c, "json", &c->json, "print one JSON document instead of text");
     cli_flag(c, "quiet", &c->quiet, "no progress and no messages");
     cli_flag(c, "help", &help, "this text");
@@ -258,6 +282,7 @@ surety_status cli_parse(cli *c, size_t min_words, size_t max_words) {
     if (c->run.threads < 0 || c->run.threads > 4096)
         return cli_wrong(c, "option --threads takes 0 to 4096, not %d", c->run.threads);
     if (!c->quiet) c->run.progress = cli_progress, c->run.progress_arg = c;
+    surety_reading(&c->run, c->largest_file);
     return cli_files_note(c);
 }
 

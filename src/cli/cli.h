@@ -60,6 +60,7 @@ struct cli {
     cli_file files[CLI_FILES];
     size_t file_count;
     bool json, quiet, helped; /* helped: --help was asked for and printed; return SURETY_OK at once */
+    uint64_t largest_file;    /* bytes, see surety_reading */
     surety_run run;
     surety_error error;
 };

@@ -95,7 +95,7 @@ static surety_status dispatch(cli *c, int argc, char **argv) {
 }
 
 int main(int argc, char **argv) {
-    cli c = {.run = {.stop = &stop_asked}};
+    cli c = {.largest_file = SURETY_LARGEST_FILE, .run = {.stop = &stop_asked}};
     set_signals();
     surety_status status = dispatch(&c, argc, argv);
     cli_progress_end(&c);

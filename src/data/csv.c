@@ -14,7 +14,10 @@
 #include "data/table.h"
 #include "io/sha256.h"
 
-enum { LONGEST = 127 }; /* characters of a number */
+enum {
+    LONGEST = 127,   /* characters of a number */
+    POLLED = 1 << 20 /* fields between two looks at stop */
+};
 
 typedef struct field {
     const char *text;
@@ -22,7 +25,8 @@ typedef struct field {
 } field;
 
 typedef struct reader {
-    const char *at, *end;
+    const char *start, *at, *end;
+    size_t fields;       /* read so far */
     size_t line, column; /* of the field read last, from 1 */
     int more;            /* 1: the line goes on behind the field read last */
     surety_error *err;
@@ -70,11 +74,14 @@ static surety_status next_field(reader *r, field *f) {
     if (!r->more && length && r->at[length - 1] == '\r') length--;
     *f = (field){r->at, length};
     r->at = stop < r->end ? stop + 1 : stop;
+    if (++r->fields % POLLED == 0)
+        SURETY_TRY(surety_reading_poll((uint64_t)(r->at - r->start), (uint64_t)(r->end - r->start), r->err));
     return trim(r, f);
 }
 
 static reader begin(const surety_file *file, surety_error *err) {
-    reader r = {(const char *)file->data, (const char *)file->data + file->size, 0, 0, 0, err};
+    const char *start = (const char *)file->data;
+    reader r = {.start = start, .at = start, .end = start + file->size, .err = err};
     if (file->size >= 3 && !memcmp(r.at, "\xef\xbb\xbf", 3)) r.at += 3;
     return r;
 }

@@ -55,7 +55,7 @@ static surety_status shape_error(const surety_npy *a, const char *path, const ch
 
 static surety_status open_votes(source *s, const char *path, surety_error *err) {
     const char *expected = "votes of shape (m, n, H) or (m, H), none of them 0";
-    SURETY_TRY(surety_npy_open(&s->file, path, err));
+    SURETY_TRY(surety_npy_stream(&s->file, path, err));
     const surety_npy *a = &s->file;
     if (a->ndim != 2 && a->ndim != 3) return shape_error(a, path, expected, err);
     s->flat = a->ndim == 2;
@@ -194,13 +194,15 @@ static surety_status take_posterior(const surety_votes_settings *set, const doub
 
 /* ---- passes over the votes ---- */
 
-static void fetch(const source *s, size_t i, double *row) {
+static surety_status fetch(const source *s, size_t i, double *row, surety_error *err) {
     size_t count = s->n * s->H;
     if (s->path) {
-        surety_npy_doubles(&s->file, i * count, count, row);
-        return;
+        surety_status status = surety_npy_read_doubles(&s->file, i * count, count, row, err);
+        if (status != SURETY_OK) surety_fail_file(err, s->path);
+        return status;
     }
     for (size_t k = 0; k < count; k++) row[k] = (double)s->array[i * count + k];
+    return SURETY_OK;
 }
 
 static surety_status bad_vote(const source *s, size_t i, size_t k, double vote, surety_error *err) {
@@ -220,7 +222,7 @@ static surety_status add_block(void *arg, size_t block, int thread, surety_error
     size_t begin = work->first + block * SURETY_BLOCK, end = work->first + work->count;
     double *row = work->rows[thread];
     for (size_t i = begin; i < end && i < begin + SURETY_BLOCK; i++) {
-        fetch(s, i, row);
+        SURETY_TRY(fetch(s, i, row, err));
         size_t bad = surety_votes_first_bad(row, s->n * s->H);
         if (bad < s->n * s->H) return bad_vote(s, i, bad, row[bad], err);
         SURETY_TRY(surety_risk_add_double(work->parts[thread], row, s->H, s->labels[i], err));

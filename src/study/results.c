@@ -218,11 +218,13 @@ surety_status surety_results_write(const char *folder, const surety_study_settin
 
 /* ---- reading ---- */
 
+#define MOST 1e6 /* no risk and no bound is larger */
+
 /* value,seed,published,difference behind the key of a line. */
 static int parse_numbers(const char *rest, double *value, size_t *seed) {
     char *end;
     *value = surety_number(rest, &end);
-    if (end == rest || *end != ',' || !isfinite(*value)) return 0;
+    if (end == rest || *end != ',' || !(fabs(*value) <= MOST)) return 0;
     const char *number = end + 1;
     unsigned long long n = strtoull(number, &end, 10);
     if (*number < '0' || *number > '9' || *end != ',' || n >= SURETY_STUDY_SEEDS) return 0;
