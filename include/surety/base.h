@@ -63,6 +63,12 @@ SURETY_API void surety_bytes_free(uint8_t *bytes);
  * such as "unknown attack 'pgdd': did you mean 'pgd'?". */
 SURETY_API const char *surety_nearest(const char *word, const char *const *names, size_t count);
 
+/* The next character of a text from outside (an error record, a claim, a path) in a form that cannot steer a
+ * terminal: itself, or \u001b for control characters, line ends and marks that turn the direction of writing,
+ * or \xff for a byte that is not UTF-8. Returns how many bytes of text it took; 0 at the end. */
+enum { SURETY_PRINTABLE = 12 };
+SURETY_API size_t surety_printable(const char *text, char shown[SURETY_PRINTABLE]);
+
 /* What a long call reports while it runs. Strings live only during the callback. */
 typedef struct surety_progress {
     const char *phase;    /* "step 1", "attack S", .. */

@@ -158,7 +158,7 @@ SURETY_API surety_status surety_posterior_learn(const surety_risks *risks, const
  * paths of NPY files) or arrays (votes NULL). */
 typedef struct surety_votes_settings {
     const char
-        *votes; /* NPY (m, n, H) or (m, H): float or signed integer, each in [-1,1]; mapped, not loaded */
+        *votes; /* NPY (m, n, H) or (m, H): float or signed integer, each in [-1,1]; read piece by piece */
     const char *labels;    /* NPY (m): -1/+1 or 0/1 */
     const char *prior;     /* NPY (H), every weight above 0; NULL: uniform */
     const char *posterior; /* NPY (H); NULL: the prior itself, or learned */

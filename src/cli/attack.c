@@ -42,10 +42,10 @@ static surety_status attack(cli *c, options *o, const surety_model *model, const
     cli_progress_end(c);
     if (status != SURETY_OK) return status;
     if (c->json) return cli_print_json(c, surety_attack_result_json(&r));
-    printf("%s, %s ball of radius %g: %llu of %llu perturbed examples are voted wrong\n",
-           surety_threat_name(o->attack.kind), surety_norm_name(o->attack.ball.norm), o->attack.ball.radius,
-           (unsigned long long)r.fooled, (unsigned long long)r.m * r.n);
-    printf("distance from the original: at most %.9g, %.6g on average\n", r.norm_max, r.norm_mean);
+    cli_print("%s, %s ball of radius %g: %llu of %llu perturbed examples are voted wrong\n",
+              surety_threat_name(o->attack.kind), surety_norm_name(o->attack.ball.norm),
+              o->attack.ball.radius, (unsigned long long)r.fooled, (unsigned long long)r.m * r.n);
+    cli_print("distance from the original: at most %.9g, %.6g on average\n", r.norm_max, r.norm_mean);
     return SURETY_OK;
 }
 

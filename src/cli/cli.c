@@ -163,44 +163,44 @@ void cli_print_wrapped(const char *text, int indent, int at) {
     while (*text) {
         size_t length = strcspn(text, " \n");
         if (at > indent && at + (int)length > 79) {
-            printf("\n");
+            cli_print("\n");
             at = 0;
         }
         if (at < indent) {
-            printf("%*s", indent - at, "");
+            cli_print("%*s", indent - at, "");
             at = indent;
         }
-        printf("%.*s", (int)length, text);
+        cli_print("%.*s", (int)length, text);
         at += (int)length;
         text += length;
         if (*text == '\n') {
-            printf("\n");
+            cli_print("\n");
             at = 0;
             text++;
         } else if (*text == ' ') {
-            if (at < 79) printf(" ");
+            if (at < 79) cli_print(" ");
             at++;
             text++;
         }
     }
-    printf("\n");
+    cli_print("\n");
 }
 
 static void print_help(const cli *c) {
-    printf("surety %s %s\n\n", c->command->name, c->command->usage);
+    cli_print("surety %s %s\n\n", c->command->name, c->command->usage);
     cli_print_wrapped(c->command->text ? c->command->text : c->command->summary, 0, 0);
-    printf("\nOptions:\n");
+    cli_print("\nOptions:\n");
     for (size_t i = 0; i < c->count; i++) {
         const cli_option *o = &c->options[i];
         char left[64], buffer[128], help[640];
         snprintf(left, sizeof left, "  --%s%s%s ", o->name, o->value ? " " : "", o->value ? o->value : "");
         const char *shown = o->show ? o->show(o->target, buffer, sizeof buffer) : NULL;
         snprintf(help, sizeof help, shown && shown[0] ? "%s [%s]" : "%s", o->help, shown);
-        printf("%s", left);
-        if (strlen(left) > 26) printf("\n");
+        cli_print("%s", left);
+        if (strlen(left) > 26) cli_print("\n");
         cli_print_wrapped(help, 26, strlen(left) > 26 ? 0 : (int)strlen(left));
     }
-    printf("\nExample:\n");
+    cli_print("\nExample:\n");
     cli_print_wrapped(c->command->example, 2, 0);
 }
 
@@ -294,22 +294,14 @@ bool cli_given(const cli *c, const char *name) {
 
 /* ---- messages and progress ---- */
 
-void cli_say(const cli *c, const char *format, ...) {
-    if (c->quiet) return;
-    va_list args;
-    va_start(args, format);
-    vfprintf(stderr, format, args);
-    va_end(args);
-    fputc('\n', stderr);
-}
-
 surety_status cli_print_json(cli *c, char *json) {
     if (!json) {
         c->error.code = SURETY_E_MEMORY;
         snprintf(c->error.what, sizeof c->error.what, "no memory for the answer");
         return SURETY_E_MEMORY;
     }
-    puts(json);
+    cli_put(stdout, json);
+    cli_put(stdout, "\n");
     surety_text_free(json);
     return SURETY_OK;
 }
@@ -378,7 +370,8 @@ void cli_progress(void *arg, const surety_progress *p) {
     bool terminal = isatty(STDERR_FILENO);
     if (p->text[0]) { /* worth a line of its own */
         if (terminal) cli_progress_end(c);
-        fprintf(stderr, "%s %d %%: %s\n", p->phase, p->total ? (int)(100 * p->done / p->total) : 0, p->text);
+        cli_print_to(stderr, "%s %d %%: %s\n", p->phase, p->total ? (int)(100 * p->done / p->total) : 0,
+                     p->text);
         line.drawn = 0;
     }
     if (terminal && p->done < p->total && now - line.drawn >= 0.1) draw(p, now);

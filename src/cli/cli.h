@@ -95,6 +95,14 @@ bool cli_given(const cli *c, const char *name);
 /* Wrong usage, with a sentence; goes into c->error. */
 surety_status cli_wrong(cli *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* Printing (print.c): control characters and the like are made visible, whatever the text; line ends stay. */
+void cli_print(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void cli_print_to(FILE *to, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void cli_put(FILE *to, const char *text);
+
+/* A text from outside as one line, cut where the buffer ends. */
+const char *cli_line(const char *text, char *buffer, size_t size);
+
 /* A message for people, on stderr unless --quiet. */
 void cli_say(const cli *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

@@ -25,8 +25,8 @@ static surety_status predict(cli *c, const options *o) {
     if (status != SURETY_OK) return status;
     if (c->json) return cli_print_json(c, surety_predict_result_json(&r));
     unsigned long long all = (unsigned long long)r.m * r.n, positive = r.positive, tied = r.tied;
-    printf("%llu votes: %llu for +1, %llu for -1, %llu tied; from %.6f to %.6f\n", all, positive,
-           all - positive - tied, tied, r.vote_min, r.vote_max);
+    cli_print("%llu votes: %llu for +1, %llu for -1, %llu tied; from %.6f to %.6f\n", all, positive,
+              all - positive - tied, tied, r.vote_min, r.vote_max);
     return SURETY_OK;
 }
 

@@ -122,18 +122,18 @@ static surety_status settle(cli *c, options *o) {
 }
 
 static void print_result(const options *o, const surety_train_result *r) {
-    printf("step 1: epoch %zu of %zu is %s, risk %.4f\n", r->step1_best, r->step1_epochs,
-           o->train.keep_last ? "kept" : "the best", r->step1_risk[r->step1_best - 1]);
+    cli_print("step 1: epoch %zu of %zu is %s, risk %.4f\n", r->step1_best, r->step1_epochs,
+              o->train.keep_last ? "kept" : "the best", r->step1_risk[r->step1_best - 1]);
     if (r->step2_best)
-        printf("step 2: epoch %zu of %zu is the best, objective %.4f\n", r->step2_best, r->step2_epochs,
-               r->step2_objective[r->step2_best - 1]);
-    printf("KL(Q||P) %.4f, T_p %llu, %.1f s\n", r->kl, (unsigned long long)r->priors_compared, r->seconds);
+        cli_print("step 2: epoch %zu of %zu is the best, objective %.4f\n", r->step2_best, r->step2_epochs,
+                  r->step2_objective[r->step2_best - 1]);
+    cli_print("KL(Q||P) %.4f, T_p %llu, %.1f s\n", r->kl, (unsigned long long)r->priors_compared, r->seconds);
     if (o->timing) {
         const surety_timing *t = &r->timing;
-        printf("time: attack %.1f s, update %.1f s, choosing epochs %.1f s\n", t->attack, t->update,
-               t->choose);
+        cli_print("time: attack %.1f s, update %.1f s, choosing epochs %.1f s\n", t->attack, t->update,
+                  t->choose);
     }
-    printf("model: %s\n", o->out);
+    cli_print("model: %s\n", o->out);
 }
 
 static surety_status train(cli *c, const options *o) {

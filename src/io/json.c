@@ -66,6 +66,10 @@ static surety_status parse(json_t **out, const char *text, size_t size, surety_e
     size_t longest = 0, pad = 64, wrapped_size = 0;
     if (size > SURETY_JSON_SIZE)
         return surety_fail(err, SURETY_E_INPUT, "JSON of %zu bytes, more than %d", size, SURETY_JSON_SIZE);
+    size_t begin = 0;
+    while (begin < size && text[begin] && strchr(" \t\r\n", text[begin])) begin++;
+    if (begin == size || (text[begin] != '{' && text[begin] != '['))
+        return not_json("it does not begin with { or [", 1, 1, err);
     SURETY_TRY(check_depth(text, size, &longest, err));
     while (pad < longest) pad *= 2;
     SURETY_TRY(wrap(&wrapped, &wrapped_size, pad, text, size, err));
@@ -79,8 +83,8 @@ static surety_status parse(json_t **out, const char *text, size_t size, surety_e
         status = e.line > 1 ? not_json(e.text, e.line - 1, e.column, err) : no_memory(size, err);
     else if (json_string_length(json_array_get(list, 0)) != pad)
         status = no_memory(size, err);
-    else if (json_array_size(list) != 2 || !(json_is_object(root) || json_is_array(root)))
-        status = not_json("it is not one object or array", 1, 1, err);
+    else if (json_array_size(list) != 2)
+        status = not_json("there is more than one object or array", 1, 1, err);
     if (status == SURETY_OK) *out = json_incref(root);
     json_decref(list);
     return status;

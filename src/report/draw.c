@@ -36,6 +36,18 @@ void surety_print(surety_growing *text, const char *format, ...) {
         surety_grow(text, piece, (size_t)length);
 }
 
+void surety_print_html(surety_growing *out, const char *text) {
+    static const char special[] = "<>&\"'";
+    static const char *const names[] = {"&lt;", "&gt;", "&amp;", "&quot;", "&#39;"};
+    for (; *text; text++) {
+        const char *found = strchr(special, *text);
+        if (found)
+            surety_print(out, "%s", names[found - special]);
+        else
+            surety_grow(out, text, 1);
+    }
+}
+
 void surety_grow_base64(surety_growing *text, const uint8_t *bytes, size_t count) {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     for (size_t i = 0; i < count; i += 3) {

@@ -1,11 +1,13 @@
 """No command writes over what it reads, whatever the way to the file: its name, a link, another path."""
+import json
 import os
+import subprocess
 import tempfile
 
 import numpy as np
 
 import small
-from tap import error, main, run
+from tap import SURETY, error, main, run
 
 FOLDER = tempfile.TemporaryDirectory()
 DATA = small.write(FOLDER.name, pool=4)
@@ -88,6 +90,54 @@ def test_a_checkpoint_is_not_overwritten():
     e = error(*TRAIN, "--seed", 4, "--out", path("second"), "--checkpoint", path("c"), code=2)
     assert "--resume" in e["expected"] and content(path("c")) == before, e
     assert not os.path.exists(path("second"))
+
+
+STEERS = "\x1b[2J\x9b31m\x7f\u202egnp.exe\x08\r"
+FORBIDDEN = {*map(chr, range(32)), *map(chr, range(0x7f, 0xa0)), "\u202e"} - {"\n"}
+
+
+def safe(done):
+    wrong = set(done.stdout + done.stderr) & FORBIDDEN
+    assert not wrong, (wrong, done.stdout, done.stderr)
+    return done.stdout + done.stderr
+
+
+def test_nothing_steers_the_terminal():
+    """File names, texts of a model, fields of a certificate: shown, but not obeyed; in JSON they are the same texts."""
+    name = path(f"a{STEERS}\nsurety: all is well")
+    assert "\\u001b[2J\\u009b31m\\u007f\\u202egnp" in safe(run("inspect", name, code=3))
+    assert safe(run("inspect", name, code=3)).count("\n") == 1
+    assert json.loads(run("inspect", name, "--json", code=3).stdout)["error"]["file"] == name
+    safe(run("inspect", name, "--json", code=3))
+    raw = subprocess.run([SURETY, "inspect", b"caf\xe9\x9b"], capture_output=True)
+    assert raw.stderr.startswith(b"surety: caf\\xe9\\x9b: "), raw
+    safe(run(f"x{STEERS}", code=2))
+    safe(run("train", f"--x{STEERS}", code=2))
+    safe(run("data", "show", "--task", STEERS, code=2))
+    # a model's texts
+    data = content(MODEL)
+    size = int.from_bytes(data[:8], "little")
+    header = json.loads(data[8:8 + size])
+    header["__metadata__"]["note"] = STEERS
+    text = json.dumps(header, ensure_ascii=False).encode()
+    text += b" " * (-(len(text) + 8) % 64)
+    with open(path("steers"), "wb") as f:
+        f.write(len(text).to_bytes(8, "little") + text + data[8 + size:])
+    assert "\\u001b[2J" in safe(run("inspect", path("steers")))
+    done = run("inspect", path("steers"), "--json")
+    assert json.loads(done.stdout)["texts"]["note"] == STEERS
+    safe(done)
+    # a certificate's fields
+    run("certify", MODEL, *DATA, "--attack", "none", "--looks", 1, "--quiet", "--out", path("c.json"))
+    with open(path("c.json")) as f:
+        certificate = json.load(f)
+    for key in ("claim", "bound", "risk", "digest"):
+        with open(path("forged.json"), "w") as f:
+            json.dump({**certificate, key: STEERS}, f)
+        done = subprocess.run([SURETY, "verify", path("forged.json"), "--model", MODEL, *DATA, "--quiet"],
+                              capture_output=True, text=True)
+        assert done.returncode in (1, 3), done
+        safe(done)
 
 
 if __name__ == "__main__":
