@@ -8,7 +8,7 @@
 #include "base/parallel.h"
 #include "evaluate/sampler.h"
 #include "io/json.h"
-#include "io/path.h"
+#include "io/lock.h"
 #include "train/checkpoint.h"
 #include "train/phase.h"
 
@@ -148,7 +148,8 @@ typedef struct training {
     const surety_data_info *info;
     surety_set prior, choose, learn; /* S' (what of it trains), the set that chooses step 1's epoch, S */
     const surety_checkpointing *checkpointing;
-    char *settings; /* settings_text */
+    surety_lock lock; /* on the checkpoint */
+    char *settings;   /* settings_text */
     surety_train_state state;
     uint64_t priors_compared; /* T_p */
     float *votes;             /* (m, H) on S, see fixed_votes */
@@ -179,6 +180,7 @@ static surety_status split_prior(training *t, const surety_data *data, surety_er
 static surety_status go_on(training *t, surety_error *err) {
     const char *file = t->checkpointing->file;
     int there = 0;
+    SURETY_TRY(surety_lock_take(&t->lock, file, err));
     SURETY_TRY(surety_path_look(file, &there, err));
     if (!there) return SURETY_OK;
     if (t->checkpointing->resume) return surety_checkpoint_load(file, t->settings, &t->state, err);
@@ -339,6 +341,7 @@ static surety_status open_training(training *t, const surety_data *data, surety_
 }
 
 static void close_training(training *t) {
+    surety_lock_release(&t->lock);
     surety_train_state_free(&t->state);
     surety_free(t->votes);
     free(t->settings);

@@ -169,6 +169,19 @@ def test_signal_checkpoints_and_says_how_to_go_on():
     assert not os.path.exists(path("never"))
 
 
+def test_one_training_at_a_time_uses_a_checkpoint():
+    words = [SURETY, *map(str, BASE), "--epochs", "2000", "--out", path("never"), "--checkpoint", path("c-two")]
+    process = subprocess.Popen(words, stderr=subprocess.DEVNULL)
+    while not os.path.exists(path("c-two")):
+        time.sleep(0.02)
+    for more in (["--resume"], []):
+        e = error(*words[1:-3], path("other"), "--checkpoint", path("c-two"), *more, code=4)
+        assert e["file"] == path("c-two") and "another process" in e["what"], e
+    process.terminate()
+    process.wait()
+    assert not os.path.exists(path("c-two.lock"))
+
+
 def test_divergence_is_an_error():
     e = error(*BASE, "--epochs", 3, "--lr", "1e38", "--defense", "none", "--out", path("diverged"), "--checkpoint",
               path("c-diverged"), code=1)
