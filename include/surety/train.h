@@ -90,8 +90,10 @@ SURETY_API char *surety_train_result_json(const surety_train_result *result);
 typedef struct surety_checkpointing {
     const char *file; /* written after every epoch; NULL: no checkpoints. A second training that uses it at
                        * the same time is SURETY_E_SYSTEM (file.lock, which goes when the first one ends) */
-    int resume;       /* 1: go on from file if it is there. Other settings or data than it was made with are
-                       * refused.       0: a file that is there already is refused */
+    int resume;       /* 1: go on from file if it is there; other settings or data than it was made with are
+                       * refused. 0: a file that is there already is refused */
+    int seldom; /* 1: not after every epoch, but so that checkpoints take at most a twentieth of the time
+                 */
 } surety_checkpointing;
 
 /* Trains a model on S' and S of the data. The same seed gives the same model, byte for byte, for any number

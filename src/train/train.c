@@ -148,17 +148,24 @@ typedef struct training {
     const surety_data_info *info;
     surety_set prior, choose, learn; /* S' (what of it trains), the set that chooses step 1's epoch, S */
     const surety_checkpointing *checkpointing;
-    surety_lock lock; /* on the checkpoint */
-    char *settings;   /* settings_text */
+    surety_lock lock;       /* on the checkpoint */
+    double next_checkpoint; /* not before this second */
+    char *settings;         /* settings_text */
     surety_train_state state;
     uint64_t priors_compared; /* T_p */
     float *votes;             /* (m, H) on S, see fixed_votes */
 } training;
 
 static surety_status keep(void *arg, const surety_train_state *state, surety_error *err) {
-    const training *t = arg;
+    enum { SELDOM = 20 }; /* times as long as the last checkpoint took */
+    training *t = arg;
+    double began = surety_seconds();
     if (!t->checkpointing || !t->checkpointing->file) return SURETY_OK;
-    return surety_checkpoint_save(t->checkpointing->file, t->settings, state, err);
+    if (t->checkpointing->seldom && began < t->next_checkpoint) return SURETY_OK;
+    SURETY_TRY(surety_checkpoint_save(t->checkpointing->file, t->settings, state, err));
+    double ended = surety_seconds();
+    t->next_checkpoint = ended + SELDOM * (ended - began);
+    return SURETY_OK;
 }
 
 /* S' alone chooses (T_p = 1): its last share is held out and trains nothing. Else S chooses among the epochs.
