@@ -97,8 +97,11 @@ SURETY_API char *surety_train_result_json(const surety_train_result *result);
 
 /* Where a training keeps its state, so that a kill at any moment loses at most one epoch. */
 typedef struct surety_checkpointing {
-    const char *file; /* written after every epoch; NULL: no checkpoints */
-    int resume; /* 1: go on from file if it is there. Other settings or data than it was made with are refused
+    const char *file; /* written after every epoch; NULL: no checkpoints. A second training that uses it at
+                       * the same time is SURETY_E_SYSTEM (file.lock, which goes when the first one ends) */
+    int resume;       /* 1: go on from file if it is there; other settings or data than it was made with are
+                       * refused. 0: a file that is there already is refused */
+    int seldom; /* 1: not after every epoch, but so that checkpoints take at most a twentieth of the time
                  */
 } surety_checkpointing;
 

@@ -59,7 +59,7 @@ static void add_options(cli *c, options *o) {
         c, "looks", "N", &o->certify.looks, read_looks, NULL,
         "how many certificates looking at S could have led to, this one included; 1, which is assumed unless "
         "given, if model and settings were decided before anything was seen of S");
-    cli_text(c, "out", "C.json", &o->out, "file of the certificate");
+    cli_output(c, "out", "C.json", &o->out, "file of the certificate");
     cli_real(c, "delta", "D", &o->delta, "1 - confidence");
     cli_ball_options(c, &o->certify.threat);
     cli_data_file_options(c, &o->data);
@@ -84,44 +84,44 @@ static surety_status settle(cli *c, options *o, const surety_model *model) {
 }
 
 static void print_inputs(const surety_certificate *c) {
-    printf("\n%-22s %s (on the risk of the vote%s)\n", "bound", c->bound,
-           isnan(c->surrogate) ? "" : ", factor 2 included");
-    printf("%-22s %.6f\n", "value", cli_limit(c->value, 6));
-    printf("%-22s m = %" PRIu64 " examples of S, n = %" PRIu64 " perturbations each, H = %" PRIu64
-           " voters\n",
-           "sizes", c->inputs.m, c->inputs.n, c->inputs.voter_count);
-    printf("%-22s T_p = %" PRIu64 " candidates, KL(Q||P) = %.6f%s\n", "prior", c->inputs.priors_compared,
-           c->inputs.kl, c->inputs.frozen ? " (Q is P)" : "");
+    cli_print("\n%-22s %s (on the risk of the vote%s)\n", "bound", c->bound,
+              isnan(c->surrogate) ? "" : ", factor 2 included");
+    cli_print("%-22s %.6f\n", "value", cli_limit(c->value, 6));
+    cli_print("%-22s m = %" PRIu64 " examples of S, n = %" PRIu64 " perturbations each, H = %" PRIu64
+              " voters\n",
+              "sizes", c->inputs.m, c->inputs.n, c->inputs.voter_count);
+    cli_print("%-22s T_p = %" PRIu64 " candidates, KL(Q||P) = %.6f%s\n", "prior", c->inputs.priors_compared,
+              c->inputs.kl, c->inputs.frozen ? " (Q is P)" : "");
     if (!strcmp(c->risk, surety_risk_kind_name(SURETY_RISK_WORST_CASE))) {
-        printf("%-22s vote %.6f of S, voters %.6f under Q\n", "not proved right", c->risks.averaged_max,
-               c->risks.gmax);
+        cli_print("%-22s vote %.6f of S, voters %.6f under Q\n", "not proved right", c->risks.averaged_max,
+                  c->risks.gmax);
     } else {
-        printf("%-22s averaged %.6f, averaged-max %.6f\n", "risks on perturbed S", c->risks.averaged,
-               c->risks.averaged_max);
-        printf("%-22s Rbar %.6f, Gmax %.6f\n", "surrogates", c->risks.rbar, c->risks.gmax);
+        cli_print("%-22s averaged %.6f, averaged-max %.6f\n", "risks on perturbed S", c->risks.averaged,
+                  c->risks.averaged_max);
+        cli_print("%-22s Rbar %.6f, Gmax %.6f\n", "surrogates", c->risks.rbar, c->risks.gmax);
     }
-    printf("%-22s %.6g, spent on\n", "delta", c->delta);
+    cli_print("%-22s %.6g, spent on\n", "delta", c->delta);
     for (size_t i = 0; i < c->event_count; i++)
-        printf("%22s %.6g: %s; %" PRIu64 " look%s\n", "", c->events[i].share, c->events[i].event,
-               c->events[i].looks, c->events[i].looks == 1 ? "" : "s");
+        cli_print("%22s %.6g: %s; %" PRIu64 " look%s\n", "", c->events[i].share, c->events[i].event,
+                  c->events[i].looks, c->events[i].looks == 1 ? "" : "s");
 }
 
 static void print_command(const cli *c, const options *o) {
-    printf("\ncertificate: %s\nverify it:   surety verify %s --model %s", o->out, o->out, c->words[0]);
-    if (o->data.data_dir) printf(" --data-dir %s", o->data.data_dir);
-    if (o->data.train) printf(" --train %s", o->data.train);
-    if (o->data.train_labels) printf(" --train-labels %s", o->data.train_labels);
-    if (o->data.test) printf(" --test %s", o->data.test);
-    if (o->data.test_labels) printf(" --test-labels %s", o->data.test_labels);
-    if (o->data.label_column) printf(" --label-column %s", o->data.label_column);
-    printf("\n");
+    cli_print("\ncertificate: %s\nverify it:   surety verify %s --model %s", o->out, o->out, c->words[0]);
+    if (o->data.data_dir) cli_print(" --data-dir %s", o->data.data_dir);
+    if (o->data.train) cli_print(" --train %s", o->data.train);
+    if (o->data.train_labels) cli_print(" --train-labels %s", o->data.train_labels);
+    if (o->data.test) cli_print(" --test %s", o->data.test);
+    if (o->data.test_labels) cli_print(" --test-labels %s", o->data.test_labels);
+    if (o->data.label_column) cli_print(" --label-column %s", o->data.label_column);
+    cli_print("\n");
 }
 
 static surety_status certify(cli *c, options *o, const surety_model *model) {
     surety_data *data = NULL;
     surety_certificate certificate = {0};
     surety_status status = settle(c, o, model);
-    if (status == SURETY_OK) status = surety_data_open(&data, &o->data, &c->error);
+    if (status == SURETY_OK) status = cli_open_data(c, &data, &o->data);
     if (status == SURETY_OK)
         status = surety_certify(&certificate, model, data, &o->certify, &c->run, &c->error);
     if (status == SURETY_OK) status = surety_certificate_save(&certificate, o->out, &c->error);

@@ -63,7 +63,7 @@ static surety_status open_all(cli *c, opened *o) {
     o->row.priors_compared = facts->priors_compared;
     if (!cli_given(c, "delta")) o->row.delta = facts->delta;
     status = cli_settle_model(c, o->model, &o->data_settings, &o->row.threat);
-    if (status == SURETY_OK) status = surety_data_open(&o->data, &o->data_settings, &c->error);
+    if (status == SURETY_OK) status = cli_open_data(c, &o->data, &o->data_settings);
     return status;
 }
 
@@ -77,9 +77,9 @@ typedef struct block {
 
 static void print_line(char letter, const char *heading, const double *values, size_t count,
                        const char *name) {
-    printf("%c %-27s", letter, heading);
-    for (size_t k = 0; k < count; k++) printf(" %7.4f", values[k]);
-    printf("%s%s\n", *name ? "  " : "", name);
+    cli_print("%c %-27s", letter, heading);
+    for (size_t k = 0; k < count; k++) cli_print(" %7.4f", values[k]);
+    cli_print("%s%s\n", *name ? "  " : "", name);
 }
 
 /* The largest limit across. */
@@ -113,31 +113,31 @@ static void print_bounds(const block *b, surety_risk_kind risk, cli_letters *let
 
 static void print_attacks(const block *b, cli_letters *letters) {
     double attacked[ACROSS], averaged[ACROSS], max[ACROSS];
-    printf("%-29s", "Risks of the vote on T");
+    cli_print("%-29s", "Risks of the vote on T");
     for (size_t k = 0; k < b->count; k++) {
         attacked[k] = b->rows[k]->adversarial_risk;
         averaged[k] = b->rows[k]->averaged_risk;
         max[k] = b->rows[k]->averaged_max;
-        printf(" %7s", surety_threat_name(b->rows[k]->threat));
+        cli_print(" %7s", surety_threat_name(b->rows[k]->threat));
     }
-    printf("\n");
+    cli_print("\n");
     print_line(' ', "R_att, itself attacked", attacked, b->count, "");
     print_line(' ', "averaged", averaged, b->count, "");
     print_line(' ', "averaged-max", max, b->count, "");
-    printf("Bounds on its averaged-max risk, from S\n");
+    cli_print("Bounds on its averaged-max risk, from S\n");
     print_bounds(b, SURETY_RISK_AVERAGED_MAX, letters);
-    printf("Bounds on its averaged risk, from S\n");
+    cli_print("Bounds on its averaged risk, from S\n");
     print_bounds(b, SURETY_RISK_AVERAGED, letters);
-    printf("\n");
+    cli_print("\n");
 }
 
 static void print_worst(const surety_row *row, cli_letters *letters) {
     block one = {{row}, 1};
-    printf("Worst case, every perturbation of the ball\n");
+    cli_print("Worst case, every perturbation of the ball\n");
     print_line(' ', "not proved right, of T", &row->test.averaged_max, 1, "");
     print_line(' ', "not proved right, of S", &row->learn.averaged_max, 1, "");
     print_bounds(&one, SURETY_RISK_WORST_CASE, letters);
-    printf("No attack whatever fools it on a larger share of new inputs.\n\n");
+    cli_print("No attack whatever fools it on a larger share of new inputs.\n\n");
 }
 
 static void print_rows(const surety_row *rows, size_t count) {
@@ -151,7 +151,7 @@ static void print_rows(const surety_row *rows, size_t count) {
     }
     for (size_t i = 0; i < count; i++)
         if (rows[i].threat == SURETY_WORST_CASE) print_worst(&rows[i], &letters);
-    printf(
+    cli_print(
         "Each bound holds alone, with confidence %g; those of one attack with the same\n"
         "letter hold together. Choose one before looking: certify --bound NAME.\n",
         1 - rows[0].input.delta);
@@ -191,8 +191,9 @@ static surety_status run_evaluate(cli *c) {
     cli_ball_options(c, &o.row.threat);
     cli_other(c, "attacks", "A,B,..", &attacks, read_list, show_list,
               "attacks, one row each; worst-case: limits over the whole ball");
-    cli_text(c, "per-example", "FILE", &per_example,
-             "also a CSV line for each example of T, for the last attack, with certified radius and verdict");
+    cli_output(
+        c, "per-example", "FILE", &per_example,
+        "also a CSV line for each example of T, for the last attack, with certified radius and verdict");
     cli_real(c, "delta", "D", &o.row.delta, "1 - confidence of each bound");
     cli_u64(c, "looks", "N", &o.row.looks, "runs that looking at S could have led to, this one included");
     cli_model_decides(c);
@@ -255,7 +256,7 @@ static surety_status run_curve(cli *c) {
     cli_other(c, "attacks", "A,B,..", &attacks, read_list, show_list,
               "attacks, one column each; worst-case: the share not proved right");
     cli_other(c, "eps-grid", "A:B:STEP", &g, read_grid, show_grid, "radii");
-    cli_text(c, "out", "FILE", &out, "CSV file");
+    cli_output(c, "out", "FILE", &out, "CSV file");
     cli_model_decides(c);
     surety_status status = cli_parse(c, 1, 1);
     if (status == SURETY_OK && !c->helped) {
@@ -271,8 +272,8 @@ static surety_status run_curve(cli *c) {
             status = surety_evaluate_curve(out, o.model, surety_data_set(o.data, SURETY_SET_TEST), &s,
                                            &c->run, &c->error);
         cli_progress_end(c);
-        if (status == SURETY_OK && !c->json) printf("curve: %s\n", out);
-        if (status == SURETY_OK && c->json) printf("{\"done\": true}\n");
+        if (status == SURETY_OK && !c->json) cli_print("curve: %s\n", out);
+        if (status == SURETY_OK && c->json) cli_print("{\"done\": true}\n");
     }
     close_all(&o);
     return status;

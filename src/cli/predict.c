@@ -1,6 +1,4 @@
 /* surety predict: votes of a model on points from an NPY file. */
-#include <string.h>
-
 #include "cli/cli.h"
 #include "surety/model.h"
 
@@ -12,8 +10,6 @@ typedef struct options {
 static surety_status check(cli *c, const options *o) {
     if (!o->input) return cli_wrong(c, "which points? Give --input X.npy");
     if (!o->out) return cli_wrong(c, "where should the votes go? Give --out V.npy");
-    if (o->votes && !strcmp(o->votes, o->out))
-        return cli_wrong(c, "--out and --votes cannot be the same file");
     return SURETY_OK;
 }
 
@@ -29,17 +25,17 @@ static surety_status predict(cli *c, const options *o) {
     if (status != SURETY_OK) return status;
     if (c->json) return cli_print_json(c, surety_predict_result_json(&r));
     unsigned long long all = (unsigned long long)r.m * r.n, positive = r.positive, tied = r.tied;
-    printf("%llu votes: %llu for +1, %llu for -1, %llu tied; from %.6f to %.6f\n", all, positive,
-           all - positive - tied, tied, r.vote_min, r.vote_max);
+    cli_print("%llu votes: %llu for +1, %llu for -1, %llu tied; from %.6f to %.6f\n", all, positive,
+              all - positive - tied, tied, r.vote_min, r.vote_max);
     return SURETY_OK;
 }
 
 static surety_status run(cli *c) {
     options o = {0};
-    cli_text(c, "input", "X.npy", &o.input, "points, real numbers (m, d) or (m, n, d)");
-    cli_text(c, "out", "V.npy", &o.out, "the vote of each point in [-1,1], float64 (m) or (m, n)");
-    cli_text(c, "votes", "H.npy", &o.votes,
-             "also the real output of each voter, float32 (m, H) or (m, n, H)");
+    cli_input(c, "input", "X.npy", &o.input, "points, real numbers (m, d) or (m, n, d)");
+    cli_output(c, "out", "V.npy", &o.out, "the vote of each point in [-1,1], float64 (m) or (m, n)");
+    cli_output(c, "votes", "H.npy", &o.votes,
+               "also the real output of each voter, float32 (m, H) or (m, n, H)");
     cli_flag(c, "prior", &o.prior, "the vote of the prior P; else of the posterior Q");
     surety_status status = cli_parse(c, 1, 1);
     if (status != SURETY_OK || c->helped) return status;

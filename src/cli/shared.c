@@ -94,10 +94,10 @@ static const char *show_box(const void *target, char *buffer, size_t size) {
 void cli_data_file_options(cli *c, surety_data_settings *data) {
     cli_text(c, "data-dir", "DIR", &data->data_dir,
              "where the task's dataset is; else $SURETY_DATA, the cache folder, /usr/share/datasets");
-    cli_text(c, "train", "FILE", &data->train, "own training data instead: IDX, NPY or CSV");
-    cli_text(c, "test", "FILE", &data->test, "own test data");
-    cli_text(c, "train-labels", "FILE", &data->train_labels, "labels of --train, unless they are beside it");
-    cli_text(c, "test-labels", "FILE", &data->test_labels, "labels of --test, unless they are beside it");
+    cli_input(c, "train", "FILE", &data->train, "own training data instead: IDX, NPY or CSV");
+    cli_input(c, "test", "FILE", &data->test, "own test data");
+    cli_input(c, "train-labels", "FILE", &data->train_labels, "labels of --train, unless they are beside it");
+    cli_input(c, "test-labels", "FILE", &data->test_labels, "labels of --test, unless they are beside it");
     cli_text(c, "label-column", "NAME", &data->label_column, "CSV: the labels' column, by name or number");
     cli_other(c, "header", "auto|yes|no", &data->header, read_header, NULL,
               "CSV: whether the first line holds names");
@@ -112,6 +112,14 @@ void cli_data_options(cli *c, surety_data_settings *data) {
              "examples in S, which learns the posterior and gives the bound");
     cli_size(c, "test-size", "N", &data->test_size, "without --test: examples of --train that are held out");
     cli_other(c, "box", "LO,HI|none", data, read_box, show_box, "features and perturbed features lie in it");
+}
+
+surety_status cli_open_data(cli *c, surety_data **data, const surety_data_settings *settings) {
+    surety_status status = surety_data_open(data, settings, &c->error);
+    const surety_data_info *info = status == SURETY_OK ? surety_data_describe(*data) : NULL;
+    for (size_t i = 0; info && i < info->files && status == SURETY_OK; i++)
+        status = cli_file_check(c, &(cli_file){NULL, info->file[i].path, false});
+    return status;
 }
 
 /* ---- ball ---- */

@@ -18,6 +18,9 @@ void cli_data_file_options(cli *c, surety_data_settings *data);
 /* The same, and which data: --task, --classes, --learn-size, --test-size, --box. */
 void cli_data_options(cli *c, surety_data_settings *data);
 
+/* Opens the data, and refuses to write over one of its files. *data is the caller's in every case. */
+surety_status cli_open_data(cli *c, surety_data **data, const surety_data_settings *settings);
+
 /* --norm --eps --steps --step-size --noise --samples --restarts --seed. */
 void cli_ball_options(cli *c, surety_threat *attack);
 

@@ -5,21 +5,24 @@
 
 static void print_differences(const surety_verification *v) {
     size_t shown = v->differences < SURETY_DIFFERENCES ? v->differences : SURETY_DIFFERENCES;
-    printf("does not agree\n\n");
+    cli_print("does not agree\n\n");
     cli_print_wrapped(v->reason, 0, 0);
     if (!shown) return;
-    printf("\n%-26s %-26s %s\n", "field", "certificate", "derived again");
-    for (size_t i = 0; i < shown; i++)
-        printf("%-26s %-26.24s %.24s\n", v->difference[i].field, v->difference[i].stated,
-               v->difference[i].found);
-    if (v->differences > shown) printf("and %zu more\n", v->differences - shown);
+    cli_print("\n%-26s %-26s %s\n", "field", "certificate", "derived again");
+    for (size_t i = 0; i < shown; i++) {
+        char field[27], stated[27], found[27];
+        cli_print("%-26s %-26s %s\n", cli_line(v->difference[i].field, field, sizeof field),
+                  cli_line(v->difference[i].stated, stated, sizeof stated),
+                  cli_line(v->difference[i].found, found, sizeof found));
+    }
+    if (v->differences > shown) cli_print("and %zu more\n", v->differences - shown);
 }
 
 static void print_agreement(const surety_verification *v) {
-    printf("agrees (%s)\n\n", v->level);
+    cli_print("agrees (%s)\n\n", v->level);
     cli_print_wrapped(v->claim, 0, 0);
     if (v->tolerance > 0)
-        printf(
+        cli_print(
             "\nThis CPU has no FMA: the certificate may have counted up to %g of the\n"
             "examples too few; its value is %.6f, here it is %.6f.\n",
             v->tolerance, v->value, v->found);
@@ -45,8 +48,8 @@ static surety_status answer(cli *c, const surety_verification *v) {
 static surety_status run(cli *c) {
     surety_verify_settings settings = surety_verify_defaults();
     surety_verification verification;
-    cli_text(c, "model", "FILE", &settings.model,
-             "the model; unless given, the file that the certificate names, beside the certificate");
+    cli_input(c, "model", "FILE", &settings.model,
+              "the model; unless given, the file that the certificate names, beside the certificate");
     cli_data_file_options(c, &settings.data);
     surety_status status = cli_parse(c, 1, 1);
     if (status != SURETY_OK || c->helped) return status;

@@ -217,6 +217,6 @@ static json_t *row_json(const surety_row *row) {
 
 char *surety_rows_json(const surety_row *rows, size_t count) {
     json_t *array = json_array();
-    for (size_t i = 0; i < count; i++) json_array_append_new(array, row_json(&rows[i]));
+    for (size_t i = 0; i < count && array; i++) array = surety_json_append(array, row_json(&rows[i]));
     return surety_json_text(SURETY_JSON_OBJECT({"attacks", array}));
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/number.h"
+#include "base/text.h"
 #include "surety/bound.h"
 
 static surety_status bad(surety_error *err, const char *tensor, size_t index, const char *what) {
@@ -112,10 +113,9 @@ int surety_text_key(const char *key) {
 surety_status surety_model_set_text(surety_model *m, const char *key, const char *value, surety_error *err) {
     if (!surety_text_key(key))
         return surety_fail(err, SURETY_E_USAGE, "'%.80s' cannot be the key of a text", key);
-    json_t *text = json_string(value), *any = text ? NULL : json_string_nocheck(value);
-    json_decref(any);
-    if (any) return surety_fail(err, SURETY_E_USAGE, "the text of '%s' is not UTF-8", key);
-    if (json_object_set_new(m->texts, key, text))
+    if (!value || !surety_utf8_valid(value))
+        return surety_fail(err, SURETY_E_USAGE, "the text of '%s' is not UTF-8", key);
+    if (json_object_set_new(m->texts, key, json_string(value)))
         return surety_fail(err, SURETY_E_MEMORY, "no memory for a text");
     return strcmp(key, "data.classes") ? SURETY_OK : surety_model_read_labels(m, err);
 }
@@ -191,19 +191,22 @@ surety_status surety_model_reals(const surety_model *m, const char *key, double 
     return SURETY_OK;
 }
 
-json_t *surety_texts_sorted(const json_t *texts) {
-    char *text = json_dumps(texts, JSON_SORT_KEYS | JSON_COMPACT);
-    json_t *sorted = text ? json_loads(text, 0, NULL) : NULL;
-    free(text);
-    return sorted;
+static int by_text(const void *a, const void *b) {
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static json_t *weights_json(const double *weights, size_t H) {
-    json_t *list = json_array();
-    int failed = 0;
-    for (size_t t = 0; t < H; t++) failed |= json_array_append_new(list, surety_json_real(weights[t]));
-    if (failed) json_decref(list), list = NULL;
-    return list;
+json_t *surety_texts_sorted(const json_t *texts) {
+    const char **keys = NULL, *key;
+    json_t *all = (json_t *)(uintptr_t)texts, *value, *sorted = texts ? json_object() : NULL;
+    size_t count = 0;
+    if (!sorted || surety_alloc(&keys, json_object_size(texts), sizeof *keys, NULL) != SURETY_OK)
+        return json_decref(sorted), NULL;
+    json_object_foreach(all, key, value) keys[count++] = key;
+    qsort(keys, count, sizeof *keys, by_text);
+    for (size_t i = 0; i < count && sorted; i++)
+        sorted = surety_json_put(sorted, keys[i], json_incref(json_object_get(texts, keys[i])));
+    surety_free(keys);
+    return sorted;
 }
 
 char *surety_model_json(const surety_model *m) {
@@ -215,8 +218,8 @@ char *surety_model_json(const surety_model *m) {
     json_t *texts = surety_texts_sorted(m->texts);
     json_t *about = json_object();
     if (surety_facts_write(&m->facts, m->voters, about, NULL)) json_decref(about), about = NULL;
-    json_t *prior = weights_json(m->prior, surety_voters_count(m->voters)),
-           *posterior = weights_json(m->posterior, surety_voters_count(m->voters));
+    json_t *prior = surety_json_reals(m->prior, surety_voters_count(m->voters)),
+           *posterior = surety_json_reals(m->posterior, surety_voters_count(m->voters));
     return surety_json_text(
         SURETY_JSON_OBJECT({"kind", surety_json_string(surety_voters_kind(m->voters))},
                            {"voter_count", surety_json_count(surety_voters_count(m->voters))},

@@ -18,7 +18,11 @@ typedef struct predicting {
 
 static surety_status read_wave(predicting *p, const char *input, size_t first, size_t count,
                                surety_error *err) {
-    surety_npy_floats(&p->in, first * p->d, count * p->d, p->x);
+    surety_status status = surety_npy_read_floats(&p->in, first * p->d, count * p->d, p->x, err);
+    if (status != SURETY_OK) {
+        surety_fail_file(err, input);
+        return status;
+    }
     for (size_t i = 0; i < count * p->d; i++)
         if (!isfinite(p->x[i])) {
             surety_fail(err, SURETY_E_INPUT, "feature %zu is not a finite number", i % p->d);
@@ -48,7 +52,7 @@ static surety_status predict_wave(predicting *p, const surety_vote *vote, size_t
 static surety_status check_input(predicting *p, const char *input, surety_predict_result *r,
                                  surety_error *err) {
     size_t d = surety_voters_features(p->model->voters);
-    SURETY_TRY(surety_npy_open(&p->in, input, err));
+    SURETY_TRY(surety_npy_stream(&p->in, input, err));
     if ((p->in.ndim != 2 && p->in.ndim != 3) || p->in.shape[p->in.ndim - 1] != d || !p->in.count) {
         surety_fail(err, SURETY_E_INPUT, "the array has another shape: %d axes, the last of length %zu",
                     p->in.ndim, p->in.ndim ? p->in.shape[p->in.ndim - 1] : 0);

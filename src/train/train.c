@@ -9,7 +9,7 @@
 #include "data/classes.h"
 #include "evaluate/sampler.h"
 #include "evaluate/vote.h"
-#include "io/path.h"
+#include "io/lock.h"
 #include "train/checkpoint.h"
 #include "train/phase.h"
 
@@ -134,19 +134,13 @@ static char *settings_text(const surety_train_settings *s, const surety_data_inf
         {"rows_learn", surety_json_string(info->set_sha256[SURETY_SET_LEARN])}));
 }
 
-static json_t *reals(const double *values, size_t count) {
-    json_t *array = json_array();
-    for (size_t i = 0; i < count; i++) json_array_append_new(array, surety_json_real(values[i]));
-    return array;
-}
-
 char *surety_train_result_json(const surety_train_result *r) {
     const surety_timing *t = &r->timing;
     return surety_json_text(SURETY_JSON_OBJECT(
         {"step1", SURETY_JSON_OBJECT({"best_epoch", surety_json_count(r->step1_best)},
-                                     {"risk", reals(r->step1_risk, r->step1_epochs)})},
+                                     {"risk", surety_json_reals(r->step1_risk, r->step1_epochs)})},
         {"step2", SURETY_JSON_OBJECT({"best_epoch", surety_json_count(r->step2_best)},
-                                     {"objective", reals(r->step2_objective, r->step2_epochs)})},
+                                     {"objective", surety_json_reals(r->step2_objective, r->step2_epochs)})},
         {"kl", surety_json_real(r->kl)}, {"priors_compared", surety_json_count(r->priors_compared)},
         {"seconds", surety_json_real(r->seconds)},
         {"timing",
@@ -169,16 +163,24 @@ typedef struct training {
     const surety_data_info *info;
     surety_set prior, choose, learn; /* S' (what of it trains), the set that chooses step 1's epoch, S */
     const surety_checkpointing *checkpointing;
-    char *settings; /* settings_text */
+    surety_lock lock;       /* on the checkpoint */
+    double next_checkpoint; /* not before this second */
+    char *settings;         /* settings_text */
     surety_train_state state;
     uint64_t priors_compared; /* T_p */
     float *votes;             /* (m, H) on S, see fixed_votes */
 } training;
 
 static surety_status keep(void *arg, const surety_train_state *state, surety_error *err) {
-    const training *t = arg;
+    enum { SELDOM = 20 }; /* times as long as the last checkpoint took */
+    training *t = arg;
+    double began = surety_seconds();
     if (!t->checkpointing || !t->checkpointing->file) return SURETY_OK;
-    return surety_checkpoint_save(t->checkpointing->file, t->settings, state, err);
+    if (t->checkpointing->seldom && began < t->next_checkpoint) return SURETY_OK;
+    SURETY_TRY(surety_checkpoint_save(t->checkpointing->file, t->settings, state, err));
+    double ended = surety_seconds();
+    t->next_checkpoint = ended + SELDOM * (ended - began);
+    return SURETY_OK;
 }
 
 /* S' alone chooses (T_p = 1): its last share is held out and trains nothing. Else S chooses among the epochs.
@@ -194,6 +196,20 @@ static surety_status split_prior(training *t, const surety_data *data, surety_er
     t->choose = held ? surety_set_slice(prior, prior->m - held, held) : t->learn;
     t->priors_compared = held || t->s.keep_last ? 1 : t->s.step1_epochs;
     return SURETY_OK;
+}
+
+/* The checkpoint that is there is read, or else stays: it may be another training's. */
+static surety_status go_on(training *t, surety_error *err) {
+    const char *file = t->checkpointing->file;
+    int there = 0;
+    SURETY_TRY(surety_lock_take(&t->lock, file, err));
+    SURETY_TRY(surety_path_look(file, &there, err));
+    if (!there) return SURETY_OK;
+    if (t->checkpointing->resume) return surety_checkpoint_load(file, t->settings, &t->state, err);
+    surety_fail(err, SURETY_E_USAGE, "there is a checkpoint already, and this training would write over it");
+    surety_fail_expected(err, "--resume, which goes on with it, or another file; or remove it first");
+    surety_fail_file(err, file);
+    return SURETY_E_USAGE;
 }
 
 static surety_status begin(training *t, surety_error *err) {
@@ -216,11 +232,7 @@ static surety_status begin(training *t, surety_error *err) {
     SURETY_TRY(surety_attack_check_set(&t->s.defense, voters, &t->learn, err));
     if (!(t->settings = settings_text(&t->s, t->info)))
         return surety_fail(err, SURETY_E_MEMORY, "no memory for the settings");
-    int there = 0;
-    if (t->checkpointing && t->checkpointing->resume)
-        SURETY_TRY(surety_path_look(t->checkpointing->file, &there, err));
-    if (!there) return SURETY_OK;
-    return surety_checkpoint_load(t->checkpointing->file, t->settings, &t->state, err);
+    return t->checkpointing && t->checkpointing->file ? go_on(t, err) : SURETY_OK;
 }
 
 static surety_phase step1(const training *t) {
@@ -375,6 +387,7 @@ static surety_status open_training(training *t, const surety_data *data, surety_
 }
 
 static void close_training(training *t) {
+    surety_lock_release(&t->lock);
     surety_train_state_free(&t->state);
     surety_free(t->votes);
     free(t->settings);

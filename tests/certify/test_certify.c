@@ -1,6 +1,7 @@
 /* Certificates on small data of our own: what is refused, what is written, and that no change to a
  * certificate, the model or the data goes unnoticed. */
 #include <math.h>
+#include <pthread.h>
 
 #include "certify/certificate.h"
 #include "comma.h"
@@ -709,6 +710,55 @@ static void test_decimal_comma(void **state) {
     free(v);
 }
 
+/* ---- a host with small stacks ---- */
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+enum { STACK = 1 << 23 }; /* sanitizers have larger frames */
+#else
+enum { STACK = 1 << 17 };
+#endif
+
+/* All that a program may do here, on the stack of one thread. */
+static void *whole_way(void *arg) {
+    static surety_verification v;
+    surety_error *err = arg;
+    surety_data_settings s = world();
+    surety_train_settings t = training(SURETY_OBJECTIVE_SEEGER);
+    surety_train_result result = {0};
+    surety_checkpointing checkpointing = {.file = files_path("stack.checkpoint")};
+    surety_data *mine = NULL;
+    surety_model *trained = NULL, *loaded = NULL;
+    surety_certificate c = {0};
+    surety_status status = surety_data_open(&mine, &s, err);
+    if (status == SURETY_OK)
+        status = surety_train(&trained, &t, mine, &checkpointing, &result, &one_thread, err);
+    if (status == SURETY_OK) status = surety_model_save(trained, files_path("m.safetensors"), err);
+    if (status == SURETY_OK) status = surety_model_load(&loaded, files_path("m.safetensors"), err);
+    if (status == SURETY_OK) status = surety_certify(&c, loaded, mine, &settings, &one_thread, err);
+    if (status == SURETY_OK) status = surety_certificate_save(&c, files_path("stack.json"), err);
+    if (status == SURETY_OK) status = verify(&v, files_path("stack.json"), err);
+    surety_certificate_free(&c);
+    surety_model_free(trained), surety_model_free(loaded);
+    surety_data_free(mine);
+    surety_train_result_free(&result);
+    return status == SURETY_OK && v.agrees ? NULL : arg;
+}
+
+/* The thread that calls needs half of the stack that include/surety/base.h asks for. */
+static void test_small_stack(void **state) {
+    surety_error err = SURETY_ERROR_NONE;
+    pthread_attr_t attributes;
+    pthread_t thread;
+    void *failed = &err;
+    (void)state;
+    assert_int_equal(pthread_attr_init(&attributes), 0);
+    assert_int_equal(pthread_attr_setstacksize(&attributes, STACK), 0);
+    assert_int_equal(pthread_create(&thread, &attributes, whole_way, &err), 0);
+    assert_int_equal(pthread_join(thread, &failed), 0);
+    pthread_attr_destroy(&attributes);
+    check(!failed, "%s: %s", err.what, err.expected);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_agrees_and_says_what_it_must),
@@ -729,6 +779,7 @@ int main(void) {
         cmocka_unit_test(test_rows_from_memory),
         cmocka_unit_test(test_no_memory),
         cmocka_unit_test(test_decimal_comma),
+        cmocka_unit_test(test_small_stack),
     };
     return cmocka_run_group_tests(tests, begin, end);
 }
