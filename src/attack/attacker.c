@@ -42,10 +42,11 @@ struct surety_attacker {
     size_t taken[SURETY_LANES];     /* steps of this pass */
     uint32_t restart[SURETY_LANES]; /* which pass it is */
     surety_examples examples;       /* of the last run */
-    uint8_t y[SURETY_LANES], rival[SURETY_LANES]; /* of the live rows: classes, and those nearest to winning */
-    size_t live[SURETY_LANES];      /* rows under attack */
-    size_t count;                   /* of them */
-    size_t at[SURETY_LANES];        /* streams: which of the stream's examples a row is */
+    uint8_t y[SURETY_LANES],
+        rival[SURETY_LANES];   /* of the live rows: classes, and those nearest to winning */
+    size_t live[SURETY_LANES]; /* rows under attack */
+    size_t count;              /* of them */
+    size_t at[SURETY_LANES];   /* streams: which of the stream's examples a row is */
     surety_attacked result;
 };
 

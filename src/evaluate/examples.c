@@ -133,8 +133,8 @@ static surety_status write_examples(const listing *l, surety_writer *w, surety_e
         const example *e = &l->found[i];
         int y = l->set->y[i], label = two ? surety_sign(l->set->y[i]) : y, sign = two ? label : 1;
         SURETY_TRY(line(w, err, "%zu,%" PRIu32 ",%d,%.17g,%.17g,%.17g,%.17g,%.9g,%s\n", i, l->set->row[i],
-                        label, sign * e->clean, sign * e->attacked, e->norm,
-                        (double)e->fooled / (double)l->n, e->radius, e->verdict));
+                        label, sign * e->clean, sign * e->attacked, e->norm, (double)e->fooled / (double)l->n,
+                        e->radius, e->verdict));
     }
     return SURETY_OK;
 }

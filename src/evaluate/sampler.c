@@ -11,9 +11,9 @@
 typedef struct worker {
     surety_attacker *attacker; /* or, in the worst case, */
     surety_worst *worst;
-    float *points;                      /* (SURETY_BLOCK, stride) */
-    float *votes; /* (H, width, SURETY_LANES n): of a block's examples, one after the other */
-    float *h, *scratch;                 /* one block of voters' outputs */
+    float *points;      /* (SURETY_BLOCK, stride) */
+    float *votes;       /* (H, width, SURETY_LANES n): of a block's examples, one after the other */
+    float *h, *scratch; /* one block of voters' outputs */
     surety_ended waiting[SURETY_BLOCK]; /* examples that have ended */
     size_t examples, asked, drawn;      /* these, their points with votes and without */
     surety_sampler_work work;           /* of a run */
