@@ -54,7 +54,8 @@ void surety_margin_lanes(const surety_vote *vote, const float *h, const uint8_t 
  * M_k for every k; that of k = y is 0. */
 void surety_margin_each(const surety_vote *vote, const float *h, const uint8_t *y, double *sums);
 
-/* The class of the only largest of a voter's scores[k * ld], k < K, or SURETY_TIED. */
+/* The class of the only largest of a voter's scores[k * ld], k < K, or SURETY_TIED: also where a score is not
+ * a number. */
 uint8_t surety_label_of(const float *scores, size_t ld, size_t K);
 
 /* The same from lower limits of v (voters/range.h), as they are. */
