@@ -84,6 +84,7 @@ static int begin(void **state) {
     surety_certify_defaults(&settings, model);
     settings.threat.samples = 5;
     settings.threat.steps = 3;
+    settings.threat.step_size = settings.threat.ball.radius / 3; /* short: every step counts */
     settings.looks = 1;
     settings.model_file = strdup(files_path("m.safetensors"));
     return 0;

@@ -337,7 +337,7 @@ static void damaged_headers(void **state) {
         {"\"epochs\":\"20\"", "\"Epochs!\":\"20\"", "Epochs!"},
         {"\"epochs\":\"20\"", "\"epochs\":\"2\\u0000\"", "JSON"},
         {"\"epochs\":\"20\"", "\"epochs\":\"\xff\"", "JSON"},
-        {"\"kind\":\"soft-forest\"", "\"kind\":\"linear\"", "linear.weight"},
+        {"\"kind\":\"soft-forest\"", "\"kind\":\"linear\"", "linear.bias"},
         {"\"kind\":\"soft-forest\"", "\"kind\":\"wood\"", "kind"},
         {"\"kind\":\"soft-forest\",", "", "kind"},
         {"\"voters\":\"real\"", "\"voters\":\"unreal\"", "voters"},
