@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "cli/classes.h"
 #include "cli/cli.h"
 #include "cli/shared.h"
 #include "surety/train.h"
@@ -133,6 +134,14 @@ static surety_status settle(cli *c, options *o) {
     return surety_train_validate(t, &c->error);
 }
 
+static void print_classes(const surety_train_result *r, const char *const *names) {
+    char whose[128];
+    printf("%s, %zu classes\n", r->kind, r->clean.classes);
+    snprintf(whose, sizeof whose, "clean error of the prior's vote on %zu %s rows of S'", r->clean.m,
+             r->held_out ? "held-out" : "training");
+    cli_print_clean(&r->clean, whose, names);
+}
+
 static void print_result(const options *o, const surety_train_result *r) {
     printf("step 1: epoch %zu of %zu is %s, risk %.4f\n", r->step1_best, r->step1_epochs,
            o->train.keep_last ? "kept" : "the best", r->step1_risk[r->step1_best - 1]);
@@ -145,6 +154,13 @@ static void print_result(const options *o, const surety_train_result *r) {
         printf("time: attack %.1f s, update %.1f s, choosing epochs %.1f s\n", t->attack, t->update,
                t->choose);
     }
+}
+
+static void print_all(const options *o, const surety_train_result *r, const surety_model *model,
+                      const char *const *names) {
+    print_result(o, r);
+    print_classes(r, names);
+    cli_print_dictator(model);
     printf("model: %s\n", o->out);
 }
 
@@ -161,9 +177,10 @@ static surety_status train(cli *c, const options *o) {
     if (status == SURETY_OK) status = surety_model_save(model, o->out, &c->error);
     cli_progress_end(c);
     if (status == SURETY_OK && c->json)
-        status = cli_print_json(c, surety_train_result_json(&result));
+        status = cli_print_json(
+            c, surety_train_result_json(&result, surety_class_names(surety_data_describe(data))));
     else if (status == SURETY_OK)
-        print_result(o, &result);
+        print_all(o, &result, model, surety_class_names(surety_data_describe(data)));
     surety_train_result_free(&result);
     surety_model_free(model);
     surety_data_free(data);
