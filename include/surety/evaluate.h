@@ -30,6 +30,7 @@ typedef struct surety_attack_result {
     surety_threat_kind
         found_by; /* the attack without which fewer would be fooled: itself or, of apgd, the last
                      of its parts (ifgsm, pgd, apgd) that fooled a further one; none: nothing */
+    uint64_t class_fooled[SURETY_CLASSES_MOST]; /* fooled, by class of the example */
 } surety_attack_result;
 
 /* Called for every perturbed row in order: example i, perturbation j, its d features. Non-zero status ends
@@ -55,6 +56,23 @@ SURETY_API surety_status surety_attack_write(const surety_threat *settings, cons
 /* The result as JSON; release with surety_text_free. */
 SURETY_API char *surety_attack_result_json(const surety_attack_result *result);
 
+/* ---- the clean vote ---- */
+
+/* What a vote answers on a set as it is, without perturbation. */
+typedef struct surety_clean {
+    size_t m, classes;     /* examples, K */
+    uint64_t *answers;     /* (K, K + 1): examples by class and by answer; the last column: tied */
+    double error;          /* share of the answers that is wrong or tied */
+    size_t largest;        /* the most frequent class of S', the first of several */
+    double majority_error; /* the error of always answering it. A vote with no smaller one learned nothing */
+} surety_clean;
+
+/* info: of the data whose S' trained the vote. */
+SURETY_API surety_status surety_evaluate_clean(surety_clean *out, const surety_vote *vote,
+                                               const surety_set *set, const surety_data_info *info,
+                                               const surety_run *run, surety_error *err);
+SURETY_API void surety_clean_free(surety_clean *clean);
+
 /* ---- rows of a table ---- */
 
 typedef struct surety_row_settings {
@@ -79,6 +97,9 @@ typedef struct surety_row {
     surety_bound_input input; /* all that went into the bounds; arrays are borrowed from learn and model */
     surety_bound_value bounds[SURETY_BOUNDS];
     double norm_max; /* largest distance of R_att's points */
+    /* By class: examples of T that count in R_att; of a worst case those not proved right. Of how many:
+     * test.class_examples. */
+    uint64_t class_failed[SURETY_CLASSES_MOST];
 } surety_row;
 
 /* Bounds need an S, and risks a T, that trained no voter. The rows that trained the model, also in another
@@ -109,10 +130,12 @@ SURETY_API surety_status surety_evaluate_attacked(surety_attack_result *result, 
                                                   const surety_run *run, surety_error *err);
 
 /* {"attacks": [row, ..]} for count rows: attack, adversarial_risk, averaged_risk, averaged_max_risk, kl,
- * risks{} on S, bounds{NAME: {surrogate, vote, vote_clipped}}. A worst case has not_proved, the share of T
- * whose vote is not proved right, instead of the three risks (null), and in risks{} not_proved,
- * prior_not_proved and gibbs on S. */
-SURETY_API char *surety_rows_json(const surety_row *rows, size_t count);
+ * class_risks[{class, examples, failed, risk}], risks{} on S, bounds{NAME: {surrogate, vote, vote_clipped}}.
+ * A worst case has not_proved, the share of T whose vote is not proved right, instead of the three risks
+ * (null), and in risks{} not_proved, prior_not_proved and gibbs on S. Beside them, of the clean vote on T:
+ * classes[] (K), clean_error, majority_error, confusion[K][K + 1]. names (K): surety_class_names. */
+SURETY_API char *surety_rows_json(const surety_row *rows, size_t count, const surety_clean *clean,
+                                  const char *const *names);
 
 /* Risks of Q's vote on a set that is attacked under the vote of P: the perturbed set of a row, n
  * perturbations each, drawn, asked, counted and dropped. epoch 0 of the attack's addresses belongs to this.
@@ -133,10 +156,14 @@ SURETY_API surety_status surety_worst_input(const surety_risks *risks, const sur
  * own vote attacked), norm of that perturbation, share of the n perturbations (drawn under the prior) on
  * which the vote is wrong; then certified_radius, the largest radius found (by bisection) for which the vote
  * is proved right, and verdict: robust (proved right in the whole ball), vulnerable (a point of the ball was
- * found where it is wrong) or open (neither). Both at once would be SURETY_E_CHECK. Written safely. */
+ * found where it is wrong) or open (neither). Both at once would be SURETY_E_CHECK. Written safely.
+ *
+ * Of two classes the label is -1 or +1. Of more it is that of labels (K), NULL: class numbers; behind it
+ * comes answer, the clean vote's ("tied" where there is none), and margins stand for votes. */
 SURETY_API surety_status surety_evaluate_examples(const char *path, const surety_model *model,
-                                                  const surety_set *set, const surety_threat *attack,
-                                                  const surety_run *run, surety_error *err);
+                                                  const surety_set *set, const char *const *labels,
+                                                  const surety_threat *attack, const surety_run *run,
+                                                  surety_error *err);
 
 /* Risk against radius: R_att on T for every radius first, first + step, .. up to last, one column per attack;
  * for the worst case the share of T whose vote is not proved right. The true risk lies between them. Written

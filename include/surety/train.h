@@ -8,6 +8,7 @@
 #define SURETY_TRAIN_H
 
 #include "surety/attack.h"
+#include "surety/evaluate.h"
 #include "surety/model.h"
 
 #ifdef __cplusplus
@@ -88,12 +89,18 @@ typedef struct surety_train_result {
     double *step2_objective;         /* the objective on S, attacked after each epoch */
     double kl;                       /* KL(Q||P) */
     uint64_t priors_compared;        /* T_p */
-    double seconds;                  /* of this call; a resumed training counts what came after */
+    const char *kind;                /* of the voters */
+    double largest_weight;           /* of Q */
+    surety_clean clean; /* the prior's vote on the rows of S' that are held out; if there are none, on those
+                           that trained it */
+    int held_out;
+    double seconds; /* of this call; a resumed training counts what came after */
     surety_timing timing;
 } surety_train_result;
 
 SURETY_API void surety_train_result_free(surety_train_result *result);
-SURETY_API char *surety_train_result_json(const surety_train_result *result);
+/* names (K): surety_class_names. */
+SURETY_API char *surety_train_result_json(const surety_train_result *result, const char *const *names);
 
 /* Where a training keeps its state, so that a kill at any moment loses at most one epoch. */
 typedef struct surety_checkpointing {

@@ -68,7 +68,8 @@ static surety_status run(cli *c) {
     cli_other(c, "split", "test|learn|prior", &o.split, read_split, show_split, "T, S or S'");
     cli_output(c, "out", "X.npy", &o.out,
                "the perturbed examples, float32 (m, d), or (m, n, d) for ifgsmu and pgdu");
-    cli_output(c, "labels", "Y.npy", &o.labels, "their labels, int8 (m): -1 or +1");
+    cli_output(c, "labels", "Y.npy", &o.labels,
+               "their labels, int8 (m): -1 or +1; of more than two classes uint8: class numbers");
     cli_flag(c, "prior", &o.prior, "attack the vote of the prior P; else of the posterior Q");
     cli_ball_options(c, &o.attack);
     cli_data_options(c, &o.data);

@@ -1,6 +1,7 @@
 /* surety data list | show | fetch. */
 #include <string.h>
 
+#include "cli/classes.h"
 #include "cli/cli.h"
 #include "cli/shared.h"
 #include "fetch/interface.h"
@@ -30,26 +31,19 @@ static surety_status list(cli *c, const char *data_dir) {
     return status;
 }
 
-/* Cuts a text in UTF-8 to so many characters: how many are missing. */
-static int cut(char *text, int width) {
-    for (; *text; text++)
-        if ((*text & 0xc0) != 0x80 && width-- == 0) return *text = 0, 0;
-    return width;
-}
-
 /* The classes with their examples in each set; the first of them where there are many. */
 static void print_classes(const surety_data_info *info) {
-    enum { SHOWN = 12, WIDTH = 30 };
+    enum { SHOWN = 12 };
     size_t shown = info->classes <= SHOWN ? info->classes : SHOWN - 1;
-    cli_print("\n%5s  %-*s %7s %7s %7s\n", "class", WIDTH, "label", "S'", "S", "T");
+    cli_print("\n%5s  %-*s %7s %7s %7s\n", "class", CLI_NAME, "label", "S'", "S", "T");
     for (size_t k = 0; k < shown; k++) {
-        char label[4 * WIDTH + 1];
+        char label[512], shown_label[CLI_NAME_BYTES];
         int named = info->class_names && strcmp(info->class_names[k], info->labels[k]) != 0;
         snprintf(label, sizeof label, named ? "%s (%s)" : "%s", info->labels[k],
                  named ? info->class_names[k] : "");
-        int blanks = cut(label, WIDTH);
-        cli_print("%5zu  %s%*s %7zu %7zu %7zu\n", k, label, blanks, "", info->class_m[SURETY_SET_PRIOR][k],
-                  info->class_m[SURETY_SET_LEARN][k], info->class_m[SURETY_SET_TEST][k]);
+        cli_print("%5zu  %s %7zu %7zu %7zu\n", k, cli_fit(label, -CLI_NAME, shown_label),
+                  info->class_m[SURETY_SET_PRIOR][k], info->class_m[SURETY_SET_LEARN][k],
+                  info->class_m[SURETY_SET_TEST][k]);
     }
     if (shown < info->classes) cli_print("       .. and %zu more\n", info->classes - shown);
 }

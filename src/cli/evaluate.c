@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/classes.h"
 #include "cli/cli.h"
 #include "cli/shared.h"
 #include "surety/evaluate.h"
@@ -48,6 +49,7 @@ typedef struct opened {
     surety_data *data;
     surety_data_settings data_settings;
     surety_row_settings row;
+    const char *const *names; /* of the classes, the data's */
 } opened;
 
 static void close_all(opened *o) {
@@ -64,6 +66,7 @@ static surety_status open_all(cli *c, opened *o) {
     if (!cli_given(c, "delta")) o->row.delta = facts->delta;
     status = cli_settle_model(c, o->model, &o->data_settings, &o->row.threat);
     if (status == SURETY_OK) status = cli_open_data(c, &o->data, &o->data_settings);
+    if (status == SURETY_OK) o->names = surety_class_names(surety_data_describe(o->data));
     return status;
 }
 
@@ -157,28 +160,54 @@ static void print_rows(const surety_row *rows, size_t count) {
         1 - rows[0].input.delta);
 }
 
+/* A row for each attack; *done of them are to be freed. */
+static surety_status make_rows(cli *c, opened *o, const attack_list *attacks, surety_row *rows,
+                               size_t *done) {
+    for (; *done < attacks->count; ++*done) {
+        o->row.threat.kind = attacks->kinds[*done];
+        surety_status status =
+            surety_evaluate_row(&rows[*done], o->model, o->data, &o->row, &c->run, &c->error);
+        if (status != SURETY_OK) return status;
+    }
+    return SURETY_OK;
+}
+
+/* For the last threat that is an attack; pgd if none is. */
+static surety_status list_examples(cli *c, const opened *o, const attack_list *attacks, const char *path) {
+    surety_threat threat = o->row.threat;
+    threat.kind = SURETY_ATTACK_PGD;
+    for (size_t i = 0; i < attacks->count; i++)
+        if (attacks->kinds[i] != SURETY_WORST_CASE) threat.kind = attacks->kinds[i];
+    return surety_evaluate_examples(path, o->model, surety_data_set(o->data, SURETY_SET_TEST),
+                                    surety_data_describe(o->data)->labels, &threat, &c->run, &c->error);
+}
+
+static void print_all(const surety_row *rows, size_t count, const surety_clean *clean,
+                      const char *const *names) {
+    print_rows(rows, count);
+    cli_print("\n");
+    cli_print_class_risks(rows, count, names);
+    if (clean->classes > 2) cli_print_confusion(clean, names);
+    cli_print_clean(clean, "clean error on T", names);
+}
+
 static surety_status evaluate(cli *c, opened *o, const attack_list *attacks, const char *per_example) {
     surety_row rows[MOST_ATTACKS];
+    surety_clean clean = {0};
+    surety_vote vote = surety_model_vote(o->model, SURETY_POSTERIOR);
     size_t done = 0;
-    surety_status status = SURETY_OK;
-    surety_threat_kind sampled = o->row.threat.kind; /* the last one that is an attack */
-    for (; status == SURETY_OK && done < attacks->count; done++) {
-        o->row.threat.kind = attacks->kinds[done];
-        if (attacks->kinds[done] != SURETY_WORST_CASE) sampled = attacks->kinds[done];
-        status = surety_evaluate_row(&rows[done], o->model, o->data, &o->row, &c->run, &c->error);
-        if (status != SURETY_OK) break;
-    }
-    if (status == SURETY_OK && per_example) {
-        const surety_set *test = surety_data_set(o->data, SURETY_SET_TEST);
-        o->row.threat.kind = sampled;
-        status = surety_evaluate_examples(per_example, o->model, test, &o->row.threat, &c->run, &c->error);
-    }
+    surety_status status = make_rows(c, o, attacks, rows, &done);
+    if (status == SURETY_OK)
+        status = surety_evaluate_clean(&clean, &vote, surety_data_set(o->data, SURETY_SET_TEST),
+                                       surety_data_describe(o->data), &c->run, &c->error);
+    if (status == SURETY_OK && per_example) status = list_examples(c, o, attacks, per_example);
     cli_progress_end(c);
     if (status == SURETY_OK && c->json)
-        status = cli_print_json(c, surety_rows_json(rows, done));
+        status = cli_print_json(c, surety_rows_json(rows, done, &clean, o->names));
     else if (status == SURETY_OK)
-        print_rows(rows, done);
+        print_all(rows, done, &clean, o->names);
     for (size_t i = 0; i < done; i++) surety_row_free(&rows[i]);
+    surety_clean_free(&clean);
     return status;
 }
 
@@ -193,7 +222,8 @@ static surety_status run_evaluate(cli *c) {
               "attacks, one row each; worst-case: limits over the whole ball");
     cli_output(
         c, "per-example", "FILE", &per_example,
-        "also a CSV line for each example of T, for the last attack, with certified radius and verdict");
+        "also a CSV line for each example of T, for the last attack, with certified radius and verdict; of "
+        "more than two classes with the clean vote's answer");
     cli_real(c, "delta", "D", &o.row.delta, "1 - confidence of each bound");
     cli_u64(c, "looks", "N", &o.row.looks, "runs that looking at S could have led to, this one included");
     cli_model_decides(c);
@@ -213,8 +243,8 @@ const cli_command cli_evaluate = {
     .text =
         "For each attack: R_att, the posterior's vote attacked on T; the risks of the posterior's vote on T "
         "perturbed by attacking the prior's vote (n perturbations each); and every bound, from S perturbed "
-        "in the "
-        "same way. Data, ball and seed are the model's unless given.",
+        "in the same way; then R_att of each class, and the clean vote's answers to each class beside always "
+        "giving the most frequent one. Data, ball and seed are the model's unless given.",
     .example = "surety evaluate model.safetensors --attacks none,pgdu",
     .run = run_evaluate,
 };

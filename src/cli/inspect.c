@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/classes.h"
 #include "cli/cli.h"
 #include "surety/bound.h"
 #include "surety/model.h"
@@ -19,10 +20,36 @@ static void print_voters(const surety_model *m) {
     cli_print("\n");
 }
 
+/* How many classes, and their names as far as a line goes. */
+static void print_classes(const surety_model *m) {
+    enum { LINE = 75 };
+    size_t K = surety_voters_classes(surety_model_voters(m)), k = 0;
+    size_t used = 20;
+    cli_print("%-16s %zu:", "classes", K);
+    for (; k < K; k++) {
+        char number[4], name[CLI_NAME_BYTES];
+        cli_fit(surety_model_class(m, k, number), 0, name);
+        if (used + 2 + strlen(name) > LINE) break;
+        cli_print("%s %s", k ? "," : "", name);
+        used += 2 + strlen(name);
+    }
+    cli_print("%s\n", k < K ? ", .." : "");
+}
+
+static void print_weight(const surety_model *m) {
+    size_t voter;
+    double weight = surety_model_largest_weight(m, &voter);
+    cli_print("%-16s %.4g, of voter %zu\n", "largest weight", weight, voter);
+    cli_print_dictator(m);
+}
+
 static void print_facts(const surety_model *m, double kl, const char *sha256) {
     const surety_model_facts *f = surety_model_about(m);
+    cli_print("%-16s %s\n", "kind", surety_voters_kind(surety_model_voters(m)));
     print_voters(m);
+    print_classes(m);
     cli_print("%-16s %s votes; KL(Q||P) = %.6g\n", "vote", surety_voter_set_name(f->set), kl);
+    print_weight(m);
     cli_print("%-16s %s ball of radius %g, ", "trained against", surety_norm_name(f->ball.norm),
               f->ball.radius);
     if (f->ball.has_box)
@@ -72,9 +99,8 @@ const cli_command cli_inspect = {
     .usage = "MODEL [options]",
     .summary = "what a model file says of itself",
     .text =
-        "Reads and checks a model file, then prints its voters, how they were trained, on which data and "
-        "with "
-        "which history. --json has all of it, the weights of the voters too.",
+        "Reads and checks a model file, then prints its voters and classes, how they were trained, on which "
+        "data and with which history. --json has all of it, the weights of the voters too.",
     .example = "surety inspect model.safetensors",
     .run = run,
 };

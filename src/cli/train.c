@@ -3,6 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/classes.h"
 #include "cli/cli.h"
 #include "cli/shared.h"
 #include "surety/train.h"
@@ -149,6 +150,14 @@ static surety_status settle(cli *c, options *o) {
     return surety_train_validate(t, &c->error);
 }
 
+static void print_classes(const surety_train_result *r, const char *const *names) {
+    char whose[128];
+    cli_print("%s, %zu classes\n", r->kind, r->clean.classes);
+    snprintf(whose, sizeof whose, "clean error of the prior's vote on %zu %s rows of S'", r->clean.m,
+             r->held_out ? "held-out" : "training");
+    cli_print_clean(&r->clean, whose, names);
+}
+
 static void print_result(const options *o, const surety_train_result *r) {
     cli_print("step 1: epoch %zu of %zu is %s, risk %.4f\n", r->step1_best, r->step1_epochs,
               o->train.keep_last ? "kept" : "the best", r->step1_risk[r->step1_best - 1]);
@@ -161,6 +170,13 @@ static void print_result(const options *o, const surety_train_result *r) {
         cli_print("time: attack %.1f s, update %.1f s, choosing epochs %.1f s\n", t->attack, t->update,
                   t->choose);
     }
+}
+
+static void print_all(const options *o, const surety_train_result *r, const surety_model *model,
+                      const char *const *names) {
+    print_result(o, r);
+    print_classes(r, names);
+    cli_print_dictator(model);
     cli_print("model: %s\n", o->out);
 }
 
@@ -186,9 +202,10 @@ static surety_status train(cli *c, const options *o) {
     end_checkpoint(c, o, status);
     cli_progress_end(c);
     if (status == SURETY_OK && c->json)
-        status = cli_print_json(c, surety_train_result_json(&result));
+        status = cli_print_json(
+            c, surety_train_result_json(&result, surety_class_names(surety_data_describe(data))));
     else if (status == SURETY_OK)
-        print_result(o, &result);
+        print_all(o, &result, model, surety_class_names(surety_data_describe(data)));
     surety_train_result_free(&result);
     surety_model_free(model);
     surety_data_free(data);

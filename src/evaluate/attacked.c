@@ -12,7 +12,7 @@ typedef struct attacking {
     size_t n, first;             /* k of the first example of this wave */
     float *points;               /* (wave, n, stride), or NULL: nobody wants them */
     double *norms;               /* (wave) sums over an example's perturbations */
-    surety_attack_result *found; /* per thread: fooled, tied and norm_max */
+    surety_attack_result *found; /* per thread: fooled (by class), tied and norm_max */
 } attacking;
 
 static surety_status see_point(void *arg, const surety_ended *e, size_t j, const float *x,
@@ -36,8 +36,10 @@ static surety_status see_votes(void *arg, const surety_ended *e, const float *vo
     (void)err;
     if (e->found > found->found_by) found->found_by = e->found;
     for (size_t j = 0; j < e->n; j++) {
-        double margin = surety_margin_column(w->vote, votes + j, ld, w->set->y[e->i]);
+        uint8_t y = w->set->y[e->i];
+        double margin = surety_margin_column(w->vote, votes + j, ld, y);
         found->fooled += !(margin > 0);
+        found->class_fooled[y] += !(margin > 0);
         found->tied += margin == 0;
     }
     return SURETY_OK;
@@ -81,6 +83,7 @@ static surety_status attack_all(attacking *w, surety_sampler *sampler, surety_pe
     for (size_t t = 0; t < threads; t++) {
         result->fooled += w->found[t].fooled;
         result->tied += w->found[t].tied;
+        for (size_t k = 0; k < w->set->classes; k++) result->class_fooled[k] += w->found[t].class_fooled[k];
         if (w->found[t].norm_max > result->norm_max) result->norm_max = w->found[t].norm_max;
         if (w->found[t].found_by > result->found_by) result->found_by = w->found[t].found_by;
     }

@@ -2,6 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "data/classes.h"
+#include "evaluate/clean.h"
 #include "evaluate/perturbed.h"
 #include "io/json.h"
 #include "risk/json.h"
@@ -96,6 +98,7 @@ static surety_status fill(surety_row *row, const surety_model *model, const sure
     row->input.looks = s->looks;
     if (row->threat == SURETY_WORST_CASE) {
         row->adversarial_risk = row->averaged_risk = row->averaged_max = row->norm_max = NAN;
+        memcpy(row->class_failed, row->test.class_failed, row->test.classes * sizeof *row->class_failed);
         SURETY_TRY(surety_worst_input(&row->learn, model, &row->input, err));
         return surety_risks_bounds(&row->input, row->bounds, err);
     }
@@ -104,6 +107,7 @@ static surety_status fill(surety_row *row, const surety_model *model, const sure
     row->adversarial_risk = (double)attacked.fooled / (double)test->m;
     row->found_by = attacked.found_by;
     row->norm_max = attacked.norm_max;
+    memcpy(row->class_failed, attacked.class_fooled, sizeof row->class_failed);
     row->averaged_risk = row->test.averaged;
     row->averaged_max = row->test.averaged_max;
     SURETY_TRY(surety_risks_input(&row->learn, surety_model_posterior(model), surety_model_prior(model),
@@ -197,26 +201,33 @@ static json_t *worst_json(const surety_risks *learn) {
         {"gibbs", surety_json_real(learn->gmax)});
 }
 
-static json_t *row_json(const surety_row *row) {
+static json_t *row_json(const surety_row *row, const char *const *names) {
     int worst = row->threat == SURETY_WORST_CASE;
-    return SURETY_JSON_OBJECT({"attack", surety_json_string(surety_threat_name(row->threat))},
-                              {"not_proved", worst ? surety_json_real(row->test.averaged_max) : json_null()},
-                              {"adversarial_risk", surety_json_real(row->adversarial_risk)},
-                              {"found_by", surety_json_string(surety_threat_name(row->found_by))},
-                              {"averaged_risk", surety_json_real(row->averaged_risk)},
-                              {"averaged_max_risk", surety_json_real(row->averaged_max)},
-                              {"norm_max", surety_json_real(row->norm_max)},
-                              {"m", surety_json_count(row->input.m)}, {"n", surety_json_count(row->learn.n)},
-                              {"kl", surety_json_real(row->input.kl)},
-                              {"delta", surety_json_real(row->input.delta)},
-                              {"priors_compared", surety_json_count(row->input.priors_compared)},
-                              {"looks", surety_json_count(row->input.looks)},
-                              {"risks", worst ? worst_json(&row->learn) : surety_risks_object(&row->learn)},
-                              {"bounds", surety_bounds_object(row->bounds)});
+    return SURETY_JSON_OBJECT(
+        {"attack", surety_json_string(surety_threat_name(row->threat))},
+        {"not_proved", worst ? surety_json_real(row->test.averaged_max) : json_null()},
+        {"adversarial_risk", surety_json_real(row->adversarial_risk)},
+        {"found_by", surety_json_string(surety_threat_name(row->found_by))},
+        {"averaged_risk", surety_json_real(row->averaged_risk)},
+        {"averaged_max_risk", surety_json_real(row->averaged_max)},
+        {"class_risks",
+         surety_class_risks_json(names, row->test.class_examples, row->class_failed, row->test.classes)},
+        {"norm_max", surety_json_real(row->norm_max)}, {"m", surety_json_count(row->input.m)},
+        {"n", surety_json_count(row->learn.n)}, {"kl", surety_json_real(row->input.kl)},
+        {"delta", surety_json_real(row->input.delta)},
+        {"priors_compared", surety_json_count(row->input.priors_compared)},
+        {"looks", surety_json_count(row->input.looks)},
+        {"risks", worst ? worst_json(&row->learn) : surety_risks_object(&row->learn)},
+        {"bounds", surety_bounds_object(row->bounds)});
 }
 
-char *surety_rows_json(const surety_row *rows, size_t count) {
+char *surety_rows_json(const surety_row *rows, size_t count, const surety_clean *clean,
+                       const char *const *names) {
     json_t *array = json_array();
-    for (size_t i = 0; i < count && array; i++) array = surety_json_append(array, row_json(&rows[i]));
-    return surety_json_text(SURETY_JSON_OBJECT({"attacks", array}));
+    for (size_t i = 0; i < count && array; i++) array = surety_json_append(array, row_json(&rows[i], names));
+    return surety_json_text(SURETY_JSON_OBJECT({"attacks", array},
+                                               {"classes", surety_labels_json(names, clean->classes, 0)},
+                                               {"clean_error", surety_json_real(clean->error)},
+                                               {"majority_error", surety_json_real(clean->majority_error)},
+                                               {"confusion", surety_confusion_json(clean)}));
 }

@@ -209,6 +209,38 @@ json_t *surety_texts_sorted(const json_t *texts) {
     return sorted;
 }
 
+/* ---- what it says of itself ---- */
+
+double surety_model_largest_weight(const surety_model *m, size_t *voter) {
+    size_t best = 0;
+    for (size_t t = 1; t < surety_voters_count(m->voters); t++)
+        if (m->posterior[t] > m->posterior[best]) best = t;
+    if (voter) *voter = best;
+    return m->posterior[best];
+}
+
+const char *surety_model_class(const surety_model *m, size_t k, char number[4]) {
+    size_t K = surety_voters_classes(m->voters);
+    const char *name = surety_model_text(m, "data.task");
+    const surety_task *task = name && name[0] ? surety_task_find(name, NULL) : NULL;
+    if (task && task->classes == K) return task->class_names[k];
+    if (m->class_count == K) return m->labels[k];
+    if (K == 2)
+        snprintf(number, 4, "%s", k ? "+1" : "-1");
+    else
+        snprintf(number, 4, "%u", (unsigned)k % 1000);
+    return number;
+}
+
+static json_t *classes_json(const surety_model *m) {
+    json_t *list = json_array();
+    for (size_t k = 0; k < surety_voters_classes(m->voters) && list; k++) {
+        char number[4];
+        list = surety_json_append(list, surety_json_string(surety_model_class(m, k, number)));
+    }
+    return list;
+}
+
 char *surety_model_json(const surety_model *m) {
     char sha256[65];
     double kl;
@@ -220,11 +252,13 @@ char *surety_model_json(const surety_model *m) {
     if (surety_facts_write(&m->facts, m->voters, about, NULL)) json_decref(about), about = NULL;
     json_t *prior = surety_json_reals(m->prior, surety_voters_count(m->voters)),
            *posterior = surety_json_reals(m->posterior, surety_voters_count(m->voters));
-    return surety_json_text(
-        SURETY_JSON_OBJECT({"kind", surety_json_string(surety_voters_kind(m->voters))},
-                           {"voter_count", surety_json_count(surety_voters_count(m->voters))},
-                           {"features", surety_json_count(surety_voters_features(m->voters))},
-                           {"depth", surety_json_count(surety_voters_depth(m->voters))},
-                           {"sha256", surety_json_string(sha256)}, {"kl", surety_json_real(kl)},
-                           {"about", about}, {"texts", texts}, {"prior", prior}, {"posterior", posterior}));
+    return surety_json_text(SURETY_JSON_OBJECT(
+        {"kind", surety_json_string(surety_voters_kind(m->voters))},
+        {"voter_count", surety_json_count(surety_voters_count(m->voters))},
+        {"features", surety_json_count(surety_voters_features(m->voters))},
+        {"depth", surety_json_count(surety_voters_depth(m->voters))},
+        {"class_count", surety_json_count(surety_voters_classes(m->voters))}, {"classes", classes_json(m)},
+        {"sha256", surety_json_string(sha256)}, {"kl", surety_json_real(kl)},
+        {"largest_weight", surety_json_real(surety_model_largest_weight(m, NULL))}, {"about", about},
+        {"texts", texts}, {"prior", prior}, {"posterior", posterior}));
 }

@@ -7,6 +7,7 @@
 #include "base/names.h"
 #include "base/parallel.h"
 #include "data/classes.h"
+#include "evaluate/clean.h"
 #include "evaluate/sampler.h"
 #include "evaluate/vote.h"
 #include "io/lock.h"
@@ -134,7 +135,7 @@ static char *settings_text(const surety_train_settings *s, const surety_data_inf
         {"rows_learn", surety_json_string(info->set_sha256[SURETY_SET_LEARN])}));
 }
 
-char *surety_train_result_json(const surety_train_result *r) {
+char *surety_train_result_json(const surety_train_result *r, const char *const *names) {
     const surety_timing *t = &r->timing;
     return surety_json_text(SURETY_JSON_OBJECT(
         {"step1", SURETY_JSON_OBJECT({"best_epoch", surety_json_count(r->step1_best)},
@@ -142,6 +143,12 @@ char *surety_train_result_json(const surety_train_result *r) {
         {"step2", SURETY_JSON_OBJECT({"best_epoch", surety_json_count(r->step2_best)},
                                      {"objective", surety_json_reals(r->step2_objective, r->step2_epochs)})},
         {"kl", surety_json_real(r->kl)}, {"priors_compared", surety_json_count(r->priors_compared)},
+        {"kind", surety_json_string(r->kind)}, {"classes", surety_labels_json(names, r->clean.classes, 0)},
+        {"largest_weight", surety_json_real(r->largest_weight)},
+        {"clean_rows", surety_json_string(r->held_out ? "held_out" : "training")},
+        {"clean_error", surety_json_real(r->clean.error)},
+        {"majority_error", surety_json_real(r->clean.majority_error)},
+        {"class_errors", surety_class_errors_json(names, &r->clean)},
         {"seconds", surety_json_real(r->seconds)},
         {"timing",
          SURETY_JSON_OBJECT({"attack", surety_json_real(t->attack)}, {"update", surety_json_real(t->update)},
@@ -153,6 +160,7 @@ char *surety_train_result_json(const surety_train_result *r) {
 void surety_train_result_free(surety_train_result *r) {
     surety_free(r->step1_risk);
     surety_free(r->step2_objective);
+    surety_clean_free(&r->clean);
     *r = (surety_train_result){0};
 }
 
@@ -363,12 +371,23 @@ static surety_status make_model(training *t, surety_model **model, surety_train_
     return surety_model_set_real(*model, "kl", r->kl, err);
 }
 
+/* What the model is worth on clean rows, which nothing is concluded from. */
+static surety_status look_back(const training *t, const surety_model *model, surety_train_result *r,
+                               const surety_run *run, surety_error *err) {
+    surety_vote prior = surety_model_vote(model, SURETY_PRIOR);
+    r->kind = surety_voters_kind(prior.voters);
+    r->largest_weight = surety_model_largest_weight(model, NULL);
+    r->held_out = t->s.holdout > 0;
+    return surety_evaluate_clean(&r->clean, &prior, r->held_out ? &t->choose : &t->prior, t->info, run, err);
+}
+
 /* What is left behind step 1, or behind a checkpoint: the rest of it, step 2, the model. */
 static surety_status finish(training *t, surety_model **model, surety_train_result *result,
                             const surety_run *run, surety_error *err) {
     SURETY_TRY(run_phases(t, &result->timing, run, err));
     SURETY_TRY(fill_result(t, result, err));
-    return make_model(t, model, result, err);
+    SURETY_TRY(make_model(t, model, result, err));
+    return look_back(t, *model, result, run, err);
 }
 
 static training training_of(const surety_train_settings *settings, const surety_data *data,

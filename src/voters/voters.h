@@ -42,6 +42,10 @@ size_t surety_voters_width(const surety_voters *v);
  * are unspecified. */
 void surety_voters_ask(const surety_voters *v, const float *const *x, size_t rows, float *h, float *scratch);
 
+/* surety_vote_predict and surety_vote_classes at once; either may be NULL. */
+surety_status surety_vote_ask(const surety_vote *vote, const float *x, size_t stride, size_t m, double *votes,
+                              uint8_t *classes, const surety_run *run, surety_error *err);
+
 /* What decides everything (docs/theory.md 9): the margins M_k = sum_t q_t v_tk of the vote against the other
  * classes k, in double, in voter order; v is y h_t or its sign (two classes), else h_ty - h_tk of the scores
  * or of one-hot scores. margin[r] is the smallest of row r with class number y[r]: the vote is right where it

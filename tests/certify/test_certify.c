@@ -682,7 +682,7 @@ static void write_files(const char *model_name, const char *certificate_name, co
     check_ok(surety_model_save(m, files_path(model_name), &err));
     save(certificate_name, &settings);
     check_ok(surety_evaluate_examples(files_path(examples_name), m, surety_data_set(data, SURETY_SET_TEST),
-                                      &settings.threat, &one_thread, &err));
+                                      NULL, &settings.threat, &one_thread, &err));
     surety_model_free(m);
 }
 
