@@ -85,7 +85,9 @@ static void add_options(cli *c, options *o) {
         c, "loss", "NAME", &t->loss, read_loss, show_loss,
         "what step 1 lowers: linear, as the paper; logistic, with uniform weights; auto: linear for two "
         "classes, else logistic");
-    cli_voter_set_option(c, "voters", &t->set, "signed: sign(h) votes; real: h votes");
+    cli_voter_set_option(c, "voters", &t->set,
+                         "signed: a voter only names a class; real: its value counts. Unless given, real for "
+                         "more than two classes");
     cli_ball_options(c, &t->defense);
     cli_text(c, "kind", "NAME", &t->kind.kind, kinds_help());
     cli_size(c, "trees", "H", &t->kind.voters, "how many voters: trees of the forest, or linear ones");
@@ -190,12 +192,18 @@ static void end_checkpoint(cli *c, const options *o, surety_status status) {
         snprintf(c->error.expected, sizeof c->error.expected, "to go on, the same command with --resume");
 }
 
-static surety_status train(cli *c, const options *o) {
+/* With more classes than leaves a tree cannot name them all. */
+static void settle_votes(const cli *c, options *o, const surety_data *data) {
+    if (surety_data_describe(data)->classes > 2 && !cli_given(c, "voters")) o->train.set = SURETY_REAL;
+}
+
+static surety_status train(cli *c, options *o) {
     surety_data *data = NULL;
     surety_model *model = NULL;
     surety_train_result result = {0};
     surety_status status = cli_check_out(c, o->out);
     if (status == SURETY_OK) status = cli_open_data(c, &data, &o->data);
+    if (status == SURETY_OK) settle_votes(c, o, data);
     if (status == SURETY_OK)
         status = surety_train(&model, &o->train, data, &o->checkpointing, &result, &c->run, &c->error);
     if (status == SURETY_OK) status = surety_model_save(model, o->out, &c->error);
