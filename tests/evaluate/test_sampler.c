@@ -121,7 +121,7 @@ static void test_naive_loop(void **state) {
     for (long round = 0; round < check_count(60, 1500); round++) {
         surety_threat threat = any_threat(&r);
         random_vote v = random_vote_new(&r, D, 0);
-        random_set set = random_set_new(&r, M, D, &threat.ball, 1);
+        random_set set = random_set_new(&r, M, D, &threat.ball, 1, surety_voters_classes(v.voters));
         uint32_t order[M];
         for (uint32_t i = 0; i < M; i++) order[i] = (i * 27 + 5) % M; /* 27 and 70 share no factor */
         surety_run run = {.threads = 1 + (int)draw_size(&r, 0, 3)};
@@ -157,7 +157,7 @@ static void test_a_counter_fails(void **state) {
             surety_threat threat = any_threat(&r);
             threat.kind = (surety_threat_kind)kind;
             random_vote v = random_vote_new(&r, D, 0);
-            random_set set = random_set_new(&r, M, D, &threat.ball, 1);
+            random_set set = random_set_new(&r, M, D, &threat.ball, 1, surety_voters_classes(v.voters));
             surety_run run = {.threads = threads};
             surety_error failed = SURETY_ERROR_NONE;
             seen *s = seen_new(&set.set, &threat, v.voters);
@@ -178,7 +178,7 @@ static void test_stops(void **state) {
     volatile sig_atomic_t stop = 1;
     surety_run run = {.threads = 2, .stop = &stop};
     random_vote v = random_vote_new(&r, D, 0);
-    random_set set = random_set_new(&r, M, D, &threat.ball, 1);
+    random_set set = random_set_new(&r, M, D, &threat.ball, 1, surety_voters_classes(v.voters));
     seen *s = seen_new(&set.set, &threat, v.voters);
     surety_sampling what = {.set = &set.set, .end = M, .vote = v.vote, .votes = see_votes, .arg = s};
     for (int kind = 0; kind < SURETY_THREATS; kind++) {
