@@ -42,6 +42,24 @@ def test_same_bytes_for_any_threads_and_levels():
     assert content("other") != content("seed0")
 
 
+def test_same_bytes_of_three_classes():
+    folder = path("three")
+    os.mkdir(folder)
+    base = ["train", *small.write(folder, train=420, test=90, classes=(2, 4, 6)), "--learn-size", 150, "--steps", 4,
+            "--trees", 7, "--epochs", 2, "--quiet"]
+    for options in (["--defense", "none"], ["--defense", "unif", "--voters", "real", "--objective", "average-max"],
+                    ["--defense", "fgsm", "--loss", "linear"], ["--defense", "ifgsm", "--norm", "linf", "--kind", "linear"],
+                    ["--defense", "pgd", "--norm", "l1"], ["--defense", "ifgsmu", "--loss", "linear", "--voters", "real"],
+                    ["--defense", "pgdu", "--norm", "linf"], ["--defense", "certified", "--depth", 2],
+                    ["--defense", "certified", "--norm", "linf", "--mix", 0.5, "--kind", "linear"],
+                    ["--defense", "certified", "--norm", "l1", "--loss", "linear", "--objective", "worst-case"]):
+        for threads in (1, 2, 3):
+            run(*base, *options, "--threads", threads, "--out", path(f"t{threads}"))
+        assert content("t1") == content("t2") == content("t3"), options
+        run(*base, *options, "--out", path("avx2"), env={"SURETY_CPU": "avx2"})
+        assert content("t1") == content("avx2"), options
+
+
 def test_json_and_choices():
     result = answer(*BASE, "--epochs", 3, "--out", path("m"), "--timing")
     assert set(result["timing"]) == {"attack", "update", "choose", "busy", "forward_rows", "backward_rows"}
