@@ -595,6 +595,26 @@ static surety_data_info some_info(void) {
     return info;
 }
 
+static void classes_have_names(void **state) {
+    (void)state;
+    surety_error err = SURETY_ERROR_NONE;
+    surety_model *m = small_model(1, 0);
+    surety_data_info info = some_info();
+    char number[4];
+    size_t voter;
+    assert_string_equal(surety_model_class(m, 0, number), "-1"); /* it says nothing */
+    assert_string_equal(surety_model_class(m, 1, number), "+1");
+    info.task = NULL;
+    check_ok(surety_model_set_data(m, &info, &err));
+    assert_string_equal(surety_model_class(m, 1, number), "7"); /* its label */
+    check_ok(surety_model_set_text(m, "data.task", "fashion-sandal-v-boot", &err));
+    assert_string_equal(surety_model_class(m, 1, number), "ankle boot");
+    check_ok(surety_model_set_text(m, "data.task", "fashion-mnist", &err)); /* not of two classes */
+    assert_string_equal(surety_model_class(m, 0, number), "1");
+    assert_true(surety_model_largest_weight(m, &voter) == 0.75 && voter == 2);
+    surety_model_free(m);
+}
+
 static void data_is_remembered(void **state) {
     (void)state;
     surety_error err = SURETY_ERROR_NONE;
@@ -818,6 +838,7 @@ int main(void) {
         cmocka_unit_test(texts_and_numbers),
         cmocka_unit_test(wrong_models_are_refused),
         cmocka_unit_test(data_is_remembered),
+        cmocka_unit_test(classes_have_names),
         cmocka_unit_test(labels_are_remembered),
         cmocka_unit_test(every_allocation_may_fail),
         cmocka_unit_test(the_same_bytes_or_an_error),
