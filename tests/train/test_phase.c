@@ -137,7 +137,7 @@ static void test_choice_of_epoch(void **state) {
 /* ---- the gradient of a batch ---- */
 
 /* The mean loss of the set as a function of everything that a step moves, in double, by the kind's plain
- * twin. C = 20 of the logistic loss is what src/train/phase.c says. */
+ * twin. */
 typedef struct objective {
     const surety_voters *v;
     const surety_set *set;
@@ -148,13 +148,13 @@ typedef struct objective {
 /* The loss of one example from the sums f (K) of the scores: (1 - min_k M_k)/2, or ln(1 + sum_k exp(-C M_k))
  * / 2C, M_k = f_y - f_k. */
 static double loss_of(const double *f, size_t K, size_t y, int logistic) {
-    double least = 2, sum = 1;
+    double least = 2, sum = 1, C = surety_sharpness(K);
     for (size_t k = 0; k < K; k++) {
         if (k == y) continue;
         least = fmin(least, f[y] - f[k]);
-        sum += exp(-20 * (f[y] - f[k]));
+        sum += exp(-C * (f[y] - f[k]));
     }
-    return logistic ? log(sum) / 40 : (1 - least) / 2;
+    return logistic ? log(sum) / (2 * C) : (1 - least) / 2;
 }
 
 static double value_of(const objective *o) {
