@@ -225,6 +225,44 @@ SURETY_API surety_status surety_verify(surety_verification *out, const char *pat
                                        surety_error *err);
 SURETY_API char *surety_verification_json(const surety_verification *verification);
 
+/* ---- the log of looks at S ---- */
+
+/* What looked at S on this machine, kept for people: a text file in the user's state folder
+ * ($XDG_STATE_HOME or ~/.local/state)/surety/looks, to which the command appends. No other call of the
+ * library reads or writes it, and no number depends on it. */
+typedef struct surety_look {
+    char time[24];    /* 2026-01-31T23:59:59Z; "" when adding: now */
+    char command[16]; /* "certify", "train"; all others count as evaluations */
+    char learn[65];   /* digest of S (surety_data_info.set_sha256) */
+    char model[65];   /* SHA-256 of the model */
+    char what[200];   /* not empty: what was asked or came out, in words */
+} surety_look;
+
+/* Appends a line: safe beside other processes that do the same. */
+SURETY_API surety_status surety_looks_add(const surety_look *look, surety_error *err);
+
+typedef struct surety_looks {
+    size_t count;
+    surety_look *look; /* in the order of the file */
+} surety_looks;
+
+/* The log, or what it says of one S (learn, NULL: of all). No log is no error: count is 0. */
+SURETY_API surety_status surety_looks_read(surety_looks *out, const char *learn, surety_error *err);
+SURETY_API void surety_looks_free(surety_looks *looks); /* all zero is fine */
+
+/* How often S was looked at. A certificate that was made again is counted once. */
+typedef struct surety_look_count {
+    uint64_t certificates, evaluations, trainings;
+} surety_look_count;
+
+SURETY_API surety_look_count surety_looks_count(const surety_looks *looks, const char *learn);
+
+/* Whether look i is the first of its S. */
+SURETY_API int surety_looks_begins(const surety_looks *looks, size_t i);
+
+/* {"sets": [{sha256_learn, certificates, evaluations, trainings, events: [{time, command, model, what}]}]} */
+SURETY_API char *surety_looks_json(const surety_looks *looks);
+
 #ifdef __cplusplus
 }
 #endif

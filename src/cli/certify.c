@@ -57,8 +57,8 @@ static void add_options(cli *c, options *o) {
     cli_text(c, "bound", "NAME|best", &o->certify.bound, o->bound_help);
     cli_other(
         c, "looks", "N", &o->certify.looks, read_looks, NULL,
-        "how many certificates looking at S could have led to, this one included; 1, which is assumed unless "
-        "given, if model and settings were decided before anything was seen of S");
+        "needed: how many certificates looking at S could have led to, this one included; 1 if model and "
+        "settings were decided before anything was seen of S");
     cli_text(c, "out", "C.json", &o->out, "file of the certificate");
     cli_real(c, "delta", "D", &o->delta, "1 - confidence");
     cli_ball_options(c, &o->certify.threat);
@@ -117,6 +117,28 @@ static void print_command(const cli *c, const options *o) {
     printf("\n");
 }
 
+/* Logs this look at S and says if there were more than --looks paid for. */
+static void log_look(cli *c, const options *o, const surety_certificate *made, const surety_model *model,
+                     const surety_data *data) {
+    char what[200];
+    surety_looks looks;
+    const char *learn = made->data.sha256_learn;
+    snprintf(what, sizeof what, "%.16s %s %.6f, %s %s %g, looks %" PRIu64, made->digest, made->bound,
+             cli_limit(made->value, 6), made->attack.name, made->attack.norm, made->attack.eps,
+             made->inputs.looks);
+    cli_look(c, model, data, what);
+    if (surety_looks_read(&looks, learn, NULL) != SURETY_OK) return;
+    uint64_t logged = surety_looks_count(&looks, learn).certificates;
+    if (logged > o->certify.looks)
+        cli_warn(c,
+                 "%" PRIu64
+                 " certificates from this S were made on this machine ('surety looks %s' lists "
+                 "them), and --looks says %" PRIu64
+                 ": if what was seen of S led to any of them, this one promises too much",
+                 logged, c->words[0], o->certify.looks);
+    surety_looks_free(&looks);
+}
+
 static surety_status certify(cli *c, options *o, const surety_model *model) {
     surety_data *data = NULL;
     surety_certificate certificate = {0};
@@ -124,8 +146,9 @@ static surety_status certify(cli *c, options *o, const surety_model *model) {
     if (status == SURETY_OK) status = surety_data_open(&data, &o->data, &c->error);
     if (status == SURETY_OK)
         status = surety_certify(&certificate, model, data, &o->certify, &c->run, &c->error);
-    if (status == SURETY_OK) status = surety_certificate_save(&certificate, o->out, &c->error);
     cli_progress_end(c);
+    if (status == SURETY_OK) log_look(c, o, &certificate, model, data);
+    if (status == SURETY_OK) status = surety_certificate_save(&certificate, o->out, &c->error);
     if (status == SURETY_OK && certificate.vacuous)
         cli_say(c, "note: the limit is %.3f, not below 1: this certificate promises nothing",
                 certificate.value);
@@ -145,14 +168,16 @@ static surety_status run(cli *c) {
     options o = {.data = surety_data_defaults(), .delta = (double)NAN};
     surety_model *model = NULL;
     surety_threat_defaults(&o.certify.threat);
-    o.certify.looks = 1;
     add_options(c, &o);
     surety_status status = cli_parse(c, 1, 1);
     if (status != SURETY_OK || c->helped) return status;
     if (!o.out) return cli_wrong(c, "where should the certificate go? Give --out C.json");
     if (!cli_given(c, "looks"))
-        cli_say(c,
-                "note: --looks 1 is assumed: model and settings were decided before anything was seen of S");
+        return cli_wrong(c,
+                         "how often could S have been looked at? Say with --looks N how many certificates "
+                         "looking at S could have led to, this one included: the promise pays for each. The "
+                         "usual answer is --looks 1: model, attack, radius, delta and bound were all decided "
+                         "before anything was seen of S");
     status = surety_model_load(&model, c->words[0], &c->error);
     if (status == SURETY_OK) status = certify(c, &o, model);
     surety_model_free(model);
@@ -161,7 +186,7 @@ static surety_status run(cli *c) {
 
 const cli_command cli_certify = {
     .name = "certify",
-    .usage = "MODEL --attack A --out C.json [options]",
+    .usage = "MODEL --looks N --out C.json [options]",
     .summary = "write a certificate: how often the vote can fail, and why",
     .text =
         "Perturbs S by attacking the prior's vote, counts how the posterior's vote fares, computes the bound "

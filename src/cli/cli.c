@@ -267,6 +267,16 @@ void cli_say(const cli *c, const char *format, ...) {
     fputc('\n', stderr);
 }
 
+void cli_warn(const cli *c, const char *format, ...) {
+    (void)c;
+    fprintf(stderr, "surety: warning: ");
+    va_list args;
+    va_start(args, format);
+    vfprintf(stderr, format, args);
+    va_end(args);
+    fputc('\n', stderr);
+}
+
 surety_status cli_print_json(cli *c, char *json) {
     if (!json) {
         c->error.code = SURETY_E_MEMORY;

@@ -78,6 +78,9 @@ surety_status cli_wrong(cli *c, const char *format, ...) __attribute__((format(p
 /* A message for people, on stderr unless --quiet. */
 void cli_say(const cli *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* The same, with --quiet too: what makes a promise doubtful is never left out. */
+void cli_warn(const cli *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
 /* Prints text wrapped to 80 columns behind an indent; the first line starts at column `at`. */
 void cli_print_wrapped(const char *text, int indent, int at);
 

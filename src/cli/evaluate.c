@@ -153,8 +153,16 @@ static void print_rows(const surety_row *rows, size_t count) {
         if (rows[i].threat == SURETY_WORST_CASE) print_worst(&rows[i], &letters);
     printf(
         "Each bound holds alone, with confidence %g; those of one attack with the same\n"
-        "letter hold together. Choose one before looking: certify --bound NAME.\n",
+        "letter hold together. Choose one before looking: certify --bound NAME.\n"
+        "This was a look at S: what is decided now counts for certify --looks.\n",
         1 - rows[0].input.delta);
+}
+
+static void log_look(cli *c, const opened *o, const attack_list *attacks) {
+    char what[200], list[160];
+    snprintf(what, sizeof what, "bounds for %s", show_list(attacks, list, sizeof list));
+    cli_look(c, o->model, o->data, what);
+    if (c->json) cli_say(c, "note: this was a look at S: what is decided now counts for certify --looks");
 }
 
 static surety_status evaluate(cli *c, opened *o, const attack_list *attacks, const char *per_example) {
@@ -174,6 +182,7 @@ static surety_status evaluate(cli *c, opened *o, const attack_list *attacks, con
         status = surety_evaluate_examples(per_example, o->model, test, &o->row.threat, &c->run, &c->error);
     }
     cli_progress_end(c);
+    if (status == SURETY_OK) log_look(c, o, attacks);
     if (status == SURETY_OK && c->json)
         status = cli_print_json(c, surety_rows_json(rows, done));
     else if (status == SURETY_OK)
