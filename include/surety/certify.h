@@ -66,7 +66,7 @@ SURETY_API const char *surety_certify_default_bound(const surety_model *model, i
 
 /* ---- what comes out ---- */
 
-enum { SURETY_CLAIM = 2048, SURETY_CERTIFICATE_EVENTS = 8 };
+enum { SURETY_CLAIM = 4096, SURETY_CERTIFICATE_EVENTS = 8 };
 
 /* A certificate: all that its file says. Names are as on the command line; a number that does not apply is
  * NaN or SURETY_ABSENT (null in the file), a text "". */
