@@ -27,6 +27,7 @@
 #include "surety/bound.h"
 #include "surety/data.h"
 #include "surety/model.h"
+#include "surety/risk.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -39,9 +40,10 @@ typedef struct surety_certify_settings {
                              can be chosen by looking at S */
     const char *bound;    /* a name of surety/bound.h, or "best", or NULL: surety_certify_default_bound */
     double delta;         /* in (0,1): 1 - confidence */
-    uint64_t looks; /* how many certificates looking at S could have led to, this one included: every model
-                       and every setting that could have been chosen by what was seen of S, counted before S
-                       was seen. At least 1; 0 (not said) is refused */
+    uint64_t looks;   /* how many certificates looking at S could have led to, this one included: every model
+                         and every setting that could have been chosen by what was seen of S, counted before S
+                         was seen. At least 1; 0 (not said) is refused */
+    int despite_test; /* 1: also if T refutes it, which the certificate then says */
     const char *model_file; /* the model's file; its base name is kept so that verify finds it beside the
                                certificate. NULL: no name */
 } surety_certify_settings;
@@ -95,6 +97,12 @@ typedef struct surety_certificate {
     struct { /* on the perturbed S; see surety/risk.h */
         double averaged, averaged_max, rbar, abar, gmax, tv, tandem;
     } risks;
+
+    struct {                /* the same event counted on T (surety_risks_refute) */
+        uint64_t m, failed; /* 0 if there is no T */
+        double chance;      /* of so many failures, if value were true; 1 if there is no T */
+        int refuted;        /* chance below SURETY_IMPOSSIBLE: despite_test was set */
+    } test;
 
     struct {
         char name[16], norm[8];
@@ -159,6 +167,7 @@ typedef struct surety_certificate {
  * surety_certificate_free; it is empty after a failure). SURETY_E_CHECK, and no certificate, when
  *   - the data are not those the model was trained on,
  *   - S and S' share a row,
+ *   - T refutes it (unless despite_test),
  *   - a look at S was not paid for (looks 0, an event that was not announced),
  *   - the bound is not available for this model (vote_frozen_max for a learned posterior), or
  *   - the bound asks for a part of S that was held out, or a worst case, which no sample can prove, or a
@@ -213,6 +222,8 @@ typedef struct surety_verification {
     size_t differences; /* how many; the first SURETY_DIFFERENCES of them are in difference[] */
     surety_difference difference[SURETY_DIFFERENCES];
     char claim[SURETY_CLAIM]; /* of the certificate, as it was read; "" if it could not be */
+    surety_refutation
+        test;            /* what T says about the certificate's value; all zero if it did not come so far */
     double value, found; /* the certificate's value, and the one that came out (NaN if it did not come so far)
                           */
 } surety_verification;

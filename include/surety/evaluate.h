@@ -89,6 +89,10 @@ SURETY_API surety_status surety_evaluate_row(surety_row *row, const surety_model
                                              const surety_run *run, surety_error *err);
 SURETY_API void surety_row_free(surety_row *row);
 
+/* The bound of the row that T contradicts most, or -1: none (surety_risks_refute, of which *worst, unless NULL,
+ * is filled). */
+SURETY_API int surety_row_refuted(const surety_row *row, surety_refutation *worst);
+
 /* The same for count models, at most SURETY_ROWS_MOST, that differ in nothing but their posterior: the attack
  * on the prior, which takes most of the time, serves them all. Other models are SURETY_E_USAGE. */
 enum { SURETY_ROWS_MOST = 8 };
@@ -105,7 +109,8 @@ SURETY_API surety_status surety_evaluate_attacked(double *risk, double *norm_max
 /* {"attacks": [row, ..]} for count rows: attack, adversarial_risk, averaged_risk, averaged_max_risk, kl,
  * risks{} on S, bounds{NAME: {surrogate, vote, vote_clipped}}. A worst case has not_proved, the share of T
  * whose vote is not proved right, instead of the three risks (null), and in risks{} not_proved,
- * prior_not_proved and gibbs on S. */
+ * prior_not_proved and gibbs on S. refuted{bound, limit, m, failed, chance} if T contradicts a bound, else null.
+ */
 SURETY_API char *surety_rows_json(const surety_row *rows, size_t count);
 
 /* Risks of Q's vote on a set that is attacked under the vote of P: the perturbed set of a row, n

@@ -166,6 +166,21 @@ SURETY_API surety_status surety_risks_input(const surety_risks *risks, const dou
 SURETY_API surety_status surety_risks_bounds(const surety_bound_input *input,
                                              surety_bound_value values[SURETY_BOUNDS], surety_error *err);
 
+/* Whether T contradicts a limit on the vote's risk that was computed from S (docs/certificates.md, "T refutes
+ * S"). The event that the limit is about is counted on T: examples on which the vote fails on some of their n
+ * perturbations (averaged_max), or is not proved right (worst_case); all m n votes (averaged). chance: an
+ * upper limit of the probability of so many or more, if the limit were true. */
+typedef struct surety_refutation {
+    uint64_t m, failed; /* m examples, or m n votes */
+    double limit, chance;
+    int refuted; /* chance < SURETY_IMPOSSIBLE */
+} surety_refutation;
+
+#define SURETY_IMPOSSIBLE 1e-6
+
+SURETY_API surety_refutation surety_risks_refute(const surety_risks *test, surety_risk_kind kind,
+                                                 double limit);
+
 /* How learning a posterior ended. */
 typedef struct surety_learned {
     surety_bound_id objective;

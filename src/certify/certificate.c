@@ -65,6 +65,14 @@ static const surety_field risks_rows[] = {RISK(averaged), RISK(averaged_max), RI
                                           RISK(gmax),     RISK(tv),           RISK(tandem)};
 TABLE(risks, risks_rows);
 
+static const surety_field test_rows[] = {
+    COUNT("m", IN(test, m), 0, WHOLE, EXACT),
+    COUNT("failed", IN(test, failed), 0, WHOLE, EXAMPLES),
+    REAL("chance", IN(test, chance), 0, 1, ANY),
+    FLAG("refuted", IN(test, refuted)),
+};
+TABLE(test, test_rows);
+
 static const surety_field attack_rows[] = {
     TEXT("name", IN(attack, name), SIZE(attack.name)),
     TEXT("norm", IN(attack, norm), SIZE(attack.norm)),
@@ -169,6 +177,7 @@ static const surety_field certificate_rows[] = {
     TEXT("choice", AT(choice), SIZE(choice)),
     OBJECT("inputs", AT(inputs), &inputs_table),
     OBJECT("risks", AT(risks), &risks_table),
+    OBJECT("test", AT(test), &test_table),
     OBJECT("attack", AT(attack), &attack_table),
     LIST("ledger", AT(events), 1, SURETY_CERTIFICATE_EVENTS, &event_table, sizeof(surety_ledger_entry),
          AT(event_count)),

@@ -224,6 +224,39 @@ static surety_status compute(certifying *w, surety_error *err) {
     return SURETY_OK;
 }
 
+/* ---- what T says ---- */
+
+static surety_status measure(surety_risks *risks, const certifying *w, surety_set_name which,
+                             const surety_run *run, surety_error *err) {
+    const surety_set *set = surety_data_set(w->data, which);
+    if (is_worst(w)) return surety_evaluate_worst(risks, w->model, set, &w->threat.ball, run, err);
+    return surety_evaluate_perturbed(risks, w->model, set, &w->threat, run, err);
+}
+
+/* T chooses nothing: it can only forbid. (A certificate that is withheld breaks no promise.) */
+static surety_status ask_test(certifying *w, const surety_run *run, surety_error *err) {
+    surety_certificate *c = w->c;
+    const surety_bound_info *info;
+    surety_risks test = {0};
+    if (surety_data_set(w->data, SURETY_SET_TEST)->m)
+        SURETY_TRY(measure(&test, w, SURETY_SET_TEST, run, err));
+    surety_status status = surety_bound_find(c->bound, &info, err);
+    surety_refutation r = {0};
+    if (status == SURETY_OK) r = surety_risks_refute(&test, info->risk, c->value);
+    surety_risks_free(&test);
+    if (status != SURETY_OK) return status;
+    c->test.m = r.m, c->test.failed = r.failed, c->test.chance = r.chance, c->test.refuted = r.refuted;
+    if (!r.refuted || w->s->despite_test) return SURETY_OK;
+    surety_fail(err, SURETY_E_CHECK,
+                "T refutes this certificate: it would promise at most %.4f, and the vote fails on %" PRIu64
+                " of %" PRIu64 " of T, which has a chance below %.0e",
+                ceil(c->value * 1e4) / 1e4, r.failed, r.m, SURETY_IMPOSSIBLE);
+    surety_fail_expected(err,
+                         "an S whose rows are new to the model and from the same source as T; or "
+                         "--despite-test, which the certificate will say");
+    return SURETY_E_CHECK;
+}
+
 /* ---- filling the certificate ---- */
 
 static void set_attack(surety_certificate *c, const surety_threat *a) {
@@ -331,12 +364,9 @@ static void set_ledger(certifying *w) {
 static surety_status certify(certifying *w, const surety_run *run, surety_error *err) {
     surety_certificate *c = w->c;
     SURETY_TRY(prepare(w, err));
-    const surety_set *learn = surety_data_set(w->data, SURETY_SET_LEARN);
-    if (is_worst(w))
-        SURETY_TRY(surety_evaluate_worst(&w->risks, w->model, learn, &w->threat.ball, run, err));
-    else
-        SURETY_TRY(surety_evaluate_perturbed(&w->risks, w->model, learn, &w->threat, run, err));
+    SURETY_TRY(measure(&w->risks, w, SURETY_SET_LEARN, run, err));
     SURETY_TRY(compute(w, err));
+    SURETY_TRY(ask_test(w, run, err));
     c->delta = w->s->delta;
     snprintf(c->choice, sizeof c->choice, "%s", w->best ? "best" : "one");
     c->inputs.m = w->risks.m;

@@ -55,6 +55,12 @@ static const surety_threat_info *attack_of(const surety_certificate *c) {
 static void say_limit(surety_certificate *c) {
     char text[32], level[32];
     int perturbed = is_risk(c, SURETY_RISK_AVERAGED) && c->inputs.n > 1;
+    if (c->test.refuted)
+        say(c,
+            "The test set T refutes this certificate, which was written all the same (--despite-test): "
+            "%" PRIu64 " of %" PRIu64
+            " fail on T, which has a chance below one in a million if what follows is true. ",
+            c->test.failed, c->test.m);
     if (c->vacuous)
         say(c, "This certificate promises nothing: its limit of %s is not below 1; it would say that, with ",
             surety_shortest(c->value, text));

@@ -185,7 +185,8 @@ static surety_status open_data(verifying *v, surety_error *err) {
 /* What was asked for when the certificate was made. What does not apply keeps a default that is valid. */
 static void settings_of(const surety_certificate *c, surety_certify_settings *s) {
     surety_threat *a = &s->threat;
-    *s = (surety_certify_settings){.delta = c->delta, .looks = c->inputs.looks};
+    *s = (surety_certify_settings){
+        .delta = c->delta, .looks = c->inputs.looks, .despite_test = c->test.refuted};
     s->bound = strcmp(c->choice, "best") ? c->bound : "best";
     surety_threat_defaults(a);
     surety_threat_parse(c->attack.name, &a->kind, NULL); /* both were checked when it was read */
@@ -238,6 +239,11 @@ static void compare(verifying *v) {
     surety_verification *out = v->out;
     const surety_certificate *c = &v->stated;
     out->found = v->found.value;
+    out->test = (surety_refutation){.m = v->found.test.m,
+                                    .failed = v->found.test.failed,
+                                    .limit = v->found.value,
+                                    .chance = v->found.test.chance,
+                                    .refuted = v->found.test.refuted};
     int numbers = !strcmp(c->software.cpu_level, "fma") && !strcmp(v->found.software.cpu_level, "generic");
     if (!numbers) {
         surety_record_compare(&surety_certificate_table, c, &v->found, "", NULL, differs, out);
@@ -294,6 +300,13 @@ surety_status surety_verify(surety_verification *out, const char *path,
     return status;
 }
 
+static json_t *refuted_json(const surety_refutation *r) {
+    if (!r->refuted) return json_null();
+    return SURETY_JSON_OBJECT({"limit", surety_json_real(r->limit)}, {"m", surety_json_count(r->m)},
+                              {"failed", surety_json_count(r->failed)},
+                              {"chance", surety_json_real(r->chance)});
+}
+
 char *surety_verification_json(const surety_verification *out) {
     json_t *list = json_array();
     size_t shown = out->differences < SURETY_DIFFERENCES ? out->differences : SURETY_DIFFERENCES;
@@ -311,7 +324,7 @@ char *surety_verification_json(const surety_verification *out) {
     return surety_json_text(SURETY_JSON_OBJECT(
         {"agrees", json_boolean(out->agrees)}, {"level", surety_json_string(out->level)},
         {"tolerance", surety_json_real(out->tolerance)}, {"reason", surety_json_string(out->reason)},
-        {"claim", surety_json_string(out->claim)}, {"value", surety_json_real(out->value)},
-        {"found", surety_json_real(out->found)}, {"difference_count", surety_json_count(out->differences)},
-        {"differences", list}));
+        {"refuted", refuted_json(&out->test)}, {"claim", surety_json_string(out->claim)},
+        {"value", surety_json_real(out->value)}, {"found", surety_json_real(out->found)},
+        {"difference_count", surety_json_count(out->differences)}, {"differences", list}));
 }

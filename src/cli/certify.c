@@ -14,6 +14,7 @@ typedef struct options {
     surety_certify_settings certify;
     const char *attack, *out;
     double delta;
+    bool despite_test;
     char bound_help[1024];
 } options;
 
@@ -59,6 +60,8 @@ static void add_options(cli *c, options *o) {
         c, "looks", "N", &o->certify.looks, read_looks, NULL,
         "needed: how many certificates looking at S could have led to, this one included; 1 if model and "
         "settings were decided before anything was seen of S");
+    cli_flag(c, "despite-test", &o->despite_test,
+             "write a certificate that T refutes: it will say so. Without this it is refused");
     cli_text(c, "out", "C.json", &o->out, "file of the certificate");
     cli_real(c, "delta", "D", &o->delta, "1 - confidence");
     cli_ball_options(c, &o->certify.threat);
@@ -77,6 +80,7 @@ static surety_status settle(cli *c, options *o, const surety_model *model) {
     if (status != SURETY_OK) return status;
     o->certify.delta = isnan(o->delta) ? own.delta : o->delta;
     o->certify.model_file = c->words[0];
+    o->certify.despite_test = o->despite_test;
     if (cli_given(c, "seed") && threat->seed != facts->seed)
         return cli_wrong(c, "a certificate's random numbers are those of the model's seed, %llu",
                          (unsigned long long)facts->seed);
@@ -148,7 +152,14 @@ static surety_status certify(cli *c, options *o, const surety_model *model) {
         status = surety_certify(&certificate, model, data, &o->certify, &c->run, &c->error);
     cli_progress_end(c);
     if (status == SURETY_OK) log_look(c, o, &certificate, model, data);
+    if (status == SURETY_E_CHECK && !strncmp(c->error.what, "T refutes", 9))
+        cli_look(c, model, data, "refused: T refutes it"); /* S was looked at, and the message tells of it */
     if (status == SURETY_OK) status = surety_certificate_save(&certificate, o->out, &c->error);
+    if (status == SURETY_OK && certificate.test.refuted)
+        cli_warn(c,
+                 "T REFUTES this certificate: %" PRIu64 " failures of %" PRIu64
+                 " on T have a chance below %.0e if it is true",
+                 certificate.test.failed, certificate.test.m, SURETY_IMPOSSIBLE);
     if (status == SURETY_OK && certificate.vacuous)
         cli_say(c, "note: the limit is %.3f, not below 1: this certificate promises nothing",
                 certificate.value);

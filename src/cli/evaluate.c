@@ -158,6 +158,21 @@ static void print_rows(const surety_row *rows, size_t count) {
         1 - rows[0].input.delta);
 }
 
+/* What cannot be true of both S and T. */
+static void warn_refuted(const cli *c, const surety_row *rows, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        surety_refutation r;
+        int id = surety_row_refuted(&rows[i], &r);
+        if (id >= 0)
+            cli_warn(c,
+                     "T REFUTES S (%s): under the bound %s, at most %.4f, %llu failures of %llu on T have a "
+                     "chance below %.0e. S or T is not what it should be (copies of rows, another source), "
+                     "and no bound from this S can be believed",
+                     surety_threat_name(rows[i].threat), surety_bound_list()[id].name, cli_limit(r.limit, 4),
+                     (unsigned long long)r.failed, (unsigned long long)r.m, SURETY_IMPOSSIBLE);
+    }
+}
+
 static void log_look(cli *c, const opened *o, const attack_list *attacks) {
     char what[200], list[160];
     snprintf(what, sizeof what, "bounds for %s", show_list(attacks, list, sizeof list));
@@ -187,6 +202,7 @@ static surety_status evaluate(cli *c, opened *o, const attack_list *attacks, con
         status = cli_print_json(c, surety_rows_json(rows, done));
     else if (status == SURETY_OK)
         print_rows(rows, done);
+    if (status == SURETY_OK) warn_refuted(c, rows, done);
     for (size_t i = 0; i < done; i++) surety_row_free(&rows[i]);
     return status;
 }

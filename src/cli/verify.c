@@ -34,6 +34,9 @@ static surety_status answer(cli *c, const surety_verification *v) {
         print_agreement(v);
     else
         print_differences(v);
+    if (v->test.refuted)
+        cli_warn(c, "T REFUTES this certificate: %llu failures of %llu on T have a chance below %.0e",
+                 (unsigned long long)v->test.failed, (unsigned long long)v->test.m, SURETY_IMPOSSIBLE);
     if (status != SURETY_OK || v->agrees) return status;
     c->json = false; /* stdout has its one document */
     c->error.code = SURETY_E_CHECK;
