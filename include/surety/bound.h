@@ -48,6 +48,9 @@ SURETY_API double surety_binomial_limit(uint64_t k, uint64_t m, double delta);
  * above 1e-300; 1 where k <= m p. NaN outside the domain (k <= m, 1 <= m <= SURETY_M_LIMIT, p in [0,1]). */
 SURETY_API double surety_binomial_tail(uint64_t k, uint64_t m, double p);
 
+/* More candidate priors than this are a mistake, and refused everywhere. */
+#define SURETY_PRIORS_MOST UINT64_C(1000000000)
+
 /* The largest m that is accepted anywhere here. */
 #define SURETY_M_LIMIT (UINT64_C(1) << 32)
 

@@ -136,6 +136,7 @@ typedef struct surety_certificate {
         size_t class_count;
         const char *
             *classes; /* texts of the labels by class number; one block of memory, the certificate's */
+        char label_column[256], header[8]; /* as they were asked for: "", "auto" if not */
         double scale;
         uint64_t features;
         uint64_t learn_size, test_size;
@@ -198,6 +199,9 @@ typedef struct surety_verify_settings {
     surety_data_settings data; /* only where the data are is read: data_dir, or train, test and what belongs
                                   to them. The split, classes and box are the model's */
     const surety_data *opened; /* data from memory, read instead of files; NULL: the files */
+    int numbers; /* 1: the data are not at hand. The stated counts are believed, and all that follows from
+                    them, the model and the settings is computed again: level numbers */
+    int retrain; /* 1: also trains the model again from its recorded settings and compares the bytes */
 } surety_verify_settings;
 
 SURETY_API surety_verify_settings surety_verify_defaults(void);
@@ -213,11 +217,14 @@ enum { SURETY_DIFFERENCES = 64 };
 
 typedef struct surety_verification {
     int agrees;       /* 1: the claim follows from the data, the model and the seed */
-    char level[8];    /* "bits": every field is the same, bit for bit. "numbers": the certificate was made on
-                         a CPU with FMA and this one has none; counts and what follows from them were compared
-                         with the tolerance below, everything else bit for bit */
-    double tolerance; /* level numbers: share of the examples (or votes) that the certificate may have
-                         counted too few of, see docs/certificates.md; else 0 */
+    char level[8];    /* "bits": every field is the same, bit for bit. "numbers": everything follows from the
+                         stated    counts, and the counts were compared with the tolerance below, because the
+                         certificate was    made on a CPU with FMA and this one has none, or were believed (counted
+                         0) */
+    int counted;      /* 1: the counts were made again from the data */
+    int retrained;    /* 1: the model was trained again, and has these bytes if all agrees */
+    double tolerance; /* level numbers, counted: share of the examples (or votes) that the certificate may
+                         have counted too few of, see docs/certificates.md; else 0 */
     char reason[512]; /* why it does not agree, "" if it does */
     size_t differences; /* how many; the first SURETY_DIFFERENCES of them are in difference[] */
     surety_difference difference[SURETY_DIFFERENCES];

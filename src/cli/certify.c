@@ -8,6 +8,7 @@
 #include "cli/shared.h"
 #include "surety/certify.h"
 #include "surety/evaluate.h"
+#include "surety/train.h"
 
 typedef struct options {
     surety_data_settings data;
@@ -190,6 +191,7 @@ static surety_status run(cli *c) {
                          "usual answer is --looks 1: model, attack, radius, delta and bound were all decided "
                          "before anything was seen of S");
     status = surety_model_load(&model, c->words[0], &c->error);
+    if (status == SURETY_OK) status = surety_train_consistent(model, &c->error);
     if (status == SURETY_OK) status = certify(c, &o, model);
     surety_model_free(model);
     return status;

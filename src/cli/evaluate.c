@@ -6,6 +6,7 @@
 #include "cli/cli.h"
 #include "cli/shared.h"
 #include "surety/evaluate.h"
+#include "surety/train.h"
 
 enum { MOST_ATTACKS = 16, ACROSS = 3 /* rows side by side: a line has 80 letters */ };
 
@@ -58,6 +59,8 @@ static void close_all(opened *o) {
 /* Loads the model, then the data it was trained on unless options say otherwise, then checks the attack. */
 static surety_status open_all(cli *c, opened *o) {
     surety_status status = surety_model_load(&o->model, c->words[0], &c->error);
+    if (status != SURETY_OK) return status;
+    status = surety_train_consistent(o->model, &c->error);
     if (status != SURETY_OK) return status;
     const surety_model_facts *facts = surety_model_about(o->model);
     o->row.priors_compared = facts->priors_compared;
