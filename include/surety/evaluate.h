@@ -115,6 +115,10 @@ SURETY_API surety_status surety_evaluate_row(surety_row *row, const surety_model
                                              const surety_run *run, surety_error *err);
 SURETY_API void surety_row_free(surety_row *row);
 
+/* The bound of the row that T contradicts most, or -1: none (surety_risks_refute, of which *worst, unless
+ * NULL, is filled). */
+SURETY_API int surety_row_refuted(const surety_row *row, surety_refutation *worst);
+
 /* The same for count models, at most SURETY_ROWS_MOST, that differ in nothing but their posterior: the attack
  * on the prior, which takes most of the time, serves them all. Other models are SURETY_E_USAGE. */
 enum { SURETY_ROWS_MOST = 8 };
@@ -133,7 +137,8 @@ SURETY_API surety_status surety_evaluate_attacked(surety_attack_result *result, 
  * class_risks[{class, examples, failed, risk}], risks{} on S, bounds{NAME: {surrogate, vote, vote_clipped}}.
  * A worst case has not_proved, the share of T whose vote is not proved right, instead of the three risks
  * (null), and in risks{} not_proved, prior_not_proved and gibbs on S. Beside them, of the clean vote on T:
- * classes[] (K), clean_error, majority_error, confusion[K][K + 1]. names (K): surety_class_names. */
+ * classes[] (K), clean_error, majority_error, confusion[K][K + 1]; refuted{bound,
+ * limit, m, failed, chance} of a row if T contradicts a bound, else null. names (K): surety_class_names. */
 SURETY_API char *surety_rows_json(const surety_row *rows, size_t count, const surety_clean *clean,
                                   const char *const *names);
 

@@ -118,6 +118,15 @@ SURETY_API surety_status surety_train(surety_model **model, const surety_train_s
                                       const surety_data *data, const surety_checkpointing *checkpointing,
                                       surety_train_result *result, const surety_run *run, surety_error *err);
 
+/* The settings that trained a model, from what it says of itself; surety_train with them gives its bytes
+ * again. A model whose facts, voters or data are not those of its settings contradicts itself: SURETY_E_CHECK
+ * with the key. One that does not say how it was trained: SURETY_E_INPUT. */
+SURETY_API surety_status surety_train_recorded(surety_train_settings *settings, const surety_model *model,
+                                               surety_error *err);
+
+/* The same check alone. A model without settings, which no training made, is fine. */
+SURETY_API surety_status surety_train_consistent(const surety_model *model, surety_error *err);
+
 /* The same for several objectives behind one step 1: models[i] is, byte for byte, what surety_train gives for
  * settings with objectives[i]. models and results have room for count; the time of step 1 counts for the
  * first.

@@ -41,6 +41,7 @@ static surety_status attack(cli *c, options *o, const surety_model *model, const
                : surety_attack_set(&o->attack, &vote, set, NULL, NULL, &r, &c->run, &c->error);
     cli_progress_end(c);
     if (status != SURETY_OK) return status;
+    if (o->split == SURETY_SET_LEARN) cli_look(c, model, data, surety_threat_name(o->attack.kind));
     if (c->json) return cli_print_json(c, surety_attack_result_json(&r));
     cli_print("%s, %s ball of radius %g: %llu of %llu perturbed examples are voted wrong\n",
               surety_threat_name(o->attack.kind), surety_norm_name(o->attack.ball.norm),

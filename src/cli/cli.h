@@ -61,6 +61,7 @@ struct cli {
     size_t file_count;
     bool json, quiet, helped; /* helped: --help was asked for and printed; return SURETY_OK at once */
     uint64_t largest_file;    /* bytes, see surety_reading */
+    int exit_code;            /* of a command that succeeded; 0 unless there is more to say */
     surety_run run;
     surety_error error;
 };
@@ -105,6 +106,9 @@ const char *cli_line(const char *text, char *buffer, size_t size);
 
 /* A message for people, on stderr unless --quiet. */
 void cli_say(const cli *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* The same, with --quiet too: what makes a promise doubtful is never left out. */
+void cli_warn(const cli *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Prints text wrapped to 80 columns behind an indent; the first line starts at column `at`. */
 void cli_print_wrapped(const char *text, int indent, int at);

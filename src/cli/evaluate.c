@@ -7,6 +7,7 @@
 #include "cli/cli.h"
 #include "cli/shared.h"
 #include "surety/evaluate.h"
+#include "surety/train.h"
 
 enum { MOST_ATTACKS = 16, ACROSS = 3 /* rows side by side: a line has 80 letters */ };
 
@@ -60,6 +61,8 @@ static void close_all(opened *o) {
 /* Loads the model, then the data it was trained on unless options say otherwise, then checks the attack. */
 static surety_status open_all(cli *c, opened *o) {
     surety_status status = surety_model_load(&o->model, c->words[0], &c->error);
+    if (status != SURETY_OK) return status;
+    status = surety_train_consistent(o->model, &c->error);
     if (status != SURETY_OK) return status;
     const surety_model_facts *facts = surety_model_about(o->model);
     o->row.priors_compared = facts->priors_compared;
@@ -156,8 +159,31 @@ static void print_rows(const surety_row *rows, size_t count) {
         if (rows[i].threat == SURETY_WORST_CASE) print_worst(&rows[i], &letters);
     cli_print(
         "Each bound holds alone, with confidence %g; those of one attack with the same\n"
-        "letter hold together. Choose one before looking: certify --bound NAME.\n",
+        "letter hold together. Choose one before looking: certify --bound NAME.\n"
+        "This was a look at S: what is decided now counts for certify --looks.\n",
         1 - rows[0].input.delta);
+}
+
+/* What cannot be true of both S and T. */
+static void warn_refuted(const cli *c, const surety_row *rows, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        surety_refutation r;
+        int id = surety_row_refuted(&rows[i], &r);
+        if (id >= 0)
+            cli_warn(c,
+                     "T REFUTES S (%s): under the bound %s, at most %.4f, %llu failures of %llu on T have a "
+                     "chance below %.0e. S or T is not what it should be (copies of rows, another source), "
+                     "and no bound from this S can be believed",
+                     surety_threat_name(rows[i].threat), surety_bound_list()[id].name, cli_limit(r.limit, 4),
+                     (unsigned long long)r.failed, (unsigned long long)r.m, SURETY_IMPOSSIBLE);
+    }
+}
+
+static void log_look(cli *c, const opened *o, const attack_list *attacks) {
+    char what[200], list[160];
+    snprintf(what, sizeof what, "bounds for %s", show_list(attacks, list, sizeof list));
+    cli_look(c, o->model, o->data, what);
+    if (c->json) cli_say(c, "note: this was a look at S: what is decided now counts for certify --looks");
 }
 
 /* A row for each attack; *done of them are to be freed. */
@@ -202,10 +228,12 @@ static surety_status evaluate(cli *c, opened *o, const attack_list *attacks, con
                                        surety_data_describe(o->data), &c->run, &c->error);
     if (status == SURETY_OK && per_example) status = list_examples(c, o, attacks, per_example);
     cli_progress_end(c);
+    if (status == SURETY_OK) log_look(c, o, attacks);
     if (status == SURETY_OK && c->json)
         status = cli_print_json(c, surety_rows_json(rows, done, &clean, o->names));
     else if (status == SURETY_OK)
         print_all(rows, done, &clean, o->names);
+    if (status == SURETY_OK) warn_refuted(c, rows, done);
     for (size_t i = 0; i < done; i++) surety_row_free(&rows[i]);
     surety_clean_free(&clean);
     return status;

@@ -42,7 +42,7 @@ static void list_commands(void) {
     cli_print("  %-10s %s\n", "help", "help COMMAND: its options and an example");
     cli_print(
         "\nExit codes: 0 done, 1 a check said no, 2 wrong usage, 3 bad input,\n"
-        "4 the machine failed (disk, memory, signal).\n");
+        "4 the machine failed (disk, memory, signal), 5 verify: agrees at level numbers.\n");
 }
 
 static const cli_command *find_command(cli *c, const char *name) {
@@ -110,5 +110,5 @@ int main(int argc, char **argv) {
         print_error(&c);
         fflush(stdout);
     }
-    return surety_status_exit(status);
+    return status == SURETY_OK ? c.exit_code : surety_status_exit(status);
 }

@@ -54,6 +54,16 @@ void cli_say(const cli *c, const char *format, ...) {
     fputc('\n', stderr);
 }
 
+void cli_warn(const cli *c, const char *format, ...) {
+    (void)c;
+    fprintf(stderr, "surety: warning: ");
+    va_list args;
+    va_start(args, format);
+    put_all(stderr, format, args);
+    va_end(args);
+    fputc('\n', stderr);
+}
+
 const char *cli_line(const char *text, char *buffer, size_t size) {
     static const char cut[] = " ..";
     size_t used = 0;

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "surety/certify.h"
+
 /* ---- values with names ---- */
 
 #define READ_NAME(function, type, parse)                                               \
@@ -191,6 +193,21 @@ surety_status cli_settle_model(cli *c, const surety_model *model, surety_data_se
     attack->ball.lo = data->box_lo;
     attack->ball.hi = data->box_hi;
     return surety_threat_validate(attack, &c->error);
+}
+
+/* ---- looks ---- */
+
+void cli_look(cli *c, const surety_model *model, const surety_data *data, const char *what) {
+    surety_look look = {0};
+    surety_error err = SURETY_ERROR_NONE;
+    snprintf(look.command, sizeof look.command, "%s", c->command->name);
+    snprintf(look.learn, sizeof look.learn, "%s", surety_data_describe(data)->set_sha256[SURETY_SET_LEARN]);
+    snprintf(look.what, sizeof look.what, "%s", what);
+    surety_status status = surety_model_sha256(model, look.model, &err);
+    if (status == SURETY_OK) status = surety_looks_add(&look, &err);
+    if (status != SURETY_OK)
+        cli_say(c, "note: this look at S is not in the log: %s%s%s", err.file, *err.file ? ": " : "",
+                err.what);
 }
 
 /* ---- tables of bounds ---- */

@@ -41,6 +41,10 @@ surety_status cli_settle(cli *c, surety_data_settings *data, surety_threat *atta
 surety_status cli_settle_model(cli *c, const surety_model *model, surety_data_settings *data,
                                surety_threat *attack);
 
+/* Writes a line into the log of looks at S (surety/certify.h). A log that cannot be written is a note, never
+ * an error. */
+void cli_look(cli *c, const surety_model *model, const surety_data *data, const char *what);
+
 /* A letter for each random event of a table of bounds, in the order in which it meets them: bounds with the
  * same letter hold together. Start with count 0. */
 typedef struct cli_letters {

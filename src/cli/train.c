@@ -197,6 +197,18 @@ static void settle_votes(const cli *c, options *o, const surety_data *data) {
     if (surety_data_describe(data)->classes > 2 && !cli_given(c, "voters")) o->train.set = SURETY_REAL;
 }
 
+/* A training looks at S where S chooses the epoch of step 1, or learns the posterior. */
+static void log_look(cli *c, const options *o, const surety_model *model, const surety_data *data) {
+    const surety_train_settings *t = &o->train;
+    int chose = !t->keep_last && !(t->holdout > 0), learned = t->objective != SURETY_OBJECTIVE_BASELINE;
+    char what[200];
+    if (!chose && !learned) return;
+    snprintf(what, sizeof what, "defense %s, S%s%s%s", surety_defense_name(t->defense.kind),
+             chose ? " chose the epoch" : "", chose && learned ? "," : "",
+             learned ? " learned the posterior" : "");
+    cli_look(c, model, data, what);
+}
+
 static surety_status train(cli *c, options *o) {
     surety_data *data = NULL;
     surety_model *model = NULL;
@@ -206,9 +218,10 @@ static surety_status train(cli *c, options *o) {
     if (status == SURETY_OK) settle_votes(c, o, data);
     if (status == SURETY_OK)
         status = surety_train(&model, &o->train, data, &o->checkpointing, &result, &c->run, &c->error);
+    cli_progress_end(c);
+    if (status == SURETY_OK) log_look(c, o, model, data);
     if (status == SURETY_OK) status = surety_model_save(model, o->out, &c->error);
     end_checkpoint(c, o, status);
-    cli_progress_end(c);
     if (status == SURETY_OK && c->json)
         status = cli_print_json(
             c, surety_train_result_json(&result, surety_class_names(surety_data_describe(data))));

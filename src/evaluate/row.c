@@ -194,6 +194,29 @@ void surety_row_free(surety_row *row) {
     *row = (surety_row){0};
 }
 
+int surety_row_refuted(const surety_row *row, surety_refutation *worst) {
+    int found = -1;
+    surety_refutation most = {.chance = SURETY_IMPOSSIBLE};
+    for (int id = 0; id < SURETY_BOUNDS; id++) {
+        if (!row->bounds[id].available) continue;
+        surety_refutation r =
+            surety_risks_refute(&row->test, surety_bound_list()[id].risk, row->bounds[id].vote);
+        if (r.chance < most.chance) most = r, found = id;
+    }
+    if (worst && found >= 0) *worst = most;
+    return found;
+}
+
+static json_t *refuted_json(const surety_row *row) {
+    surety_refutation r;
+    int id = surety_row_refuted(row, &r);
+    if (id < 0) return json_null();
+    return SURETY_JSON_OBJECT({"bound", surety_json_string(surety_bound_list()[id].name)},
+                              {"limit", surety_json_real(r.limit)}, {"m", surety_json_count(r.m)},
+                              {"failed", surety_json_count(r.failed)},
+                              {"chance", surety_json_real(r.chance)});
+}
+
 static json_t *worst_json(const surety_risks *learn) {
     return SURETY_JSON_OBJECT(
         {"not_proved", surety_json_real(learn->averaged_max)},
@@ -218,7 +241,7 @@ static json_t *row_json(const surety_row *row, const char *const *names) {
         {"priors_compared", surety_json_count(row->input.priors_compared)},
         {"looks", surety_json_count(row->input.looks)},
         {"risks", worst ? worst_json(&row->learn) : surety_risks_object(&row->learn)},
-        {"bounds", surety_bounds_object(row->bounds)});
+        {"refuted", refuted_json(row)}, {"bounds", surety_bounds_object(row->bounds)});
 }
 
 char *surety_rows_json(const surety_row *rows, size_t count, const surety_clean *clean,

@@ -13,6 +13,7 @@
 #include "io/lock.h"
 #include "train/checkpoint.h"
 #include "train/phase.h"
+#include "train/settings.h"
 
 static const char *const objectives[SURETY_OBJECTIVES] = {"chromatic",          "average-max", "seeger",
                                                           "average-max-seeger", "worst-case",  "baseline"};
@@ -99,41 +100,7 @@ surety_status surety_train_validate(const surety_train_settings *s, surety_error
     return SURETY_OK;
 }
 
-/* ---- settings and results as JSON ---- */
-
-static json_t *attack_json(const surety_threat *a) {
-    return SURETY_JSON_OBJECT(
-        {"name", surety_json_string(surety_threat_name(a->kind))},
-        {"norm", surety_json_string(surety_norm_name(a->ball.norm))},
-        {"eps", surety_json_real(a->ball.radius)},
-        {"box", a->ball.has_box ? SURETY_JSON_OBJECT({"lo", surety_json_real(a->ball.lo)},
-                                                     {"hi", surety_json_real(a->ball.hi)})
-                                : json_null()},
-        {"steps", surety_json_count(a->steps)}, {"step_size", surety_json_real(surety_threat_step(a))},
-        {"noise", surety_json_real(a->noise)}, {"restarts", surety_json_count(a->restarts)});
-}
-
-/* Everything that decides the result, as canonical text: kept in the model and in checkpoints. */
-static char *settings_text(const surety_train_settings *s, const surety_data_info *info) {
-    json_t *data = SURETY_JSON_OBJECT(
-        {"classes", surety_labels_json(info->labels, info->classes, info->whole)},
-        {"learn_size", surety_json_count(info->learn_size)},
-        {"test_size", surety_json_count(info->test_size)}, {"split_seed", surety_json_count(info->seed)});
-    return surety_json_canonical(SURETY_JSON_OBJECT(
-        {"objective", surety_json_string(objectives[s->objective])},
-        {"loss", surety_json_string(losses[s->loss])}, {"defense", attack_json(&s->defense)},
-        {"voters", surety_json_string(surety_voter_set_name(s->set))},
-        {"kind", surety_json_string(s->kind.kind)}, {"trees", surety_json_count(s->kind.voters)},
-        {"depth", surety_json_count(s->kind.depth)}, {"mask", surety_json_real(s->kind.mask)},
-        {"step1_epochs", surety_json_count(s->step1_epochs)},
-        {"step2_epochs", surety_json_count(s->step2_epochs)}, {"batch", surety_json_count(s->batch)},
-        {"lr", surety_json_real(s->lr)}, {"delta", surety_json_real(s->delta)},
-        {"holdout", surety_json_real(s->holdout)}, {"mix", surety_json_real(s->mix)},
-        {"keep_last", json_boolean(s->keep_last)}, {"decay", json_boolean(s->decay)},
-        {"seed", surety_json_count(s->seed)}, {"data", data},
-        {"rows_prior", surety_json_string(info->set_sha256[SURETY_SET_PRIOR])},
-        {"rows_learn", surety_json_string(info->set_sha256[SURETY_SET_LEARN])}));
-}
+/* ---- results as JSON ---- */
 
 char *surety_train_result_json(const surety_train_result *r, const char *const *names) {
     const surety_timing *t = &r->timing;
@@ -173,7 +140,7 @@ typedef struct training {
     const surety_checkpointing *checkpointing;
     surety_lock lock;       /* on the checkpoint */
     double next_checkpoint; /* not before this second */
-    char *settings;         /* settings_text */
+    char *settings;         /* surety_train_settings_text */
     surety_train_state state;
     uint64_t priors_compared; /* T_p */
     float *votes;             /* (m, H) on S, see fixed_votes */
@@ -202,7 +169,7 @@ static surety_status split_prior(training *t, const surety_data *data, surety_er
                            t->s.holdout, prior->m);
     t->prior = surety_set_slice(prior, 0, prior->m - held);
     t->choose = held ? surety_set_slice(prior, prior->m - held, held) : t->learn;
-    t->priors_compared = held || t->s.keep_last ? 1 : t->s.step1_epochs;
+    t->priors_compared = surety_train_priors(&t->s);
     return SURETY_OK;
 }
 
@@ -238,7 +205,7 @@ static surety_status begin(training *t, surety_error *err) {
     SURETY_TRY(surety_train_state_new(&t->state, voters, t->s.step1_epochs, step2, err));
     SURETY_TRY(surety_attack_check_set(&t->s.defense, voters, &t->prior, err));
     SURETY_TRY(surety_attack_check_set(&t->s.defense, voters, &t->learn, err));
-    if (!(t->settings = settings_text(&t->s, t->info)))
+    if (!(t->settings = surety_train_settings_text(&t->s, t->info)))
         return surety_fail(err, SURETY_E_MEMORY, "no memory for the settings");
     return t->checkpointing && t->checkpointing->file ? go_on(t, err) : SURETY_OK;
 }
@@ -344,14 +311,7 @@ static surety_status make_model(training *t, surety_model **model, surety_train_
                                 surety_error *err) {
     surety_train_state *s = &t->state;
     surety_model_facts facts;
-    surety_model_facts_defaults(&facts);
-    facts.set = t->s.set;
-    facts.seed = t->s.seed;
-    facts.priors_compared = t->priors_compared;
-    facts.delta = t->s.delta;
-    facts.ball = t->s.defense.ball;
-    strcpy(facts.defense, surety_defense_name(t->s.defense.kind));
-    strcpy(facts.objective, objectives[t->s.objective]);
+    surety_train_facts(&t->s, &facts);
     double *P, *Q;
     SURETY_TRY(surety_alloc(&P, 2 * s->H, sizeof *P, err));
     Q = P + s->H;

@@ -203,6 +203,51 @@ static void test_sentence_errs_on_the_safe_side(void **state) {
     surety_certificate_free(&c);
 }
 
+/* What "fails" means, word by word, for every threat. */
+static void test_sentence_says_what_was_done(void **state) {
+    (void)state;
+    const struct {
+        surety_threat_kind kind;
+        const char *bound, *words;
+    } cases[] = {
+        {SURETY_ATTACK_NONE, NULL, "wrong or tied on the input itself, unperturbed; "},
+        {SURETY_ATTACK_UNIF, NULL,
+         "the perturbation that attack unif (the best of 2 random points of the ball) makes of it against "
+         "the "
+         "vote of the model's prior, within linf distance 0.05 of the input and inside [0, 1]; "},
+        {SURETY_ATTACK_FGSM, NULL, "that attack fgsm (one step of size 0.05 from the input itself) makes"},
+        {SURETY_ATTACK_IFGSM, NULL, "that attack ifgsm (3 steps of size 0.02 from the input itself) makes"},
+        {SURETY_ATTACK_PGD, NULL,
+         "that attack pgd (3 steps of size 0.02 from each of 2 random starts, of which the best counts) "
+         "makes"},
+        {SURETY_ATTACK_IFGSMU, "seeger",
+         "one perturbation, drawn at random among the 5 that attack ifgsmu (3 steps of size 0.02 from the "
+         "input itself, then noise of at most 0.01 per feature) makes"},
+        {SURETY_ATTACK_PGDU, NULL,
+         "at least one of 5 perturbations that attack pgdu (3 steps of size 0.02 from each of 2 random "
+         "starts, of which the best counts, then noise of at most 0.01 per feature) makes of it against the "
+         "vote of the "
+         "model's prior, within linf distance 0.05 of the input and inside [0, 1]; "},
+        {SURETY_WORST_CASE, NULL,
+         "if there is any point within linf distance 0.05 of the input and inside [0, 1] on which it is "
+         "wrong or tied: on all other inputs no perturbation of norm up to 0.05 that keeps the input inside "
+         "[0, 1], whatever the attack, makes it fail; "},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        surety_certify_settings s = settings;
+        surety_certificate c;
+        s.threat.kind = cases[i].kind;
+        s.threat.step_size = 0.02;
+        s.threat.restarts = 2;
+        s.bound = cases[i].bound;
+        make(&c, &s);
+        const surety_threat_info *info = surety_threat_about(cases[i].kind);
+        check(strstr(c.claim, cases[i].words) != NULL, "no '%s' in: %s", cases[i].words, c.claim);
+        check(!strstr(c.claim, "random numbers") == !(info->starts || info->noise), "%s", c.claim);
+        surety_certificate_free(&c);
+    }
+}
+
 /* Certificates that exist announced these events: one more would change what "best" pays for each. */
 static void test_best_events_stay(void **state) {
     (void)state;
@@ -765,6 +810,7 @@ int main(void) {
         cmocka_unit_test(test_agrees_and_says_what_it_must),
         cmocka_unit_test(test_bits_for_any_number_of_threads),
         cmocka_unit_test(test_sentence_errs_on_the_safe_side),
+        cmocka_unit_test(test_sentence_says_what_was_done),
         cmocka_unit_test(test_best_events_stay),
         cmocka_unit_test(test_best_pays_for_its_events),
         cmocka_unit_test(test_more_looks_cost),
