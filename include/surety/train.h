@@ -40,7 +40,7 @@ SURETY_API const char *surety_loss_name(surety_loss loss);
 
 typedef struct surety_train_settings {
     surety_objective objective;
-    surety_loss loss; /* auto: linear for two classes, logistic for more */
+    surety_loss loss; /* auto: logistic for more than two classes or against the worst case, else linear */
     surety_threat
         defense; /* what step 1 is trained against. Its samples are 1, its seed that below. The worst
                     case (docs/theory.md 8.3) goes with the objective worst-case or baseline */
@@ -62,8 +62,8 @@ typedef struct surety_train_settings {
 } surety_train_settings;
 
 /* Turns settings into those of the certified defense, as docs/worst-case.md found them best: the worst case,
- * 10 trees of depth 3 without masks, a learning rate that falls to 0, the last epoch kept, objective
- * baseline. */
+ * 10 trees of depth 3 without masks, real votes, a learning rate that falls to 0, the last epoch kept,
+ * objective baseline. */
 SURETY_API void surety_train_certified(surety_train_settings *settings);
 
 /* The paper's: pgdu in the l2 ball of radius 1, objective chromatic, signed votes, 25 trees of depth 2, mask

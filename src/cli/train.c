@@ -74,17 +74,17 @@ static void add_options(cli *c, options *o) {
     cli_other(
         c, "defense", "NAME", &t->defense.kind, read_defense, show_defense,
         "attack applied to each batch of step 1; certified: the worst case over the whole ball is "
-        "lowered instead, and --objective baseline, --trees 10, --depth 3, --mask 0, --decay, --keep last "
+        "lowered instead, and --objective baseline, --voters real, --trees 10, --depth 3, --mask 0, --decay, "
+        "--keep last "
         "are the defaults, because they gave the smallest worst case (docs/worst-case.md)");
     cli_real(c, "mix", "W", &t->mix, "defense certified: weight of the loss at pgd's points beside it");
     cli_other(
         c, "objective", "NAME", &t->objective, read_objective, show_objective,
         "what step 2 lowers: chromatic, average-max, seeger, average-max-seeger, worst-case; baseline: no "
         "step 2");
-    cli_other(
-        c, "loss", "NAME", &t->loss, read_loss, show_loss,
-        "what step 1 lowers: linear, as the paper; logistic, with uniform weights; auto: linear for two "
-        "classes, else logistic");
+    cli_other(c, "loss", "NAME", &t->loss, read_loss, show_loss,
+              "what step 1 lowers: linear, as the paper; logistic, with uniform weights; auto: logistic for "
+              "more than two classes or against the worst case, else linear");
     cli_voter_set_option(c, "voters", &t->set,
                          "signed: a voter only names a class; real: its value counts. Unless given, real for "
                          "more than two classes");
@@ -116,6 +116,7 @@ static void settle_certified(const cli *c, options *o) {
     surety_train_settings *t = &o->train, own = o->train;
     surety_train_certified(&own);
     if (!cli_given(c, "mask")) t->kind.mask = own.kind.mask;
+    if (!cli_given(c, "voters")) t->set = own.set;
     if (!cli_given(c, "depth")) t->kind.depth = own.kind.depth;
     if (!cli_given(c, "trees")) t->kind.voters = own.kind.voters;
     t->decay = own.decay;

@@ -61,6 +61,7 @@ void surety_train_certified(surety_train_settings *s) {
     s->kind.voters = 10;
     s->kind.depth = 3;
     s->kind.mask = 0;
+    s->set = SURETY_REAL;
     s->decay = 1;
     s->keep_last = 1;
     s->objective = SURETY_OBJECTIVE_BASELINE;
@@ -191,8 +192,10 @@ static surety_status begin(training *t, surety_error *err) {
     surety_voters *voters;
     size_t d = t->learn.d;
     t->s.kind.classes = t->learn.classes;
-    if (t->s.loss == SURETY_LOSS_AUTO)
-        t->s.loss = t->learn.classes > 2 ? SURETY_LOSS_LOGISTIC : SURETY_LOSS_LINEAR;
+    if (t->s.loss == SURETY_LOSS_AUTO) {
+        int logistic = t->learn.classes > 2 || t->s.defense.kind == SURETY_WORST_CASE;
+        t->s.loss = logistic ? SURETY_LOSS_LOGISTIC : SURETY_LOSS_LINEAR;
+    }
     SURETY_TRY(surety_voters_new(&voters, &t->s.kind, d, t->s.seed, err));
     surety_status can = surety_voters_can(voters, SURETY_CAN_GROW)
                             ? SURETY_OK
