@@ -336,7 +336,8 @@ static void vote(const float *h, const double *q, size_t H, surety_voter_set set
  * largest score, 1 where that is the only one of its size and else 0 (nobody is named: all differences are
  * 0), and 0 or not a number, as its scores are. */
 typedef struct voter_look {
-    float own[L], most[L], top[L], nothing[L];
+    float most[L], top[L], nothing[L];
+    v8d own[2]; /* in double once, for all classes */
 } voter_look;
 
 /* The score as the signed set has it: 1 for the only largest, else 0. */
@@ -346,7 +347,9 @@ INLINE v16 one_hot(v16 score, const voter_look *look) {
 }
 
 static void look_at(const float *scores, size_t K, surety_voter_set set, const uint8_t *y, voter_look *look) {
-    for (size_t r = 0; r < L; r++) look->own[r] = scores[y[r] * L + r];
+    float own[L];
+    for (size_t r = 0; r < L; r++) own[r] = scores[y[r] * L + r];
+    v16_doubles(v16_load(own), look->own);
     if (set == SURETY_REAL) return;
     v16 most = v16_load(scores), count = v16_zero(), nothing = v16_zero(), one = v16_set1(1);
     for (size_t k = 0; k < K; k++) {
@@ -359,20 +362,19 @@ static void look_at(const float *scores, size_t K, surety_voter_set set, const u
     v16_store(look->most, most);
     v16_store(look->top, v16_select(v16_eq(count, one), one, v16_zero()));
     v16_store(look->nothing, nothing);
-    v16_store(look->own, one_hot(v16_load(look->own), look));
+    v16_doubles(one_hot(v16_load(own), look), look->own);
 }
 
 /* sums (lanes) of one class += those of count voters, whose scores of it are at h. Differences, products and
  * sums are rounded apart, in double: the same numbers at every level. */
 INLINE void add_class(const float *h, size_t stride, const double *q, const voter_look *look, size_t count,
                       const int hot, double *sums) {
-    v8d sum[2], mine[2], theirs[2];
+    v8d sum[2], theirs[2];
     memcpy(sum, sums, sizeof sum);
     for (size_t t = 0; t < count; t++) {
         v16 s = v16_load(h + t * stride);
-        v16_doubles(v16_load(look[t].own), mine);
         v16_doubles(hot ? one_hot(s, &look[t]) : s, theirs);
-        for (size_t i = 0; i < 2; i++) sum[i] += q[t] * (mine[i] - theirs[i]);
+        for (size_t i = 0; i < 2; i++) sum[i] += q[t] * (look[t].own[i] - theirs[i]);
     }
     memcpy(sums, sum, sizeof sum);
 }
