@@ -332,9 +332,25 @@ static void vote(const float *h, const double *q, size_t H, surety_voter_set set
 
 /* ---- votes over several classes ---- */
 
-/* 1 for the only largest of the scores (K, lanes) of a voter, 0 for all others; where several are the
- * largest, 0 for all: differences are then 0. What is not a number stays so. */
-static void one_hot(const float *scores, size_t K, float *out) {
+/* What is kept of a voter while its classes are looked at: the score of class y and, of the signed set, its
+ * largest score, 1 where that is the only one of its size and else 0 (nobody is named: all differences are
+ * 0), and 0 or not a number, as its scores are. */
+typedef struct voter_look {
+    float most[L], top[L], nothing[L];
+    v8d own[2]; /* in double once, for all classes */
+} voter_look;
+
+/* The score as the signed set has it: 1 for the only largest, else 0. */
+INLINE v16 one_hot(v16 score, const voter_look *look) {
+    v16 hot = v16_select(v16_eq(score, v16_load(look->most)), v16_load(look->top), v16_zero());
+    return v16_add(hot, v16_load(look->nothing));
+}
+
+static void look_at(const float *scores, size_t K, surety_voter_set set, const uint8_t *y, voter_look *look) {
+    float own[L];
+    for (size_t r = 0; r < L; r++) own[r] = scores[y[r] * L + r];
+    v16_doubles(v16_load(own), look->own);
+    if (set == SURETY_REAL) return;
     v16 most = v16_load(scores), count = v16_zero(), nothing = v16_zero(), one = v16_set1(1);
     for (size_t k = 0; k < K; k++) {
         v16 s = v16_load(scores + k * L);
@@ -343,33 +359,41 @@ static void one_hot(const float *scores, size_t K, float *out) {
     }
     for (size_t k = 0; k < K; k++)
         count = v16_add(count, v16_select(v16_eq(v16_load(scores + k * L), most), one, v16_zero()));
-    v16 top = v16_select(v16_eq(count, one), one, v16_zero());
-    for (size_t k = 0; k < K; k++) {
-        v16 s = v16_select(v16_eq(v16_load(scores + k * L), most), top, v16_zero());
-        v16_store(out + k * L, v16_add(s, nothing));
-    }
+    v16_store(look->most, most);
+    v16_store(look->top, v16_select(v16_eq(count, one), one, v16_zero()));
+    v16_store(look->nothing, nothing);
+    v16_doubles(one_hot(v16_load(own), look), look->own);
 }
 
-/* Differences, products and sums are rounded apart, in double: the same numbers at every level. */
+/* sums (lanes) of one class += those of count voters, whose scores of it are at h. Differences, products and
+ * sums are rounded apart, in double: the same numbers at every level. */
+INLINE void add_class(const float *h, size_t stride, const double *q, const voter_look *look, size_t count,
+                      const int hot, double *sums) {
+    v8d sum[2], theirs[2];
+    memcpy(sum, sums, sizeof sum);
+    for (size_t t = 0; t < count; t++) {
+        v16 s = v16_load(h + t * stride);
+        v16_doubles(hot ? one_hot(s, &look[t]) : s, theirs);
+        for (size_t i = 0; i < 2; i++) sum[i] += q[t] * (look[t].own[i] - theirs[i]);
+    }
+    memcpy(sums, sum, sizeof sum);
+}
+
+/* Class by class over a few voters at a time, so that sums stay in registers. */
 static void margins(const float *h, const double *q, size_t H, size_t K, surety_voter_set set,
                     const uint8_t *y, double *sums) {
-    float hot[SURETY_CLASSES * L], own[L];
+    enum { FEW = 32 };
+    voter_look look[FEW];
     memset(sums, 0, K * L * sizeof *sums);
-    for (size_t t = 0; t < H; t++) {
-        const float *s = h + t * K * L;
-        v8d mine[2], theirs[2];
-        if (set == SURETY_SIGNED) one_hot(s, K, hot), s = hot;
-        for (size_t r = 0; r < L; r++) own[r] = s[y[r] * L + r];
-        v16_doubles(v16_load(own), mine);
-        for (size_t k = 0; k < K; k++) {
-            v16_doubles(v16_load(s + k * L), theirs);
-            for (size_t i = 0; i < 2; i++) {
-                v8d sum;
-                memcpy(&sum, sums + k * L + 8 * i, sizeof sum);
-                sum += q[t] * (mine[i] - theirs[i]);
-                memcpy(sums + k * L + 8 * i, &sum, sizeof sum);
-            }
-        }
+    for (size_t first = 0; first < H; first += FEW) {
+        size_t count = H - first < FEW ? H - first : FEW;
+        const float *at = h + first * K * L;
+        for (size_t t = 0; t < count; t++) look_at(at + t * K * L, K, set, y, &look[t]);
+        for (size_t k = 0; k < K; k++)
+            if (set == SURETY_SIGNED)
+                add_class(at + k * L, K * L, q + first, look, count, 1, sums + k * L);
+            else
+                add_class(at + k * L, K * L, q + first, look, count, 0, sums + k * L);
     }
 }
 

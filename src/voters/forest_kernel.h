@@ -6,8 +6,6 @@
 #include "surety/data.h"
 #include "surety/voters.h"
 
-enum { SURETY_CLASSES = SURETY_CLASSES_MOST };
-
 /* A forest as the kernels see it. */
 typedef struct surety_forest {
     size_t H, depth;

@@ -9,7 +9,7 @@
 #include "voters/forest_kernel.h"
 #include "voters/kind.h"
 
-enum { L = SURETY_LANES, MOST_H = 9, MOST_K = 12 };
+enum { L = SURETY_LANES, MOST_H = 70, MOST_K = 12 };
 
 /* ---- the naive loop ---- */
 
@@ -94,7 +94,7 @@ static votes *votes_new(draw *r) {
     surety_error err = SURETY_ERROR_NONE;
     votes *c = calloc(1, sizeof *c);
     double sum = 0;
-    c->H = draw_size(r, 1, MOST_H), c->K = draw_size(r, 2, MOST_K);
+    c->H = draw_size(r, 1, draw_size(r, 0, 9) ? 9 : MOST_H), c->K = draw_size(r, 2, MOST_K);
     check_ok(surety_linear_empty(&c->v, c->H, 1, c->K, &err));
     check_ok(surety_alloc(&c->h, c->H * c->K * L, sizeof(float), &err));
     int equal = draw_size(r, 0, 1) != 0;
