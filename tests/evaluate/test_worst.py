@@ -46,21 +46,50 @@ def support(w, up, down, norm, b):
     return min(dual(low), float(np.sum(a * room)))
 
 
-def worst(model, x, y, norm, b):
-    """The smallest y h of every tree, bottom up."""
-    W, c, u = (model[k].astype(np.float64) for k in ("splits.weight", "splits.bias", "leaves"))
+def ends(model, x, norm, b):
+    """Where the split arguments (H, I) may lie: probabilities to go left at both ends."""
+    W, c = (model[k].astype(np.float64) for k in ("splits.weight", "splits.bias"))
     up, down = 1 - x, x
+    out = np.zeros((*c.shape, 2))
+    for t, i in np.ndindex(*c.shape):
+        z = c[t, i] + W[t, i] @ x
+        out[t, i] = z - support(-W[t, i], up, down, norm, b), z + support(W[t, i], up, down, norm, b)
+    return 1 / (1 + np.exp(-out))
+
+
+def climb(p, leaves):
+    """The smallest value of every tree with these leaves (H, 2^l), bottom up."""
     out = []
-    for t in range(W.shape[0]):
-        splits = W.shape[1]
-        f = [0.0] * splits + list(y * np.tanh(u[t]))
+    splits = p.shape[1]
+    for t in range(p.shape[0]):
+        f = [0.0] * splits + list(leaves[t])
         for i in reversed(range(splits)):
-            z = c[t, i] + W[t, i] @ x
-            ends = z - support(-W[t, i], up, down, norm, b), z + support(W[t, i], up, down, norm, b)
-            p = [1 / (1 + math.exp(-v)) for v in ends]
-            f[i] = min(q * f[2 * i + 1] + (1 - q) * f[2 * i + 2] for q in p)
+            f[i] = min(q * f[2 * i + 1] + (1 - q) * f[2 * i + 2] for q in p[t, i])
         out.append(f[0])
     return np.array(out)
+
+
+def worst(model, x, y, norm, b):
+    """The smallest y h of every tree."""
+    return climb(ends(model, x, norm, b), y * np.tanh(model["leaves"].astype(np.float64)))
+
+
+def worst_of_classes(model, x, y, norm, b):
+    """The smallest h_y - h_k of every tree for every k (H, K)."""
+    u = model["leaves"].astype(np.float64)
+    s = np.exp(u) / np.exp(u).sum(2, keepdims=True)
+    p = ends(model, x, norm, b)
+    return np.stack([climb(p, s[:, :, y] - s[:, :, k]) for k in range(u.shape[2])], 1)
+
+
+def class_margin(model, x, y, norm, b, signed, slack):
+    """The worst margin, limits being larger by slack: of signed voters by the labels that are possible."""
+    low = worst_of_classes(model, x, y, norm, b) + slack
+    others = [k for k in range(low.shape[1]) if k != y]
+    if signed:
+        labels = [{y} | {k for k in others if row[k] <= 0} for row in low]
+        low = np.array([[1 if c == {y} else -1 if k in c else 0 for k in range(low.shape[1])] for c in labels])
+    return min(float(model["posterior"] @ low[:, k]) for k in others)
 
 
 def margin(model, x, y, norm, b):
@@ -98,6 +127,33 @@ def test_counts_radii_and_bounds():
         limit = worst_row["bounds"]["worst_case_frozen"]["vote"]  # P[Bin(m, limit) <= k] = delta
         tail = mpmath.betainc(m - k, k + 1, 0, 1 - limit, regularized=True)
         assert abs(tail - 0.05) < 1e-9, (k, limit, tail)
+
+
+def test_three_classes():
+    folder = path("three")
+    os.mkdir(folder)
+    data = small.write(folder, train=900, test=150, classes=(1, 5, 8))
+    x, labels = np.load(path("three/X_test.npy")).astype(np.float64), np.load(path("three/y_test.npy"))
+    for norm, eps, votes in (("linf", 0.03, "signed"), ("l2", 0.3, "real"), ("l1", 1, "signed")):
+        run("train", *data, "--learn-size", 200, "--epochs", 6, "--quiet", "--defense", "certified", "--norm", norm,
+            "--eps", eps, "--trees", 5, "--voters", votes, "--out", path("m"))
+        row = answer("evaluate", path("m"), *data, "--attacks", "pgd,worst-case", "--per-example", path("e.csv"),
+                     "--quiet")["attacks"]
+        model = tensors("m")
+        with open(path("e.csv"), encoding="utf-8") as f:
+            lines = list(csv.DictReader(f))
+        unproved = sum(v["verdict"] != "robust" for v in lines)
+        assert row[0]["adversarial_risk"] <= row[1]["not_proved"] == unproved / len(lines) < 0.9, row
+        for line in lines[::10]:
+            i, radius = int(line["index"]), float(line["certified_radius"])
+            y = (1, 5, 8).index(labels[i])
+            proved = [class_margin(model, x[i], y, norm, eps, votes == "signed", slack) > 0 for slack in (-1e-3, 1e-3)]
+            assert proved[0] <= (line["verdict"] == "robust") <= proved[1], line
+            assert (radius >= eps) == (line["verdict"] == "robust"), line
+            if radius > 0:
+                assert class_margin(model, x[i], y, norm, radius, votes == "signed", 1e-3) > 0, line
+            wrong = min(float(line["clean_margin"]), float(line["attacked_margin"])) <= 0
+            assert wrong == (line["verdict"] == "vulnerable") or float(line["fooled_share"]) > 0, line
 
 
 def test_curve_is_above_the_attacks():
