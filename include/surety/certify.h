@@ -40,10 +40,13 @@ typedef struct surety_certify_settings {
                              can be chosen by looking at S */
     const char *bound;    /* a name of surety/bound.h, or "best", or NULL: surety_certify_default_bound */
     double delta;         /* in (0,1): 1 - confidence */
-    uint64_t looks;   /* how many certificates looking at S could have led to, this one included: every model
-                         and every setting that could have been chosen by what was seen of S, counted before S
-                         was seen. At least 1; 0 (not said) is refused */
-    int despite_test; /* 1: also if T refutes it, which the certificate then says */
+    uint64_t looks; /* how many certificates looking at S could have led to, this one included: every model
+                       and every setting that could have been chosen by what was seen of S, counted before S
+                       was seen. At least 1; 0 (not said) is refused */
+    int per_class;  /* 1: a limit for each class, all at once: delta is split evenly over the K classes. Only
+                       with  vote_frozen_max and worst_case_frozen, which count failures of a vote that S did
+                       not choose */
+    int despite_test;       /* 1: also if T refutes it, which the certificate then says */
     const char *model_file; /* the model's file; its base name is kept so that verify finds it beside the
                                certificate. NULL: no name */
 } surety_certify_settings;
@@ -68,7 +71,14 @@ SURETY_API const char *surety_certify_default_bound(const surety_model *model, i
 
 /* ---- what comes out ---- */
 
-enum { SURETY_CLAIM = 4096, SURETY_CERTIFICATE_EVENTS = 8 };
+enum { SURETY_CLAIM = 4096, SURETY_CERTIFICATE_EVENTS = 256 };
+
+/* One class of a certificate per class. */
+typedef struct surety_class_limit {
+    char label[128];    /* cut off if longer */
+    uint64_t m, failed; /* examples of it in S, and those on which the vote failed */
+    double value;       /* limit on the share of its new inputs on which the vote fails; 1 without examples */
+} surety_class_limit;
 
 /* A certificate: all that its file says. Names are as on the command line; a number that does not apply is
  * NaN or SURETY_ABSENT (null in the file), a text "". */
@@ -76,11 +86,11 @@ typedef struct surety_certificate {
     char claim[SURETY_CLAIM]; /* one English sentence */
     char bound[40];           /* the bound that gives value */
     double value;             /* limit on the risk of the vote, factor 2 included where the bound has it; not
-                                 clipped: 1 and more promise nothing */
+                                 clipped: 1 and more promise nothing. Per class: the largest of their limits */
     double surrogate;         /* limit on the surrogate, NaN where the bound speaks of the vote only */
     char risk[16];            /* "averaged_max": fails if wrong on some of n perturbations; "averaged": on one
                                  perturbation drawn at random; "worst_case": unless proved right on all */
-    int vacuous;              /* value >= 1 */
+    int vacuous;              /* value >= 1; per class: no class has a limit below 1 */
     double delta;             /* of the whole certificate */
     char choice[8];           /* "one": one bound, fixed before; "best": see surety_certify_best_events */
 
@@ -97,6 +107,14 @@ typedef struct surety_certificate {
     struct { /* on the perturbed S; see surety/risk.h */
         double averaged, averaged_max, rbar, abar, gmax, tv, tandem;
     } risks;
+
+    size_t limit_count; /* 0 unless per_class */
+    surety_class_limit limits[SURETY_CLASSES_MOST];
+
+    struct { /* always answering the largest class of S' */
+        char label[128];
+        uint64_t rows_prior, failed; /* its examples in S'; examples of S that are of another class */
+    } majority;
 
     struct {                /* the same event counted on T (surety_risks_refute) */
         uint64_t m, failed; /* 0 if there is no T */

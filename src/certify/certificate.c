@@ -65,6 +65,22 @@ static const surety_field risks_rows[] = {RISK(averaged), RISK(averaged_max), RI
                                           RISK(gmax),     RISK(tv),           RISK(tandem)};
 TABLE(risks, risks_rows);
 
+#define LIMIT(member) offsetof(surety_class_limit, member)
+static const surety_field limit_rows[] = {
+    TEXT("class", LIMIT(label), sizeof(((surety_class_limit *)0)->label)),
+    COUNT("m", LIMIT(m), 0, 0x1p32, EXACT),
+    COUNT("failed", LIMIT(failed), 0, 0x1p32, EXAMPLES),
+    REAL("value", LIMIT(value), 0, 1, VALUE),
+};
+TABLE(limit, limit_rows);
+
+static const surety_field majority_rows[] = {
+    TEXT("class", IN(majority, label), SIZE(majority.label)),
+    COUNT("rows_prior", IN(majority, rows_prior), 0, WHOLE, EXACT),
+    COUNT("failed", IN(majority, failed), 0, WHOLE, EXACT),
+};
+TABLE(majority, majority_rows);
+
 static const surety_field test_rows[] = {
     COUNT("m", IN(test, m), 0, WHOLE, EXACT),
     COUNT("failed", IN(test, failed), 0, WHOLE, EXAMPLES),
@@ -179,6 +195,9 @@ static const surety_field certificate_rows[] = {
     TEXT("choice", AT(choice), SIZE(choice)),
     OBJECT("inputs", AT(inputs), &inputs_table),
     OBJECT("risks", AT(risks), &risks_table),
+    LIST("classes", AT(limits), 0, SURETY_CLASSES_MOST, &limit_table, sizeof(surety_class_limit),
+         AT(limit_count)),
+    OBJECT("majority", AT(majority), &majority_table),
     OBJECT("test", AT(test), &test_table),
     OBJECT("attack", AT(attack), &attack_table),
     LIST("ledger", AT(events), 1, SURETY_CERTIFICATE_EVENTS, &event_table, sizeof(surety_ledger_entry),

@@ -112,6 +112,8 @@ static surety_status settle_attack(certifying *w, surety_error *err) {
 
 static surety_status settle_bound(certifying *w, surety_error *err) {
     const char *name = w->s->bound ? w->s->bound : surety_certify_default_bound(w->model, is_worst(w));
+    if (w->s->per_class && !strcmp(name, "best"))
+        return surety_fail(err, SURETY_E_USAGE, "limits per class are of one bound, not the best of several");
     if ((w->best = !strcmp(name, "best"))) {
         w->event_count = surety_certify_best_events(w->model, is_worst(w), w->events);
         return SURETY_OK;
@@ -131,15 +133,46 @@ static surety_status settle_bound(certifying *w, surety_error *err) {
             w->named->name);
     w->events[0] = w->named->event;
     w->event_count = 1;
+    if (w->s->per_class && (w->named->q != SURETY_Q_FROZEN || w->named->risk == SURETY_RISK_AVERAGED)) {
+        surety_fail(err, SURETY_E_CHECK, "%s gives no limits per class: it does not count failures",
+                    w->named->name);
+        surety_fail_expected(err,
+                             "vote_frozen_max or worst_case_frozen, of a model with the objective baseline");
+        return SURETY_E_CHECK;
+    }
     return SURETY_OK;
 }
 
-/* What makes an event one of its own: the losses (bound, attack, ball, voters) that it is about. */
-static void event_name(const certifying *w, surety_bound_id id, char text[128]) {
-    char eps[32];
-    snprintf(text, 128, "%s, %s, %s %s, %s votes", surety_bound_list()[id].name,
+/* What makes an event one of its own: the losses (bound, attack, ball, voters) that it is about, and of which
+ * class. */
+enum { ALL_CLASSES = -1 };
+
+static void event_name(const certifying *w, surety_bound_id id, int class, char text[128]) {
+    char eps[32], of[24] = "";
+    if (class != ALL_CLASSES) snprintf(of, sizeof of, ", class %d", class);
+    snprintf(text, 128, "%s, %s, %s %s, %s votes%s", surety_bound_list()[id].name,
              surety_threat_name(w->threat.kind), surety_norm_name(w->threat.ball.norm),
-             surety_shortest(w->threat.ball.radius, eps), surety_voter_set_name(w->facts->set));
+             surety_shortest(w->threat.ball.radius, eps), surety_voter_set_name(w->facts->set), of);
+}
+
+/* Classes whose limits are asked for: events of their own, also those of which S has no example. */
+static int class_events(const certifying *w) {
+    return w->s->per_class ? (int)surety_voters_classes(surety_model_voters(w->model)) : 0;
+}
+
+static surety_status announce_one(certifying *w, surety_bound_id id, int class, surety_error *err) {
+    char event[128];
+    event_name(w, id, class, event);
+    return surety_ledger_announce(w->ledger, event, w->facts->priors_compared, w->s->looks, err);
+}
+
+static surety_status spend(certifying *w, surety_bound_id id, int class, double *share, surety_error *err) {
+    char event[128];
+    surety_ledger_entry entry = {0};
+    event_name(w, id, class, event);
+    SURETY_TRY(surety_ledger_spend(w->ledger, event, w->facts->priors_compared, w->s->looks, &entry, err));
+    *share = entry.share;
+    return SURETY_OK;
 }
 
 static surety_status announce(certifying *w, surety_error *err) {
@@ -152,11 +185,9 @@ static surety_status announce(certifying *w, surety_error *err) {
         return SURETY_E_CHECK;
     }
     SURETY_TRY(surety_ledger_new(&w->ledger, w->s->delta, err));
-    for (size_t i = 0; i < w->event_count; i++) {
-        char event[128];
-        event_name(w, w->events[i], event);
-        SURETY_TRY(surety_ledger_announce(w->ledger, event, w->facts->priors_compared, w->s->looks, err));
-    }
+    for (int k = 0; k < class_events(w); k++) SURETY_TRY(announce_one(w, w->named->id, k, err));
+    for (size_t i = 0; i < w->event_count && !w->s->per_class; i++)
+        SURETY_TRY(announce_one(w, w->events[i], ALL_CLASSES, err));
     return SURETY_OK;
 }
 
@@ -191,9 +222,7 @@ static void take_smallest(const certifying *w, surety_bound_id event, double sha
     }
 }
 
-static surety_status not_available(const certifying *w, const surety_bound_value values[SURETY_BOUNDS],
-                                   surety_error *err) {
-    const char *missing = w->named ? values[w->named->id].missing : NULL;
+static surety_status not_available(const certifying *w, const char *missing, surety_error *err) {
     surety_fail(err, SURETY_E_CHECK, "%s cannot be computed for this model: %s is missing",
                 w->named ? w->named->name : "the best bound", missing ? missing : "an input");
     surety_fail_expected(err, "a bound that fits, such as %s",
@@ -201,10 +230,56 @@ static surety_status not_available(const certifying *w, const surety_bound_value
     return SURETY_E_CHECK;
 }
 
+/* The bound on one class: given the labels, its failures are coins of one rate, whatever the other classes do
+ * (docs/theory.md 4.7). A class without examples has the limit 1. */
+static surety_status limit_class(certifying *w, int k, surety_bound_input input, surety_error *err) {
+    surety_class_limit *limit = &w->c->limits[k];
+    surety_bound_value value = {.vote_clipped = 1};
+    limit->m = w->risks.class_examples[k];
+    limit->failed = w->risks.class_failed[k];
+    SURETY_TRY(spend(w, w->named->id, k, &input.delta, err));
+    input.m = limit->m; /* and none of the evidence about all classes: */
+    input.averaged = input.averaged_max = input.worst_case = surety_bound_input_defaults().worst_case;
+    *(is_worst(w) ? &input.worst_case.prior_wrong : &input.averaged_max.prior_wrong) = limit->failed;
+    if (limit->m) SURETY_TRY(surety_bound_compute(w->named->id, &input, &value, err));
+    if (limit->m && !value.available) return not_available(w, value.missing, err);
+    limit->value = value.vote_clipped;
+    w->c->inputs.delta_share = input.delta;
+    return SURETY_OK;
+}
+
+/* The risk is a mean of the risks of the classes, so the largest limit holds for it too, on the same events.
+ */
+static surety_status compute_classes(certifying *w, const surety_bound_input *input, surety_error *err) {
+    surety_certificate *c = w->c;
+    c->vacuous = 1;
+    c->surrogate = (double)NAN;
+    for (int k = 0; k < class_events(w); k++) {
+        SURETY_TRY(limit_class(w, k, *input, err));
+        c->value = fmax(c->value, c->limits[k].value);
+        c->vacuous &= !(c->limits[k].value < 1);
+    }
+    c->limit_count = (size_t)class_events(w);
+    snprintf(c->bound, sizeof c->bound, "%s", w->named->name);
+    snprintf(c->risk, sizeof c->risk, "%s", surety_risk_kind_name(w->named->risk));
+    return SURETY_OK;
+}
+
+static surety_status compute_all(certifying *w, surety_bound_input *input, surety_error *err) {
+    surety_bound_value values[SURETY_BOUNDS];
+    for (size_t i = 0; i < w->event_count; i++) {
+        SURETY_TRY(spend(w, w->events[i], ALL_CLASSES, &input->delta, err));
+        SURETY_TRY(surety_risks_bounds(input, values, err));
+        take_smallest(w, w->events[i], input->delta, values);
+    }
+    if (!w->c->bound[0]) return not_available(w, w->named ? values[w->named->id].missing : NULL, err);
+    w->c->vacuous = !(w->c->value < 1);
+    return SURETY_OK;
+}
+
 static surety_status compute(certifying *w, surety_error *err) {
     surety_certificate *c = w->c;
     surety_bound_input input = surety_bound_input_defaults();
-    surety_bound_value values[SURETY_BOUNDS];
     if (is_worst(w))
         SURETY_TRY(surety_worst_input(&w->risks, w->model, &input, err));
     else
@@ -212,17 +287,7 @@ static surety_status compute(certifying *w, surety_error *err) {
                                       surety_model_prior(w->model), &input, err));
     input.priors_compared = w->facts->priors_compared;
     input.looks = w->s->looks;
-    for (size_t i = 0; i < w->event_count; i++) {
-        char event[128];
-        surety_ledger_entry entry;
-        event_name(w, w->events[i], event);
-        SURETY_TRY(surety_ledger_spend(w->ledger, event, input.priors_compared, input.looks, &entry, err));
-        input.delta = entry.share;
-        SURETY_TRY(surety_risks_bounds(&input, values, err));
-        take_smallest(w, w->events[i], entry.share, values);
-    }
-    if (!c->bound[0]) return not_available(w, values, err);
-    c->vacuous = !(c->value < 1);
+    SURETY_TRY(w->s->per_class ? compute_classes(w, &input, err) : compute_all(w, &input, err));
     c->inputs.kl = input.kl;
     c->inputs.frozen = input.frozen;
     return SURETY_OK;
@@ -339,6 +404,22 @@ static void copy_text(char *out, size_t size, const char *text) {
     out[used] = 0;
 }
 
+/* The class that S' has most of, and on how many examples of S it is the wrong answer. */
+static void set_majority(surety_certificate *c, const surety_data_info *info) {
+    const size_t *prior = info->class_m[SURETY_SET_PRIOR];
+    size_t most = 0;
+    for (size_t k = 1; k < info->classes; k++)
+        if (prior[k] > prior[most]) most = k;
+    copy_text(c->majority.label, sizeof c->majority.label, info->labels[most]);
+    c->majority.rows_prior = prior[most];
+    c->majority.failed = info->m[SURETY_SET_LEARN] - info->class_m[SURETY_SET_LEARN][most];
+}
+
+static void name_limits(surety_certificate *c) {
+    for (size_t k = 0; k < c->limit_count && k < c->data.class_count; k++)
+        copy_text(c->limits[k].label, sizeof c->limits[k].label, c->data.classes[k]);
+}
+
 void surety_certificate_set_columns(surety_certificate *c, const surety_model *model) {
     const char *column = surety_model_text(model, "data.label_column"),
                *header = surety_model_text(model, "data.header");
@@ -402,6 +483,8 @@ static surety_status certify(certifying *w, surety_risks *test, const surety_run
     SURETY_TRY(conclude(w, test, err));
     SURETY_TRY(surety_certificate_set_data(c, surety_data_describe(w->data), err));
     surety_certificate_set_columns(c, w->model);
+    set_majority(c, surety_data_describe(w->data));
+    name_limits(c);
     surety_certificate_word(c);
     return surety_certificate_seal(c, err);
 }
@@ -422,6 +505,20 @@ surety_status surety_certify(surety_certificate *out, const surety_model *model,
 }
 
 /* ---- from stated counts ---- */
+
+/* Classes of a certificate per class: their counts add up to those of all. */
+static surety_status stated_classes(const surety_certificate *c, int64_t *examples, surety_error *err) {
+    size_t K = c->data.class_count;
+    uint64_t m = 0, failed = 0;
+    if (!c->limit_count) return SURETY_OK;
+    for (size_t k = 0; k < K && k < c->limit_count; k++) {
+        examples[k] = (int64_t)c->limits[k].m, examples[K + k] = (int64_t)c->limits[k].failed;
+        m += c->limits[k].m, failed += c->limits[k].failed;
+    }
+    if (K == c->limit_count && m == c->inputs.m && failed == c->counts.max_wrong + c->counts.max_tied)
+        return SURETY_OK;
+    return surety_fail(err, SURETY_E_CHECK, "the counts of the classes do not add up to those of S");
+}
 
 /* The risks that gave these counts. */
 static surety_status stated_risks(surety_risks *out, const surety_certificate *c, const surety_model *model,
@@ -451,8 +548,9 @@ static surety_status stated_risks(surety_risks *out, const surety_certificate *c
     memcpy(sums, head, sizeof head);
     for (size_t k = 0; k < SURETY_RISK_ARRAYS; k++)
         if (arrays[k]) memcpy(sums + SURETY_RISK_HEAD + k * H, arrays[k], H * sizeof *sums);
-    surety_status status =
-        surety_risks_from_sums(out, sums, H, c->inputs.n, K, surety_model_posterior(model), err);
+    surety_status status = stated_classes(c, sums + SURETY_RISK_HEAD + SURETY_RISK_ARRAYS * H, err);
+    if (status == SURETY_OK)
+        status = surety_risks_from_sums(out, sums, H, c->inputs.n, K, surety_model_posterior(model), err);
     surety_free(sums);
     out->signed_votes = surety_model_about(model)->set == SURETY_SIGNED;
     out->has_prior = 1;
@@ -502,6 +600,8 @@ static surety_status certify_again(certifying *w, const surety_certificate *stat
     SURETY_TRY(stated_risks(&w->risks, stated, w->model, err));
     SURETY_TRY(conclude(w, &test, err));
     SURETY_TRY(copy_data(w->c, stated, w->model, err));
+    memcpy(&w->c->majority, &stated->majority, sizeof w->c->majority);
+    name_limits(w->c);
     memcpy(&w->c->software, &stated->software, sizeof w->c->software);
     memcpy(w->c->model.file, stated->model.file, sizeof w->c->model.file);
     surety_certificate_word(w->c);

@@ -52,6 +52,26 @@ static const surety_threat_info *attack_of(const surety_certificate *c) {
     return surety_threat_about(kind);
 }
 
+/* A limit for each class; of many classes, where they are listed. */
+static void say_classes(surety_certificate *c) {
+    enum { FEW = 10 };
+    char text[32];
+    say(c, "fails, for all of its %zu classes at once, on at most ", c->limit_count);
+    if (c->limit_count > FEW)
+        say(c, "that share of the new inputs of each class that is listed for it (classes)");
+    for (size_t k = 0; k < c->limit_count && c->limit_count <= FEW; k++) {
+        const surety_class_limit *limit = &c->limits[k];
+        const char *before = !k ? "" : k + 1 < c->limit_count ? ", " : " and ";
+        if (limit->value < 1)
+            say(c, "%s%s %% of the new inputs of class %s", before, percent_up(limit->value, text),
+                limit->label);
+        else
+            say(c, "%sall of those of class %s", before, limit->label);
+    }
+    if (c->value < 1) say(c, ", so on at most %s %% of all", percent_up(c->value, text));
+    say(c, ", ");
+}
+
 static void say_limit(surety_certificate *c) {
     char text[32], level[32];
     int perturbed = is_risk(c, SURETY_RISK_AVERAGED) && c->inputs.n > 1;
@@ -72,6 +92,10 @@ static void say_limit(surety_certificate *c) {
         confidence(c->delta, level), c->inputs.m,
         attack_of(c)->starts || attack_of(c)->noise ? " and of the attack's random numbers" : "",
         c->inputs.frozen ? "weighted" : "learned weighted", c->model.sha256);
+    if (c->limit_count && !c->vacuous) {
+        say_classes(c);
+        return;
+    }
     if (c->vacuous)
         say(c, "fails on no more than all of the ");
     else
@@ -162,6 +186,20 @@ static void say_assumptions(surety_certificate *c) {
     say(c, "and this certificate among at most %" PRIu64 " (--looks).", looks);
 }
 
+/* A vote that answers one class whatever it sees is robust against everything, and S' alone chose which. */
+static void say_majority(surety_certificate *c) {
+    int votes = is_risk(c, SURETY_RISK_AVERAGED);
+    uint64_t other = c->majority.failed, failed = c->counts.max_wrong + c->counts.max_tied;
+    int no_better = votes ? c->counts.wrong + c->counts.tied >= other * c->inputs.n : failed >= other;
+    if (no_better)
+        say(c,
+            "; on S this model is no better than always answering %s, which fails on %" PRIu64
+            " of its %" PRIu64 " examples",
+            c->majority.label, other, c->inputs.m);
+    else if (c->value >= surety_binomial_limit(other, c->inputs.m, c->delta / (double)c->inputs.looks))
+        say(c, "; this limit is no better than always answering %s would have", c->majority.label);
+}
+
 void surety_certificate_word(surety_certificate *c) {
     c->claim[0] = 0;
     say_limit(c);
@@ -169,5 +207,6 @@ void surety_certificate_word(surety_certificate *c) {
         say_worst(c);
     else
         say_failure(c);
+    say_majority(c);
     say_assumptions(c);
 }

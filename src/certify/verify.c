@@ -193,8 +193,10 @@ static surety_status open_data(verifying *v, surety_error *err) {
 /* What was asked for when the certificate was made. What does not apply keeps a default that is valid. */
 static void settings_of(const surety_certificate *c, surety_certify_settings *s) {
     surety_threat *a = &s->threat;
-    *s = (surety_certify_settings){
-        .delta = c->delta, .looks = c->inputs.looks, .despite_test = c->test.refuted};
+    *s = (surety_certify_settings){.delta = c->delta,
+                                   .looks = c->inputs.looks,
+                                   .per_class = c->limit_count > 0,
+                                   .despite_test = c->test.refuted};
     s->bound = strcmp(c->choice, "best") ? c->bound : "best";
     surety_threat_defaults(a);
     surety_threat_parse(c->attack.name, &a->kind, NULL); /* both were checked when it was read */

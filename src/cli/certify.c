@@ -15,7 +15,7 @@ typedef struct options {
     surety_certify_settings certify;
     const char *attack, *out;
     double delta;
-    bool despite_test;
+    bool despite_test, per_class;
     char bound_help[1024];
 } options;
 
@@ -61,6 +61,10 @@ static void add_options(cli *c, options *o) {
         c, "looks", "N", &o->certify.looks, read_looks, NULL,
         "needed: how many certificates looking at S could have led to, this one included; 1 if model and "
         "settings were decided before anything was seen of S");
+    cli_flag(
+        c, "per-class", &o->per_class,
+        "a limit for each class, all at once, delta split evenly over them; for votes that S did not choose "
+        "(vote_frozen_max, worst_case_frozen)");
     cli_flag(c, "despite-test", &o->despite_test,
              "write a certificate that T refutes: it will say so. Without this it is refused");
     cli_output(c, "out", "C.json", &o->out, "file of the certificate");
@@ -82,18 +86,25 @@ static surety_status settle(cli *c, options *o, const surety_model *model) {
     o->certify.delta = isnan(o->delta) ? own.delta : o->delta;
     o->certify.model_file = c->words[0];
     o->certify.despite_test = o->despite_test;
+    o->certify.per_class = o->per_class;
     if (cli_given(c, "seed") && threat->seed != facts->seed)
         return cli_wrong(c, "a certificate's random numbers are those of the model's seed, %llu",
                          (unsigned long long)facts->seed);
     return cli_settle_model(c, model, &o->data, threat);
 }
 
+static void print_classes(const surety_certificate *c) {
+    if (c->limit_count) cli_print("\n%-22s %10s %10s %10s\n", "class", "examples", "failed", "limit");
+    for (size_t k = 0; k < c->limit_count; k++)
+        cli_print("%-22.22s %10" PRIu64 " %10" PRIu64 " %10.6f\n", c->limits[k].label, c->limits[k].m,
+                  c->limits[k].failed, cli_limit(c->limits[k].value, 6));
+}
+
 static void print_inputs(const surety_certificate *c) {
     cli_print("\n%-22s %s (on the risk of the vote%s)\n", "bound", c->bound,
               isnan(c->surrogate) ? "" : ", factor 2 included");
     cli_print("%-22s %.6f\n", "value", cli_limit(c->value, 6));
-    cli_print("%-22s m = %" PRIu64 " examples of S, n = %" PRIu64 " perturbations each, H = %" PRIu64
-              " voters\n",
+    cli_print("%-22s m = %" PRIu64 " of S, n = %" PRIu64 " perturbations each, H = %" PRIu64 " voters\n",
               "sizes", c->inputs.m, c->inputs.n, c->inputs.voter_count);
     cli_print("%-22s T_p = %" PRIu64 " candidates, KL(Q||P) = %.6f%s\n", "prior", c->inputs.priors_compared,
               c->inputs.kl, c->inputs.frozen ? " (Q is P)" : "");
@@ -106,7 +117,10 @@ static void print_inputs(const surety_certificate *c) {
         cli_print("%-22s Rbar %.6f, Gmax %.6f\n", "surrogates", c->risks.rbar, c->risks.gmax);
     }
     cli_print("%-22s %.6g, spent on\n", "delta", c->delta);
-    for (size_t i = 0; i < c->event_count; i++)
+    if (c->limit_count)
+        cli_print("%22s %.6g for each of %zu classes: %s; %" PRIu64 " look%s\n", "", c->inputs.delta_share,
+                  c->limit_count, c->bound, c->inputs.looks, c->inputs.looks == 1 ? "" : "s");
+    for (size_t i = 0; i < c->event_count && !c->limit_count; i++)
         cli_print("%22s %.6g: %s; %" PRIu64 " look%s\n", "", c->events[i].share, c->events[i].event,
                   c->events[i].looks, c->events[i].looks == 1 ? "" : "s");
 }
@@ -168,6 +182,7 @@ static surety_status certify(cli *c, options *o, const surety_model *model) {
         status = cli_print_json(c, surety_certificate_json(&certificate));
     } else if (status == SURETY_OK) {
         cli_print_wrapped(certificate.claim, 0, 0);
+        print_classes(&certificate);
         print_inputs(&certificate);
         print_command(c, o);
     }

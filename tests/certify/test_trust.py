@@ -1,12 +1,12 @@
 """What verify does not take on trust: metadata that contradict the settings, weights that no training made, values that do not
 follow from the counts."""
-import hashlib
 import json
 import os
 import tempfile
 
 import numpy as np
 import small
+from seal import sealed
 from tap import answer, error, main, run
 
 FOLDER = tempfile.TemporaryDirectory()
@@ -52,22 +52,6 @@ def changed(name, change):
 def write(certificate):
     with open(path("c.json"), "w", encoding="utf-8") as f:
         json.dump(certificate, f)
-
-
-def sealed(certificate):
-    def text(value):
-        if isinstance(value, dict):
-            return "{" + ",".join(json.dumps(k) + ":" + text(value[k]) for k in sorted(value)) + "}"
-        if isinstance(value, list):
-            return "[" + ",".join(map(text, value)) + "]"
-        if isinstance(value, float):
-            short = "%.17g" % value
-            short = short.replace("e-0", "e-").replace("e+0", "e")
-            return short if "." in short or "e" in short else short + ".0"
-        return json.dumps(value, ensure_ascii=False)
-    rest = {k: v for k, v in certificate.items() if k not in ("digest", "counts_sha256")}
-    rest["counts_sha256"] = hashlib.sha256(text(rest["counts"]).encode()).hexdigest()
-    return {**rest, "digest": hashlib.sha256(text(rest).encode()).hexdigest()}
 
 
 def test_the_change_itself_is_seen_as_a_model():
