@@ -2,7 +2,7 @@
  *
  * Every function that can fail returns a surety_status and takes a surety_error that the caller owns (NULL:
  * the caller does not care). The library never prints and never ends the program. A thread that calls it
- * needs a stack of 256 kB; threads that it starts are OpenMP's, with stacks of OMP_STACKSIZE.
+ * needs a stack of 512 kB; threads that it starts are OpenMP's, with stacks of OMP_STACKSIZE.
  */
 #ifndef SURETY_BASE_H
 #define SURETY_BASE_H

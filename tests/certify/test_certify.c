@@ -761,7 +761,7 @@ static void test_decimal_comma(void **state) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 enum { STACK = 1 << 23 }; /* sanitizers have larger frames */
 #else
-enum { STACK = 1 << 17 };
+enum { STACK = 1 << 18 };
 #endif
 
 /* All that a program may do here, on the stack of one thread. */
