@@ -135,9 +135,10 @@ typedef struct surety_certificate {
         uint64_t seed; /* of the shuffle; absent in file order */
         char split[256];
         uint64_t rows_prior, rows_learn, rows_test; /* |S'|, |S|, |T| */
-        uint64_t learn_in_prior; /* rows of S whose features occur in S' too: equal contents, not the same row
-                                  */
+        char copies[8]; /* what was to be done about them: "refuse", "keep" or "drop" */
     } data;
+
+    surety_copies copies; /* rows that occur in two sets */
 
     struct {
         char version[32];
@@ -158,7 +159,8 @@ typedef struct surety_certificate {
 /* Draws the perturbations of S, counts the votes, computes the bound and fills a certificate (free it with
  * surety_certificate_free; it is empty after a failure). SURETY_E_CHECK, and no certificate, when
  *   - the data are not those the model was trained on,
- *   - S and S' share a row,
+ *   - S and S' share a row, or many rows of equal contents and nobody said that they stay
+ *     (surety_data_check_copies),
  *   - a look at S was not paid for (looks 0, an event that was not announced),
  *   - the bound is not available for this model (vote_frozen_max for a learned posterior), or
  *   - the bound asks for a part of S that was held out, or a worst case, which no sample can prove, or a
@@ -213,6 +215,7 @@ typedef struct surety_verification {
     size_t differences; /* how many; the first SURETY_DIFFERENCES of them are in difference[] */
     surety_difference difference[SURETY_DIFFERENCES];
     char claim[SURETY_CLAIM]; /* of the certificate, as it was read; "" if it could not be */
+    surety_copies copies;     /* as it says */
     double value, found; /* the certificate's value, and the one that came out (NaN if it did not come so far)
                           */
 } surety_verification;

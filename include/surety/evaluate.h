@@ -41,8 +41,9 @@ SURETY_API surety_status surety_attack_set(const surety_threat *settings, const 
                                            surety_attack_result *result, const surety_run *run,
                                            surety_error *err);
 /* The same from set to files: the perturbed points to out, NPY float32 (m, d), or (m, n, d) for the
- * u-attacks; their labels to labels (NULL: not wanted), NPY int8 (m) of -1 and +1, or uint8 of class numbers. Points are streamed, free space is
- * checked before the first is made, and both files appear only when all is done. */
+ * u-attacks; their labels to labels (NULL: not wanted), NPY int8 (m) of -1 and +1, or uint8 of class numbers.
+ * Points are streamed, free space is checked before the first is made, and both files appear only when all is
+ * done. */
 SURETY_API surety_status surety_attack_write(const surety_threat *settings, const surety_vote *vote,
                                              const surety_set *set, const char *out, const char *labels,
                                              surety_attack_result *result, const surety_run *run,
@@ -73,7 +74,8 @@ typedef struct surety_row {
     surety_risks test, learn;           /* on the perturbed T and S */
     surety_bound_input input; /* all that went into the bounds; arrays are borrowed from learn and model */
     surety_bound_value bounds[SURETY_BOUNDS];
-    double norm_max; /* largest distance of R_att's points */
+    double norm_max;      /* largest distance of R_att's points */
+    surety_copies copies; /* of the data */
 } surety_row;
 
 /* Bounds need an S, and risks a T, that trained no voter. The rows that trained the model, also in another
@@ -102,10 +104,10 @@ SURETY_API surety_status surety_evaluate_attacked(double *risk, double *norm_max
                                                   const surety_set *set, const surety_threat *attack,
                                                   const surety_run *run, surety_error *err);
 
-/* {"attacks": [row, ..]} for count rows: attack, adversarial_risk, averaged_risk, averaged_max_risk, kl,
- * risks{} on S, bounds{NAME: {surrogate, vote, vote_clipped}}. A worst case has not_proved, the share of T
- * whose vote is not proved right, instead of the three risks (null), and in risks{} not_proved,
- * prior_not_proved and gibbs on S. */
+/* {"attacks": [row, ..], "copies": {..}} for count rows of the same data: attack, adversarial_risk,
+ * averaged_risk, averaged_max_risk, kl, risks{} on S, bounds{NAME: {surrogate, vote, vote_clipped}}. A worst
+ * case has not_proved, the share of T whose vote is not proved right, instead of the three risks (null), and
+ * in risks{} not_proved, prior_not_proved and gibbs on S. */
 SURETY_API char *surety_rows_json(const surety_row *rows, size_t count);
 
 /* Risks of Q's vote on a set that is attacked under the vote of P: the perturbed set of a row, n

@@ -90,15 +90,15 @@ SURETY_API surety_status surety_model_reals(const surety_model *model, const cha
 
 /* ---- the data it was trained on ---- */
 
-/* Remembers the data: task, digests of the rows, classes, box, split, label column and header (keys
- * "data.*"). The same rows from a file or from memory are remembered in the same bytes, unless a label column
- * or a header was asked for. */
+/* Remembers the data: task, digests of the rows, classes, box, split, rule for copies, label column and
+ * header (keys "data.*"), and how many copies there were ("copies.*"). The same rows from a file or from
+ * memory are remembered in the same bytes, unless a label column or a header was asked for. */
 SURETY_API surety_status surety_model_set_data(surety_model *model, const surety_data_info *info,
                                                surety_error *err);
 
-/* Sets task, classes, learn_size, test_size, box, seed of the split, label column and header as they were;
- * the rest of settings is left alone. The texts are the model's own. Own data have no task: paths are not
- * remembered. Data that were split by indices are SURETY_E_USAGE: no setting repeats that. */
+/* Sets task, classes, learn_size, test_size, box, seed of the split, copies, label column and header as they
+ * were; the rest of settings is left alone. The texts are the model's own. Own data have no task: paths are
+ * not remembered. Data that were split by indices are SURETY_E_USAGE: no setting repeats that. */
 SURETY_API surety_status surety_model_data_settings(const surety_model *model, surety_data_settings *settings,
                                                     surety_error *err);
 

@@ -164,6 +164,7 @@ static surety_status prepare(certifying *w, surety_error *err) {
     SURETY_TRY(check_model(w, err));
     SURETY_TRY(surety_model_check_data(w->model, surety_data_describe(w->data), err));
     SURETY_TRY(check_rows(w->data, err));
+    SURETY_TRY(surety_data_check_copies(surety_data_describe(w->data), err));
     SURETY_TRY(settle_attack(w, err));
     SURETY_TRY(settle_bound(w, err));
     return announce(w, err);
@@ -295,7 +296,8 @@ surety_status surety_certificate_set_data(surety_certificate *c, const surety_da
     c->data.rows_prior = info->m[SURETY_SET_PRIOR];
     c->data.rows_learn = info->m[SURETY_SET_LEARN];
     c->data.rows_test = info->m[SURETY_SET_TEST];
-    c->data.learn_in_prior = info->learn_in_prior;
+    snprintf(c->data.copies, sizeof c->data.copies, "%s", surety_copies_name(info->copies_rule));
+    c->copies = info->copies;
     c->data.class_count = info->classes;
     return surety_record_texts(&c->data.classes, info->labels, info->classes, err);
 }

@@ -121,6 +121,25 @@ static void say_assumptions(surety_certificate *c) {
     say(c, "and this certificate among at most %" PRIu64 " (--looks).", looks);
 }
 
+/* What copies do to the promise; nothing where there are few and all stayed. */
+static void say_copies(surety_certificate *c) {
+    const surety_copies *k = &c->copies;
+    double m = (double)c->inputs.m;
+    if (!strcmp(c->data.copies, surety_copies_name(SURETY_COPIES_DROP)))
+        say(c, "; of equal rows one was kept, so it speaks of distinct inputs, each counted once");
+    if (!surety_copies_many(k)) return;
+    if (k->near_learn_in_prior)
+        say(c, "; %" PRIu64 " of the %" PRIu64 " examples of S (%.1f %%) also occur in S'",
+            k->near_learn_in_prior, c->inputs.m, 100 * (double)k->near_learn_in_prior / m);
+    if (k->learn_repeats)
+        say(c, "%s%" PRIu64 " (%.1f %%) repeat an example of S", k->near_learn_in_prior ? " and " : "; of S ",
+            k->learn_repeats, 100 * (double)k->learn_repeats / m);
+    say(c,
+        ", so S is not independent of %s: the promise holds only if rows repeat by nature, new inputs as "
+        "often as these",
+        k->near_learn_in_prior ? "the training" : "itself");
+}
+
 void surety_certificate_word(surety_certificate *c) {
     c->claim[0] = 0;
     say_limit(c);
@@ -128,5 +147,6 @@ void surety_certificate_word(surety_certificate *c) {
         say_worst(c);
     else
         say_failure(c);
+    say_copies(c);
     say_assumptions(c);
 }

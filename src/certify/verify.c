@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "certify/certificate.h"
+#include "data/copies.h"
 #include "data/dataset.h"
 #include "io/read.h"
 #include "io/sha256.h"
@@ -208,6 +209,7 @@ static surety_status read_certificate(verifying *v, surety_error *err) {
     SURETY_TRY(surety_certificate_read(&v->stated, &digest_fits, v->path, err));
     snprintf(v->out->claim, sizeof v->out->claim, "%s", v->stated.claim);
     v->out->value = v->stated.value;
+    v->out->copies = v->stated.copies;
     if (digest_fits) return SURETY_OK;
     surety_certificate copy = v->stated; /* shares the arrays: not freed */
     SURETY_TRY(surety_certificate_seal(&copy, err));
@@ -311,7 +313,7 @@ char *surety_verification_json(const surety_verification *out) {
     return surety_json_text(SURETY_JSON_OBJECT(
         {"agrees", json_boolean(out->agrees)}, {"level", surety_json_string(out->level)},
         {"tolerance", surety_json_real(out->tolerance)}, {"reason", surety_json_string(out->reason)},
-        {"claim", surety_json_string(out->claim)}, {"value", surety_json_real(out->value)},
-        {"found", surety_json_real(out->found)}, {"difference_count", surety_json_count(out->differences)},
-        {"differences", list}));
+        {"claim", surety_json_string(out->claim)}, {"copies", surety_copies_json(&out->copies)},
+        {"value", surety_json_real(out->value)}, {"found", surety_json_real(out->found)},
+        {"difference_count", surety_json_count(out->differences)}, {"differences", list}));
 }

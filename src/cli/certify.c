@@ -106,6 +106,13 @@ static void print_inputs(const surety_certificate *c) {
                c->events[i].looks, c->events[i].looks == 1 ? "" : "s");
 }
 
+static void print_copies(const surety_copies *copies) {
+    char text[SURETY_COPIES_TEXT];
+    surety_copies_text(copies, text);
+    printf("%-22s ", "copies");
+    cli_print_wrapped(text, 23, 23);
+}
+
 static void print_command(const cli *c, const options *o) {
     printf("\ncertificate: %s\nverify it:   surety verify %s --model %s", o->out, o->out, c->words[0]);
     if (o->data.data_dir) printf(" --data-dir %s", o->data.data_dir);
@@ -134,6 +141,7 @@ static surety_status certify(cli *c, options *o, const surety_model *model) {
     } else if (status == SURETY_OK) {
         cli_print_wrapped(certificate.claim, 0, 0);
         print_inputs(&certificate);
+        print_copies(&certificate.copies);
         print_command(c, o);
     }
     surety_certificate_free(&certificate);

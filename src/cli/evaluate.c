@@ -155,6 +155,7 @@ static void print_rows(const surety_row *rows, size_t count) {
         "Each bound holds alone, with confidence %g; those of one attack with the same\n"
         "letter hold together. Choose one before looking: certify --bound NAME.\n",
         1 - rows[0].input.delta);
+    cli_print_copies(&rows[0].copies);
 }
 
 static surety_status evaluate(cli *c, opened *o, const attack_list *attacks, const char *per_example) {

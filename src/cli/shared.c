@@ -19,6 +19,8 @@ READ_NAME(read_norm, surety_norm, surety_norm_parse)
 SHOW_NAME(show_norm, surety_norm, surety_norm_name)
 READ_NAME(read_attack, surety_threat_kind, surety_threat_parse)
 SHOW_NAME(show_attack, surety_threat_kind, surety_threat_name)
+READ_NAME(read_copies, surety_copies_rule, surety_copies_parse)
+SHOW_NAME(show_copies, surety_copies_rule, surety_copies_name)
 READ_NAME(read_set, surety_voter_set, surety_voter_set_parse)
 SHOW_NAME(show_set, surety_voter_set, surety_voter_set_name)
 
@@ -101,6 +103,9 @@ void cli_data_file_options(cli *c, surety_data_settings *data) {
     cli_text(c, "label-column", "NAME", &data->label_column, "CSV: the labels' column, by name or number");
     cli_other(c, "header", "auto|yes|no", &data->header, read_header, NULL,
               "CSV: whether the first line holds names");
+    cli_other(c, "copies", "refuse|keep|drop", &data->copies, read_copies, show_copies,
+              "rows of S that also occur in S', if they are more than 1 %; drop: of equal rows one is kept, "
+              "before the split");
 }
 
 void cli_data_options(cli *c, surety_data_settings *data) {
@@ -134,8 +139,9 @@ static const char *show_models(const void *target, char *buffer, size_t size) {
 }
 
 void cli_model_decides(cli *c) {
-    static const char *const own[] = {"task", "classes", "label-column", "header", "learn-size", "test-size",
-                                      "box",  "norm",    "eps",          "seed",   "delta"};
+    static const char *const own[] = {"task",       "classes",   "label-column", "header",
+                                      "learn-size", "test-size", "copies",       "box",
+                                      "norm",       "eps",       "seed",         "delta"};
     for (size_t i = 0; i < c->count; i++) {
         cli_option *o = &c->options[i];
         for (size_t k = 0; k < sizeof own / sizeof *own; k++)
@@ -172,6 +178,7 @@ surety_status cli_settle_model(cli *c, const surety_model *model, surety_data_se
     if (!cli_given(c, "header")) data->header = own.header;
     if (!cli_given(c, "learn-size")) data->learn_size = own.learn_size;
     if (!cli_given(c, "test-size")) data->test_size = own.test_size;
+    if (!cli_given(c, "copies")) data->copies = own.copies;
     if (!cli_given(c, "box")) data->boxed = own.boxed, data->box_lo = own.box_lo, data->box_hi = own.box_hi;
     data->seed = own.seed; /* of the split: --seed is the attack's */
     if (!cli_given(c, "seed")) attack->seed = facts->seed;
@@ -183,6 +190,13 @@ surety_status cli_settle_model(cli *c, const surety_model *model, surety_data_se
     attack->ball.lo = data->box_lo;
     attack->ball.hi = data->box_hi;
     return surety_threat_validate(attack, &c->error);
+}
+
+void cli_print_copies(const surety_copies *copies) {
+    char text[SURETY_COPIES_TEXT];
+    surety_copies_text(copies, text);
+    printf("copies: ");
+    cli_print_wrapped(text, 2, 8);
 }
 
 /* ---- tables of bounds ---- */

@@ -38,6 +38,9 @@ surety_status cli_settle(cli *c, surety_data_settings *data, surety_threat *atta
 surety_status cli_settle_model(cli *c, const surety_model *model, surety_data_settings *data,
                                surety_threat *attack);
 
+/* A line that counts rows that occur in two sets. */
+void cli_print_copies(const surety_copies *copies);
+
 /* A letter for each random event of a table of bounds, in the order in which it meets them: bounds with the
  * same letter hold together. Start with count 0. */
 typedef struct cli_letters {

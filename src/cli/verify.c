@@ -18,6 +18,8 @@ static void print_differences(const surety_verification *v) {
 static void print_agreement(const surety_verification *v) {
     printf("agrees (%s)\n\n", v->level);
     cli_print_wrapped(v->claim, 0, 0);
+    printf("\n");
+    cli_print_copies(&v->copies);
     if (v->tolerance > 0)
         printf(
             "\nThis CPU has no FMA: the certificate may have counted up to %g of the\n"

@@ -81,6 +81,8 @@ surety_status surety_data_check_split(const surety_data_settings *s, surety_erro
     if (s->boxed && !(isfinite(s->box_lo) && isfinite(s->box_hi) && s->box_lo < s->box_hi))
         return surety_data_usage(err, "the box is empty or not finite",
                                  "two finite numbers, the smaller first");
+    if ((unsigned)s->copies > SURETY_COPIES_DROP)
+        return surety_data_usage(err, "copies is out of range", "refuse, keep or drop");
     if (s->seed >= SURETY_SEED_LIMIT) return surety_data_usage(err, "seed is out of range", "0 to 2^63 - 1");
     return SURETY_OK;
 }

@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "base/random.h"
+#include "data/copies.h"
 #include "data/data.h"
 #include "data/digest.h"
-#include "data/equal.h"
 
 /* ---- two tables ---- */
 
@@ -73,6 +73,21 @@ static surety_status pick(picked *p, const surety_table *t, const surety_data_in
     for (size_t i = 0; i < t->rows; i++)
         if (p->classes[i] < info->classes) p->rows[p->count++] = (uint32_t)i;
     return surety_digest_rows(&p->digests, t, p->rows, p->count, err);
+}
+
+/* Copies are dropped here, before anything is split, so that no set decides which of them stays. */
+static surety_status drop_copies(picked *p, const surety_table *t, const surety_known *known,
+                                 surety_data_info *info, surety_error *err) {
+    size_t count = p->count, at = 0;
+    if (info->copies_rule != SURETY_COPIES_DROP) return SURETY_OK;
+    SURETY_TRY(surety_copies_drop(p->rows, &p->count, p->digests, known, info->seed, err));
+    info->copies.dropped += count - p->count;
+    for (size_t i = 0; i < t->rows; i++)
+        if (at < p->count && p->rows[at] == i)
+            at++;
+        else
+            p->classes[i] = SURETY_CLASSES_MOST;
+    return SURETY_OK;
 }
 
 static void drop(picked *p) {
@@ -220,9 +235,13 @@ static surety_status fill_set(surety_data *data, surety_set_name which, const su
     return surety_digest_set(data->info.set_sha256[which], set, p->digests, err);
 }
 
-static surety_status fill_test(surety_data *data, const surety_table *test, surety_error *err) {
+/* train: what was picked of the training rows, which a T without copies does not have. */
+static surety_status fill_test(surety_data *data, const surety_table *test, const picked *train,
+                               surety_error *err) {
     picked p = {0};
+    const surety_known known = {train->rows, train->count, train->digests};
     surety_status status = pick(&p, test, &data->info, err);
+    if (status == SURETY_OK) status = drop_copies(&p, test, &known, &data->info, err);
     if (status == SURETY_OK) status = fill_set(data, SURETY_SET_TEST, test, &p, p.rows, p.count, err);
     drop(&p);
     return status;
@@ -233,7 +252,7 @@ static surety_status fill_chosen(surety_data *data, const surety_tables *o, cons
     static const surety_set_name order[SURETY_SETS] = {SURETY_SET_LEARN, SURETY_SET_PRIOR, SURETY_SET_TEST};
     for (int k = 0; k < SURETY_SETS; k++) {
         surety_set_name which = order[k];
-        if (which == SURETY_SET_TEST && o->has_test) return fill_test(data, &o->test, err);
+        if (which == SURETY_SET_TEST && o->has_test) return fill_test(data, &o->test, p, err);
         SURETY_TRY(fill_set(data, which, &o->train, p, c->rows + c->first[which], c->m[which], err));
     }
     return SURETY_OK;
@@ -245,6 +264,7 @@ static surety_status split(surety_data *data, const surety_tables *o, const sure
     chosen c = {0};
     surety_data_info *info = &data->info;
     surety_status status = pick(&p, &o->train, info, err);
+    if (status == SURETY_OK) status = drop_copies(&p, &o->train, NULL, info, err);
     for (size_t k = 0; k < info->classes && status == SURETY_OK; k++)
         status = surety_digest_class(data->class_sha256[k], &o->train, k, p.classes, p.digests, err);
     if (status == SURETY_OK)
@@ -305,6 +325,7 @@ static surety_status note(surety_data *data, const surety_tables *o, const suret
     info->boxed = s->boxed, info->box_lo = s->box_lo, info->box_hi = s->box_hi;
     info->d = o->train.d, info->height = o->train.height, info->width = o->train.width;
     note_split(info, o, s, given);
+    info->copies_rule = s->copies;
     info->header = s->header;
     if (s->label_column) SURETY_TRY(surety_join(&data->label_column, s->label_column, "", "", err));
     info->label_column = data->label_column;
@@ -312,12 +333,11 @@ static surety_status note(surety_data *data, const surety_tables *o, const suret
     return note_files(data, &o->test, err);
 }
 
-static surety_status count_equal_rows(surety_data *data, surety_error *err) {
-    size_t shared[SURETY_SETS][SURETY_SETS];
-    SURETY_TRY(surety_equal_rows(data->sets, shared, err));
-    data->info.learn_in_prior = shared[SURETY_SET_LEARN][SURETY_SET_PRIOR];
-    data->info.test_in_prior = shared[SURETY_SET_TEST][SURETY_SET_PRIOR];
-    data->info.test_in_learn = shared[SURETY_SET_TEST][SURETY_SET_LEARN];
+static surety_status count_copies(surety_data *data, surety_error *err) {
+    surety_copies *copies = &data->info.copies;
+    uint64_t dropped = copies->dropped;
+    SURETY_TRY(surety_copies_count(copies, data->sets, err));
+    copies->dropped = dropped;
     return SURETY_OK;
 }
 
@@ -327,7 +347,7 @@ static surety_status build(surety_data *data, const surety_tables *o, const sure
     SURETY_TRY(surety_classes_choose(data, o, s, task, err));
     SURETY_TRY(note(data, o, s, task, given, err));
     SURETY_TRY(split(data, o, s, given, err));
-    return count_equal_rows(data, err);
+    return count_copies(data, err);
 }
 
 surety_status surety_data_build(surety_data **out, const surety_tables *tables,

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "data/copies.h"
 #include "evaluate/perturbed.h"
 #include "io/json.h"
 #include "risk/json.h"
@@ -154,7 +155,8 @@ static surety_status fill_all(surety_row *rows, const surety_model *const *model
     if (!test->m)
         return surety_fail(err, SURETY_E_INPUT, "there are no test examples: give --test or --test-size");
     SURETY_TRY(perturbed(risks, models, count, test, &s->threat, run, err));
-    for (size_t k = 0; k < count; k++) rows[k].test = risks[k];
+    for (size_t k = 0; k < count; k++)
+        rows[k].test = risks[k], rows[k].copies = surety_data_describe(data)->copies;
     SURETY_TRY(
         perturbed(risks, models, count, surety_data_set(data, SURETY_SET_LEARN), &s->threat, run, err));
     for (size_t k = 0; k < count; k++) rows[k].learn = risks[k];
@@ -212,5 +214,6 @@ static json_t *row_json(const surety_row *row) {
 char *surety_rows_json(const surety_row *rows, size_t count) {
     json_t *array = json_array();
     for (size_t i = 0; i < count; i++) json_array_append_new(array, row_json(&rows[i]));
-    return surety_json_text(SURETY_JSON_OBJECT({"attacks", array}));
+    return surety_json_text(SURETY_JSON_OBJECT(
+        {"attacks", array}, {"copies", count ? surety_copies_json(&rows[0].copies) : json_null()}));
 }

@@ -8,6 +8,8 @@
  *   data.box                          the box, or none
  *   data.split                        the seed of the shuffle, "file order" or "given"
  *   data.learn_size, data.test_size
+ *   data.copies                       what was done about copies: refuse, keep or drop
+ *   copies.learn_in_prior, ..         how many there were, for people
  *   data.label_column, data.header    of a CSV file, as asked for: where to find the labels again. The same
  * rows may stand in another file, so these may differ No paths, no checksums of files. */
 #include <errno.h>
@@ -92,6 +94,17 @@ static const char *text_of(const remembered *r, size_t i) {
     return i < KEYS - LONG ? r->text[i] : i == KEYS - LONG ? r->class_rows : r->classes;
 }
 
+static surety_status set_copies(surety_model *m, const surety_data_info *info, surety_error *err) {
+    const surety_copies *c = &info->copies;
+    SURETY_TRY(surety_model_set_text(m, "data.copies", surety_copies_name(info->copies_rule), err));
+    SURETY_TRY(surety_model_set_count(m, "copies.learn_in_prior", c->learn_in_prior, err));
+    SURETY_TRY(surety_model_set_count(m, "copies.test_in_prior", c->test_in_prior, err));
+    SURETY_TRY(surety_model_set_count(m, "copies.near_learn_in_prior", c->near_learn_in_prior, err));
+    SURETY_TRY(surety_model_set_count(m, "copies.near_test_in_prior", c->near_test_in_prior, err));
+    SURETY_TRY(surety_model_set_count(m, "copies.dropped", c->dropped, err));
+    return surety_model_set_real(m, "copies.tolerance", c->tolerance, err);
+}
+
 surety_status surety_model_set_data(surety_model *m, const surety_data_info *info, surety_error *err) {
     remembered now;
     SURETY_TRY(describe(info, &now, err));
@@ -99,6 +112,7 @@ surety_status surety_model_set_data(surety_model *m, const surety_data_info *inf
     for (size_t i = 0; i < KEYS && status == SURETY_OK; i++)
         status = surety_model_set_text(m, keys[i], text_of(&now, i), err);
     forget(&now);
+    if (status == SURETY_OK) status = set_copies(m, info, err);
     if (status == SURETY_OK)
         status =
             surety_model_set_text(m, "data.label_column", info->label_column ? info->label_column : "", err);
@@ -215,6 +229,8 @@ surety_status surety_model_data_settings(const surety_model *m, surety_data_sett
     if (!read_split(split, &s->seed)) return bad("data.split", err);
     if (!read_box(surety_model_text(m, "data.box"), s)) return bad("data.box", err);
     if (!read_csv(m, s)) return bad("data.header", err);
+    const char *copies = surety_model_text(m, "data.copies"); /* not there: of another version */
+    if (copies && surety_copies_parse(copies, &s->copies, NULL) != SURETY_OK) return bad("data.copies", err);
     SURETY_TRY(surety_model_count(m, "data.learn_size", &learn, err));
     SURETY_TRY(surety_model_count(m, "data.test_size", &test, err));
     s->task = task[0] ? task : NULL;
