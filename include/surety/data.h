@@ -136,6 +136,9 @@ typedef struct surety_data_settings {
     double box_lo, box_hi;     /* default 0, 1 */
     uint64_t seed;             /* of the shuffle, below 2^63; default 0. Tasks do not use it */
     surety_copies_rule copies; /* default REFUSE; DROP does not go with a split by indices */
+    int fresh; /* 1: the training rows are declared fresh, they trained nothing: all of them become S, in
+                  their order, S' is empty, and T too unless it has rows of its own. For bounds on a vote that
+                  was fixed before (surety_model_check_fresh). Default 0 */
 } surety_data_settings;
 
 SURETY_API surety_data_settings surety_data_defaults(void);
@@ -191,7 +194,7 @@ SURETY_API surety_status surety_data_from_arrays(surety_data **out, const surety
 SURETY_API const surety_set *surety_data_set(const surety_data *data, surety_set_name which);
 
 typedef struct surety_data_file {
-    const char *role; /* "train", "train_labels", "test", "test_labels" */
+    const char *role; /* "train", "train_labels", "test", "test_labels"; "fresh", "fresh_labels" */
     const char *path;
     uint64_t bytes;  /* uncompressed */
     char sha256[65]; /* of the uncompressed bytes */
@@ -244,6 +247,9 @@ typedef struct surety_data_info {
      * in whatever order they stand and however they are split. */
     char set_sha256[SURETY_SETS][65];
     char (*class_sha256)[65]; /* (K) */
+    /* (m) of each set, sorted: the first 8 bytes of the digest of every row, as a little-endian number. */
+    const uint64_t *row_digests[SURETY_SETS];
+    int fresh; /* as asked for */
     surety_order order;
     uint64_t seed;                  /* of the shuffle, else 0 */
     size_t learn_size, test_size;   /* as asked for; test_size is 0 where T has rows of its own */

@@ -1,7 +1,8 @@
 /* surety/model.h - trained votes as files or bytes: the voters, prior P, posterior Q, and how they were made.
  *
  * The file is a safetensors file, which Python, Rust and JavaScript read too: tensors `prior`, `posterior`
- * (H) float64, then the voters' own (a forest: `splits.weight` (H, 2^l - 1, d) float32 with the mask applied,
+ * (H) float64, `rows.prior`, `rows.learn` (m) uint64, sorted, the first 8 bytes of the digest of each row of
+ * S' and S, then the voters' own (a forest: `splits.weight` (H, 2^l - 1, d) float32 with the mask applied,
  * `splits.bias` (H, 2^l - 1), `leaves` (H, 2^l) before tanh, `mask` (H, 2^l - 1, d) uint8; linear voters:
  * `linear.weight` (H, d), `linear.bias` (H)), and texts by key. It holds no time, no path and no thread
  * count: equal models are equal files, byte for byte.
@@ -106,6 +107,23 @@ SURETY_API surety_status surety_model_data_settings(const surety_model *model, s
  * which says what differs. */
 SURETY_API surety_status surety_model_check_data(const surety_model *model, const surety_data_info *info,
                                                  surety_error *err);
+
+/* Rows of one set of any data that are rows of the model's S' and S, by their digests. */
+typedef struct surety_overlap {
+    uint64_t m;                  /* rows of the set */
+    uint64_t in_prior, in_learn; /* that are in the model's S', in its S */
+    uint64_t known;              /* in either */
+} surety_overlap;
+
+/* SURETY_E_CHECK: the model remembers no rows. (Models of older versions do not: train them again.) */
+SURETY_API surety_status surety_model_overlap(surety_overlap *out, const surety_model *model,
+                                              const surety_data_info *info, surety_set_name which,
+                                              surety_error *err);
+
+/* SURETY_OK if the rows were declared fresh (surety_data_settings.fresh), are of the model's classes and none
+ * of them is a row of its S' or S; else SURETY_E_CHECK. */
+SURETY_API surety_status surety_model_check_fresh(const surety_model *model, const surety_data_info *info,
+                                                  surety_error *err);
 
 /* ---- bytes and files ---- */
 

@@ -128,6 +128,7 @@ static const surety_field data_rows[] = {
     COUNT("rows_prior", IN(data, rows_prior), 0, WHOLE, EXACT),
     COUNT("rows_learn", IN(data, rows_learn), 1, WHOLE, EXACT),
     COUNT("rows_test", IN(data, rows_test), 0, WHOLE, EXACT),
+    FLAG("fresh", IN(data, fresh)),
     TEXT("copies", IN(data, copies), SIZE(data.copies)),
 };
 const surety_fields surety_certificate_data_table = {data_rows, sizeof data_rows / sizeof *data_rows};

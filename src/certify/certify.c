@@ -7,7 +7,10 @@
  * (0) that no training uses, so for each candidate the m lists of losses are independent, as the proofs of
  * bound/bounds.c want (in the worst case there is nothing to draw, and each loss is a function of its example
  * alone); the union over candidates and looks is in their C. The posterior may depend on S in
- * any way: the bounds hold for all Q at once, or (vote_frozen_*) Q is a candidate itself. */
+ * any way: the bounds hold for all Q at once, or (vote_frozen_*) Q is a candidate itself.
+ *
+ * Fresh rows trained nothing, so for them Q is a vote that was fixed before, however it was learned: a list
+ * of one candidate (T_p = 1, KL = 0). It is attacked itself, and the exact limit for a frozen vote holds. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -16,6 +19,7 @@
 
 #include "base/memory.h"
 #include "certify/certificate.h"
+#include "evaluate/perturbed.h"
 #include "io/read.h"
 #include "io/sha256.h"
 #include "surety/evaluate.h"
@@ -51,6 +55,9 @@ typedef struct certifying {
     const surety_model *model;
     const surety_model_facts *facts;
     const surety_data *data;
+    int fresh;                /* S was declared fresh: the vote of Q is fixed before it */
+    surety_weighting against; /* the vote that is attacked, which stands for the prior: fresh: Q, else P */
+    uint64_t priors;          /* candidates among which S chose */
     const surety_certify_settings *s;
     surety_threat threat;
     int best;
@@ -109,9 +116,14 @@ static surety_status settle_attack(certifying *w, surety_error *err) {
 }
 
 static surety_status settle_bound(certifying *w, surety_error *err) {
-    const char *name = w->s->bound ? w->s->bound : surety_certify_default_bound(w->model, is_worst(w));
+    surety_bound_id best[SURETY_BOUNDS];
+    size_t count =
+        surety_bound_best(is_worst(w) ? SURETY_RISK_WORST_CASE : SURETY_RISK_AVERAGED_MAX,
+                          w->fresh || is_baseline(w->model) ? SURETY_Q_FROZEN : SURETY_Q_ANY, best);
+    const char *name = w->s->bound ? w->s->bound : surety_bound_list()[best[0]].name;
     if ((w->best = !strcmp(name, "best"))) {
-        w->event_count = surety_certify_best_events(w->model, is_worst(w), w->events);
+        w->event_count = count;
+        memcpy(w->events, best, sizeof best);
         return SURETY_OK;
     }
     SURETY_TRY(surety_bound_find(name, &w->named, err));
@@ -119,6 +131,9 @@ static surety_status settle_bound(certifying *w, surety_error *err) {
         return surety_fail(err, SURETY_E_CHECK,
                            "%s needs a half of S that chose nothing; training used all of it",
                            w->named->name);
+    if (w->fresh && w->named->q != SURETY_Q_FROZEN)
+        return surety_fail(err, SURETY_E_CHECK, "%s is about a vote that S chose; fresh rows choose none: %s",
+                           w->named->name, surety_bound_list()[best[0]].name);
     if (w->named->risk != SURETY_RISK_WORST_CASE && is_worst(w))
         return surety_fail(err, SURETY_E_CHECK,
                            "%s is about perturbations that were drawn, not the worst case", w->named->name);
@@ -153,7 +168,7 @@ static surety_status announce(certifying *w, surety_error *err) {
     for (size_t i = 0; i < w->event_count; i++) {
         char event[128];
         event_name(w, w->events[i], event);
-        SURETY_TRY(surety_ledger_announce(w->ledger, event, w->facts->priors_compared, w->s->looks, err));
+        SURETY_TRY(surety_ledger_announce(w->ledger, event, w->priors, w->s->looks, err));
     }
     return SURETY_OK;
 }
@@ -162,9 +177,14 @@ static surety_status prepare(certifying *w, surety_error *err) {
     if (!(w->s->delta > 0 && w->s->delta < 1))
         return surety_fail(err, SURETY_E_USAGE, "delta is above 0 and below 1, not %g", w->s->delta);
     SURETY_TRY(check_model(w, err));
-    SURETY_TRY(surety_model_check_data(w->model, surety_data_describe(w->data), err));
+    const surety_data_info *info = surety_data_describe(w->data);
+    w->fresh = info->fresh;
+    w->against = w->fresh ? SURETY_POSTERIOR : SURETY_PRIOR;
+    w->priors = w->fresh ? 1 : w->facts->priors_compared;
+    SURETY_TRY(w->fresh ? surety_model_check_fresh(w->model, info, err)
+                        : surety_model_check_data(w->model, info, err));
     SURETY_TRY(check_rows(w->data, err));
-    SURETY_TRY(surety_data_check_copies(surety_data_describe(w->data), err));
+    SURETY_TRY(surety_data_check_copies(info, err));
     SURETY_TRY(settle_attack(w, err));
     SURETY_TRY(settle_bound(w, err));
     return announce(w, err);
@@ -202,12 +222,8 @@ static surety_status compute(certifying *w, surety_error *err) {
     surety_certificate *c = w->c;
     surety_bound_input input = surety_bound_input_defaults();
     surety_bound_value values[SURETY_BOUNDS];
-    if (is_worst(w))
-        SURETY_TRY(surety_worst_input(&w->risks, w->model, &input, err));
-    else
-        SURETY_TRY(surety_risks_input(&w->risks, surety_model_posterior(w->model),
-                                      surety_model_prior(w->model), &input, err));
-    input.priors_compared = w->facts->priors_compared;
+    SURETY_TRY(surety_measured_input(&w->risks, w->model, w->against, w->threat.kind, &input, err));
+    input.priors_compared = w->priors;
     input.looks = w->s->looks;
     for (size_t i = 0; i < w->event_count; i++) {
         char event[128];
@@ -227,14 +243,17 @@ static surety_status compute(certifying *w, surety_error *err) {
 
 /* ---- filling the certificate ---- */
 
-static void set_attack(surety_certificate *c, const surety_threat *a) {
+static void set_attack(surety_certificate *c, const surety_threat *a, int fresh) {
     const surety_threat_info *info = surety_threat_about(a->kind);
     int random = info->starts;
     int noisy = info->noise, worst_case = a->kind == SURETY_WORST_CASE;
     int steps = info->steps == SURETY_STEPS_MANY;
     snprintf(c->attack.name, sizeof c->attack.name, "%s", surety_threat_name(a->kind));
     snprintf(c->attack.norm, sizeof c->attack.norm, "%s", surety_norm_name(a->ball.norm));
-    snprintf(c->attack.against, sizeof c->attack.against, "%s", worst_case ? "any" : "prior");
+    snprintf(c->attack.against, sizeof c->attack.against, "%s",
+             worst_case ? "any"
+             : fresh    ? "vote"
+                        : "prior");
     c->attack.eps = a->ball.radius;
     c->attack.box_lo = a->ball.has_box ? a->ball.lo : (double)NAN;
     c->attack.box_hi = a->ball.has_box ? a->ball.hi : (double)NAN;
@@ -298,6 +317,7 @@ surety_status surety_certificate_set_data(surety_certificate *c, const surety_da
     c->data.rows_test = info->m[SURETY_SET_TEST];
     snprintf(c->data.copies, sizeof c->data.copies, "%s", surety_copies_name(info->copies_rule));
     c->copies = info->copies;
+    c->data.fresh = info->fresh;
     c->data.class_count = info->classes;
     return surety_record_texts(&c->data.classes, info->labels, info->classes, err);
 }
@@ -334,19 +354,16 @@ static surety_status certify(certifying *w, const surety_run *run, surety_error 
     surety_certificate *c = w->c;
     SURETY_TRY(prepare(w, err));
     const surety_set *learn = surety_data_set(w->data, SURETY_SET_LEARN);
-    if (is_worst(w))
-        SURETY_TRY(surety_evaluate_worst(&w->risks, w->model, learn, &w->threat.ball, run, err));
-    else
-        SURETY_TRY(surety_evaluate_perturbed(&w->risks, w->model, learn, &w->threat, run, err));
+    SURETY_TRY(surety_measure_model(&w->risks, w->model, w->against, learn, &w->threat, run, err));
     SURETY_TRY(compute(w, err));
     c->delta = w->s->delta;
     snprintf(c->choice, sizeof c->choice, "%s", w->best ? "best" : "one");
     c->inputs.m = w->risks.m;
     c->inputs.n = w->risks.n;
     c->inputs.voter_count = w->risks.voters;
-    c->inputs.priors_compared = w->facts->priors_compared;
+    c->inputs.priors_compared = w->priors;
     c->inputs.looks = w->s->looks;
-    set_attack(c, &w->threat);
+    set_attack(c, &w->threat, w->fresh);
     set_ledger(w);
     SURETY_TRY(set_model(w, err));
     SURETY_TRY(surety_certificate_set_data(c, surety_data_describe(w->data), err));

@@ -55,10 +55,11 @@ static void say_limit(surety_certificate *c) {
         say(c, "With ");
     say(c,
         "confidence %s %% over the draw of the %" PRIu64
-        " examples of S, the %s vote of this model (SHA-256 "
+        " %s, the %s vote of this model (SHA-256 "
         "%.16s) ",
-        confidence(c->delta, level), c->inputs.m, c->inputs.frozen ? "weighted" : "learned weighted",
-        c->model.sha256);
+        confidence(c->delta, level), c->inputs.m,
+        c->data.fresh ? "rows declared fresh, none of which trained the model" : "examples of S",
+        c->inputs.frozen ? "weighted" : "learned weighted", c->model.sha256);
     if (c->vacuous)
         say(c, "fails on no more than all of the ");
     else
@@ -110,6 +111,16 @@ static void say_failure(surety_certificate *c) {
 
 static void say_assumptions(surety_certificate *c) {
     uint64_t T = c->inputs.priors_compared, looks = c->inputs.looks;
+    if (c->data.fresh) {
+        say(c,
+            "; this assumes that these rows and the new inputs are drawn independently from one "
+            "distribution, "
+            "and that nothing was chosen by looking at them beyond what is paid for here: ");
+        if (!strcmp(c->choice, "best"))
+            say(c, "the smallest of the bounds on %zu event%s, and ", c->event_count, plural(c->event_count));
+        say(c, "this certificate among at most %" PRIu64 " (--looks).", looks);
+        return;
+    }
     say(c,
         "; this assumes that S and the new inputs are drawn independently from one distribution, and that "
         "nothing was chosen by looking at S beyond what is paid for here: the prior among %" PRIu64

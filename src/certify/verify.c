@@ -160,6 +160,14 @@ static surety_status open_files(verifying *v, surety_error *err) {
     surety_data_settings s = v->s->data;
     surety_error refused = SURETY_ERROR_NONE;
     SURETY_TRY(surety_model_data_settings(v->model, &s, err));
+    surety_copies_parse(v->stated.data.copies, &s.copies, NULL); /* checked when it was read */
+    if (v->stated.data.fresh) s.task = NULL, s.test_size = 0;
+    if (v->stated.data.fresh != v->s->data.fresh) {
+        static const char *const words[] = {"false", "true"};
+        differs(v->out, "data.fresh", words[v->stated.data.fresh], words[v->s->data.fresh]);
+        explain(v->out, ": rows declared fresh are given with --fresh FILE");
+        return SURETY_OK;
+    }
     if (v->s->data.label_column) s.label_column = v->s->data.label_column;
     if (v->s->data.header != SURETY_HEADER_AUTO) s.header = v->s->data.header;
     if (s.task)

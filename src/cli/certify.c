@@ -63,6 +63,7 @@ static void add_options(cli *c, options *o) {
     cli_real(c, "delta", "D", &o->delta, "1 - confidence");
     cli_ball_options(c, &o->certify.threat);
     cli_data_file_options(c, &o->data);
+    cli_fresh_options(c, &o->data);
     cli_model_decides(c);
 }
 
@@ -91,7 +92,10 @@ static void print_inputs(const surety_certificate *c) {
            " voters\n",
            "sizes", c->inputs.m, c->inputs.n, c->inputs.voter_count);
     printf("%-22s T_p = %" PRIu64 " candidates, KL(Q||P) = %.6f%s\n", "prior", c->inputs.priors_compared,
-           c->inputs.kl, c->inputs.frozen ? " (Q is P)" : "");
+           c->inputs.kl,
+           c->data.fresh      ? " (Q was fixed before the fresh rows)"
+           : c->inputs.frozen ? " (Q is P)"
+                              : "");
     if (!strcmp(c->risk, surety_risk_kind_name(SURETY_RISK_WORST_CASE))) {
         printf("%-22s vote %.6f of S, voters %.6f under Q\n", "not proved right", c->risks.averaged_max,
                c->risks.gmax);
@@ -116,8 +120,9 @@ static void print_copies(const surety_copies *copies) {
 static void print_command(const cli *c, const options *o) {
     printf("\ncertificate: %s\nverify it:   surety verify %s --model %s", o->out, o->out, c->words[0]);
     if (o->data.data_dir) printf(" --data-dir %s", o->data.data_dir);
-    if (o->data.train) printf(" --train %s", o->data.train);
-    if (o->data.train_labels) printf(" --train-labels %s", o->data.train_labels);
+    const char *role = o->data.fresh ? "fresh" : "train";
+    if (o->data.train) printf(" --%s %s", role, o->data.train);
+    if (o->data.train_labels) printf(" --%s-labels %s", role, o->data.train_labels);
     if (o->data.test) printf(" --test %s", o->data.test);
     if (o->data.test_labels) printf(" --test-labels %s", o->data.test_labels);
     if (o->data.label_column) printf(" --label-column %s", o->data.label_column);
@@ -175,7 +180,8 @@ const cli_command cli_certify = {
         "Perturbs S by attacking the prior's vote, counts how the posterior's vote fares, computes the bound "
         "and writes a certificate: the claim in one sentence with every number it rests on, which 'surety "
         "verify' derives again. Attack, radius, delta and bound must be decided before S is looked at; seed, "
-        "data and split are the model's. Refused: other data than the model's, looks that are not paid for.",
+        "data and split are the model's. Refused: other data than the model's (unless they are declared "
+        "fresh), looks that are not paid for.",
     .example = "surety certify model.safetensors --attack pgdu --looks 1 --out c.json",
     .run = run,
 };

@@ -113,7 +113,9 @@ static void print_bounds(const block *b, surety_risk_kind risk, cli_letters *let
 
 static void print_attacks(const block *b, cli_letters *letters) {
     double attacked[ACROSS], averaged[ACROSS], max[ACROSS];
-    printf("%-29s", "Risks of the vote on T");
+    surety_origin origin = b->rows[0]->origin;
+    const char *from = origin == SURETY_ORIGIN_FRESH ? "the fresh rows" : "S";
+    printf("%-29s", b->rows[0]->overlap.m ? "Risks of the vote on T" : "Risks on the fresh rows");
     for (size_t k = 0; k < b->count; k++) {
         attacked[k] = b->rows[k]->adversarial_risk;
         averaged[k] = b->rows[k]->averaged_risk;
@@ -124,10 +126,12 @@ static void print_attacks(const block *b, cli_letters *letters) {
     print_line(' ', "R_att, itself attacked", attacked, b->count, "");
     print_line(' ', "averaged", averaged, b->count, "");
     print_line(' ', "averaged-max", max, b->count, "");
-    printf("Bounds on its averaged-max risk, from S\n");
-    print_bounds(b, SURETY_RISK_AVERAGED_MAX, letters);
-    printf("Bounds on its averaged risk, from S\n");
-    print_bounds(b, SURETY_RISK_AVERAGED, letters);
+    if (origin != SURETY_ORIGIN_OTHER) {
+        printf("Bounds on its averaged-max risk, from %s\n", from);
+        print_bounds(b, SURETY_RISK_AVERAGED_MAX, letters);
+        printf("Bounds on its averaged risk, from %s\n", from);
+        print_bounds(b, SURETY_RISK_AVERAGED, letters);
+    }
     printf("\n");
 }
 
@@ -135,9 +139,37 @@ static void print_worst(const surety_row *row, cli_letters *letters) {
     block one = {{row}, 1};
     printf("Worst case, every perturbation of the ball\n");
     print_line(' ', "not proved right, of T", &row->test.averaged_max, 1, "");
+    if (row->origin == SURETY_ORIGIN_OTHER) {
+        printf("\n");
+        return;
+    }
     print_line(' ', "not proved right, of S", &row->learn.averaged_max, 1, "");
     print_bounds(&one, SURETY_RISK_WORST_CASE, letters);
     printf("No attack whatever fools it on a larger share of new inputs.\n\n");
+}
+
+/* Where the bounds come from, or why there are none; and rows of T that trained the model. */
+static void print_origin(const surety_row *row) {
+    const surety_overlap *o = &row->overlap;
+    if (row->origin == SURETY_ORIGIN_OTHER)
+        printf(
+            "No bounds: these are not the rows that the model was trained with, so S may hold\n"
+            "rows that trained it. Rows that had no part in the training: --fresh FILE.\n");
+    else
+        printf(
+            "Each bound holds alone, with confidence %g; those of one attack with the same\n"
+            "letter hold together. Choose one before looking: certify --bound NAME.\n",
+            1 - row->input.delta);
+    if (row->origin == SURETY_ORIGIN_FRESH)
+        printf(
+            "They are about the vote as it is, attacked itself, on %llu rows declared fresh,\n"
+            "none of which trained the model.\n",
+            (unsigned long long)row->input.m);
+    if (row->origin != SURETY_ORIGIN_OWN && o->known)
+        printf("Of the %llu rows of T, %llu trained the model: %llu are rows of S', %llu of S.\n",
+               (unsigned long long)o->m, (unsigned long long)o->known, (unsigned long long)o->in_prior,
+               (unsigned long long)o->in_learn);
+    cli_print_copies(&row->copies);
 }
 
 static void print_rows(const surety_row *rows, size_t count) {
@@ -151,11 +183,7 @@ static void print_rows(const surety_row *rows, size_t count) {
     }
     for (size_t i = 0; i < count; i++)
         if (rows[i].threat == SURETY_WORST_CASE) print_worst(&rows[i], &letters);
-    printf(
-        "Each bound holds alone, with confidence %g; those of one attack with the same\n"
-        "letter hold together. Choose one before looking: certify --bound NAME.\n",
-        1 - rows[0].input.delta);
-    cli_print_copies(&rows[0].copies);
+    print_origin(&rows[0]);
 }
 
 static surety_status evaluate(cli *c, opened *o, const attack_list *attacks, const char *per_example) {
@@ -170,7 +198,8 @@ static surety_status evaluate(cli *c, opened *o, const attack_list *attacks, con
         if (status != SURETY_OK) break;
     }
     if (status == SURETY_OK && per_example) {
-        const surety_set *test = surety_data_set(o->data, SURETY_SET_TEST);
+        const surety_set *test =
+            surety_data_set(o->data, rows[0].overlap.m ? SURETY_SET_TEST : SURETY_SET_LEARN);
         o->row.threat.kind = sampled;
         status = surety_evaluate_examples(per_example, o->model, test, &o->row.threat, &c->run, &c->error);
     }
@@ -189,6 +218,7 @@ static surety_status run_evaluate(cli *c) {
     const char *per_example = NULL;
     surety_threat_defaults(&o.row.threat);
     cli_data_options(c, &o.data_settings);
+    cli_fresh_options(c, &o.data_settings);
     cli_ball_options(c, &o.row.threat);
     cli_other(c, "attacks", "A,B,..", &attacks, read_list, show_list,
               "attacks, one row each; worst-case: limits over the whole ball");
@@ -214,7 +244,9 @@ const cli_command cli_evaluate = {
         "For each attack: R_att, the posterior's vote attacked on T; the risks of the posterior's vote on T "
         "perturbed by attacking the prior's vote (n perturbations each); and every bound, from S perturbed "
         "in the "
-        "same way. Data, ball and seed are the model's unless given.",
+        "same way. Data, ball and seed are the model's unless given; data of which S' and S are not the "
+        "model's "
+        "give risks on T but no bounds, unless the rows are new to the model and declared so (--fresh).",
     .example = "surety evaluate model.safetensors --attacks none,pgdu",
     .run = run_evaluate,
 };
@@ -261,7 +293,10 @@ static surety_status run_curve(cli *c) {
     surety_status status = cli_parse(c, 1, 1);
     if (status == SURETY_OK && !c->helped) {
         status = out ? open_all(c, &o) : cli_wrong(c, "where should the curve go? Give --out FILE.csv");
-        if (status == SURETY_OK) status = surety_evaluate_fresh(o.model, o.data, &c->error);
+        surety_origin origin;
+        surety_overlap overlap;
+        if (status == SURETY_OK)
+            status = surety_evaluate_origin(&origin, &overlap, o.model, o.data, &c->error);
         surety_curve_settings s = {.threat = o.row.threat,
                                    .kinds = attacks.kinds,
                                    .kind_count = attacks.count,

@@ -108,6 +108,29 @@ void cli_data_file_options(cli *c, surety_data_settings *data) {
               "before the split");
 }
 
+static surety_status read_fresh(const char *text, void *target, surety_error *err) {
+    surety_data_settings *data = target;
+    (void)err;
+    data->train = text;
+    data->fresh = 1;
+    return SURETY_OK;
+}
+
+void cli_fresh_options(cli *c, surety_data_settings *data) {
+    cli_other(c, "fresh", "FILE", data, read_fresh, NULL,
+              "rows with labels that had no part in the training, by your word; none may be a row of the "
+              "model's S' or S. They serve as S, for bounds on the vote as it is");
+    cli_text(c, "fresh-labels", "FILE", &data->train_labels, "labels of --fresh, unless they are beside it");
+}
+
+/* Fresh rows stand alone: the model's data are not opened. */
+static surety_status check_fresh(cli *c) {
+    static const char *const others[] = {"task", "train", "learn-size", "test-size"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (cli_given(c, others[i])) return cli_wrong(c, "--fresh and --%s do not go together", others[i]);
+    return SURETY_OK;
+}
+
 void cli_data_options(cli *c, surety_data_settings *data) {
     cli_text(c, "task", "NAME", &data->task, "a task by name: 'surety data list' names them");
     cli_data_file_options(c, data);
@@ -167,7 +190,8 @@ surety_status cli_settle_model(cli *c, const surety_model *model, surety_data_se
     surety_data_settings own = *data;
     surety_status status = surety_model_data_settings(model, &own, &c->error);
     if (status != SURETY_OK) return status;
-    if (!cli_given(c, "task") && !cli_given(c, "train")) data->task = own.task;
+    if (data->fresh && (status = check_fresh(c)) != SURETY_OK) return status;
+    if (!cli_given(c, "task") && !cli_given(c, "train") && !data->fresh) data->task = own.task;
     if (!data->task && !data->train)
         return cli_wrong(c, "the model was trained on own data: give it again with --train (and --test)");
     if (!cli_given(c, "classes") && !data->task) {
@@ -177,7 +201,7 @@ surety_status cli_settle_model(cli *c, const surety_model *model, surety_data_se
     if (!cli_given(c, "label-column") && !data->task) data->label_column = own.label_column;
     if (!cli_given(c, "header")) data->header = own.header;
     if (!cli_given(c, "learn-size")) data->learn_size = own.learn_size;
-    if (!cli_given(c, "test-size")) data->test_size = own.test_size;
+    if (!cli_given(c, "test-size") && !data->fresh) data->test_size = own.test_size;
     if (!cli_given(c, "copies")) data->copies = own.copies;
     if (!cli_given(c, "box")) data->boxed = own.boxed, data->box_lo = own.box_lo, data->box_hi = own.box_hi;
     data->seed = own.seed; /* of the split: --seed is the attack's */

@@ -50,6 +50,7 @@ static surety_status run(cli *c) {
     cli_text(c, "model", "FILE", &settings.model,
              "the model; unless given, the file that the certificate names, beside the certificate");
     cli_data_file_options(c, &settings.data);
+    cli_fresh_options(c, &settings.data);
     surety_status status = cli_parse(c, 1, 1);
     if (status != SURETY_OK || c->helped) return status;
     status = surety_verify(&verification, c->words[0], &settings, &c->run, &c->error);

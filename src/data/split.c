@@ -118,8 +118,8 @@ static surety_status check_enough(const surety_data_settings *s, size_t count, c
 static surety_status choose(chosen *c, const surety_data_settings *s, int shuffled, const picked *p,
                             const char *name, surety_error *err) {
     const surety_address address = {.purpose = SURETY_FOR_SPLIT};
-    size_t learn = s->learn_size, test = s->test_size, count = p->count;
-    SURETY_TRY(check_enough(s, count, name, err));
+    size_t count = p->count, learn = s->fresh ? count : s->learn_size, test = s->test_size;
+    if (!s->fresh) SURETY_TRY(check_enough(s, count, name, err));
     SURETY_TRY(surety_alloc(&c->rows, count, sizeof *c->rows, err));
     if (shuffled) surety_random_order(s->seed, &address, c->rows, (uint32_t)count);
     for (size_t i = 0; i < count; i++) c->rows[i] = p->rows[shuffled ? c->rows[i] : i];
@@ -205,6 +205,23 @@ static surety_status check_row(const surety_data_info *info, const surety_table 
     return SURETY_E_INPUT;
 }
 
+static int by_number(const void *a, const void *b) {
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* What a model keeps of the rows: 8 bytes each, sorted, so that their order tells nothing. */
+static surety_status keep_digests(surety_data *data, const surety_set *set, const uint8_t *digests,
+                                  surety_error *err) {
+    uint64_t **own = &data->own[set->which].digests;
+    SURETY_TRY(surety_alloc(own, set->m, sizeof **own, err));
+    for (size_t i = 0; i < set->m; i++)
+        memcpy(*own + i, digests + SURETY_SHA256_BYTES * (size_t)set->row[i], sizeof **own);
+    qsort(*own, set->m, sizeof **own, by_number);
+    data->info.row_digests[set->which] = *own;
+    return SURETY_OK;
+}
+
 /* Fills one set with these rows of a table; p: what was picked of it. */
 static surety_status fill_set(surety_data *data, surety_set_name which, const surety_table *t,
                               const picked *p, const uint32_t *rows, size_t m, surety_error *err) {
@@ -232,6 +249,7 @@ static surety_status fill_set(surety_data *data, surety_set_name which, const su
                         .which = which,
                         .classes = data->info.classes};
     data->info.m[which] = m;
+    SURETY_TRY(keep_digests(data, set, p->digests, err));
     return surety_digest_set(data->info.set_sha256[which], set, p->digests, err);
 }
 
@@ -274,6 +292,7 @@ static surety_status split(surety_data *data, const surety_tables *o, const sure
     if (status == SURETY_OK) status = surety_classes_check_sets(info, o, err);
     drop(&p);
     surety_free(c.rows);
+    if (info->fresh) info->learn_size = info->m[SURETY_SET_LEARN];
     info->train = info->m[SURETY_SET_PRIOR] + info->m[SURETY_SET_LEARN];
     info->test = info->m[SURETY_SET_TEST];
     return status;
@@ -297,12 +316,17 @@ static void note_split(surety_data_info *info, const surety_tables *o, const sur
     const char *test = o->has_test ? "rows of its own" : "none";
     char classes[32] = "two";
     size_t size = sizeof info->split;
-    info->order = info->task ? SURETY_ORDER_FILE : given ? SURETY_ORDER_GIVEN : SURETY_ORDER_SHUFFLED;
+    info->fresh = s->fresh;
+    info->order = info->task || s->fresh ? SURETY_ORDER_FILE
+                  : given                ? SURETY_ORDER_GIVEN
+                                         : SURETY_ORDER_SHUFFLED;
     info->seed = info->order == SURETY_ORDER_SHUFFLED ? s->seed : 0;
     info->learn_size = given ? given->m[SURETY_SET_LEARN] : s->learn_size;
     info->test_size = given ? given->m[SURETY_SET_TEST] : s->test_size;
     if (info->classes > 2) snprintf(classes, sizeof classes, "%zu", info->classes);
-    if (info->order == SURETY_ORDER_FILE)
+    if (info->fresh)
+        snprintf(info->split, size, "S: all rows of the %s classes, declared fresh; T: %s", classes, test);
+    else if (info->order == SURETY_ORDER_FILE)
         snprintf(info->split, size,
                  "S: the first %zu training rows of the %s classes in file order; S': the rest; T: the test "
                  "file",
