@@ -183,8 +183,8 @@ typedef struct surety_arrays {
 
 /* The same as surety_data_open for rows in memory: same checks, same split, so that the same rows with the
  * same settings are the same sets. Messages name the array ("array features"), row and column. Of the
- * settings, classes, box and, without a split, learn_size, test_size and seed are read; those that name files
- * must be NULL. Without test arrays and with test_size 0 T is empty. */
+ * settings, classes, box, copies, fresh and, without a split, learn_size, test_size and seed are read; those
+ * that name files must be NULL. Without test arrays and with test_size 0 T is empty. */
 SURETY_API surety_status surety_data_from_arrays(surety_data **out, const surety_arrays *arrays,
                                                  const surety_data_settings *settings, surety_error *err);
 

@@ -2,6 +2,7 @@
 not those of the training. Labels are coin tosses: every vote is wrong on half of all new inputs."""
 import hashlib
 import json
+import math
 import os
 import sys
 import tempfile
@@ -197,6 +198,24 @@ def test_certificates_about_fresh_rows():
     record = error("certify", learned, *fresh, "--attack", "none", "--bound", "average_max_seeger", "--looks", 1, "--quiet",
                    "--out", path("no.json"), code=1)
     assert "average_max_seeger" in record["what"] and "vote_frozen_max" in record["what"]
+
+
+def test_the_limit_on_fresh_rows_is_the_exact_one():
+    """Counted again from the votes that predict gives; the binomial law by its sum. Labels that are not tossed: the vote is
+    right on most of them."""
+    x, y = toss(900, 11)
+    y = np.where(x[:, 0] > 0.5, 1, -1)
+    model = path("rule.safetensors")
+    run("train", "--train", put("rule", x[:500], y[:500]), "--test", put("rule_test", x[500:600], y[500:600]), *SPLIT,
+        "--defense", "none", "--epochs", 10, "--lr", 0.05, "--quiet", "--out", model)
+    put("rule_fresh", x[600:], y[600:])
+    c = answer("certify", model, "--fresh", path("X_rule_fresh.npy"), "--attack", "none", "--looks", 2, "--quiet", "--out",
+               path("exact.json"))
+    run("predict", model, "--input", path("X_rule_fresh.npy"), "--out", path("V.npy"), "--quiet")
+    wrong = int((np.load(path("V.npy")) * y[600:] <= 0).sum())
+    assert c["counts"]["max_wrong"] == c["counts"]["prior_max_wrong"] == wrong and 0 < wrong < 100
+    tail = sum(math.comb(300, k) * c["value"]**k * (1 - c["value"])**(300 - k) for k in range(wrong + 1))
+    assert abs(tail - 0.05 / 2) < 1e-9, tail
 
 
 def test_older_models_are_trained_again():
