@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import traceback
 
 SURETY = os.environ.get("SURETY", "build/surety")
@@ -14,6 +15,8 @@ SOURCE = os.environ.get("SURETY_SOURCE", os.path.dirname(os.path.dirname(os.path
 CURL, CAIRO, SANITIZED = (os.environ.get(f"SURETY_{name}", default) == "1"
                           for name, default in (("CURL", "1"), ("CAIRO", "1"), ("SANITIZED", "0")))
 FULL = os.environ.get("SURETY_TEST_FULL") == "1"
+STATE = tempfile.TemporaryDirectory()  # for the log of looks: never the user's own
+os.environ["XDG_STATE_HOME"] = STATE.name
 
 
 class Skip(Exception):

@@ -2,10 +2,11 @@
  * or every point of a ball at once (8).
  *
  * Every attack is a start, a number of steps along a direction of the gradient of the linear loss
- * 1/2 (1 - y sum_t w_t h_t(x)), or 1/2 (1 - min_k sum_t w_t (h_ty(x) - h_tk(x))) of K > 2 classes, a projection, and possibly noise behind it. Every returned point lies in
- * the box exactly and in the ball: its true distance, as real arithmetic measures it, is at most the radius.
- * A perturbation depends on its own example, the vote and random numbers addressed to the example's row:
- * never on the other examples, on threads or on batches.
+ * 1/2 (1 - y sum_t w_t h_t(x)), or 1/2 (1 - min_k sum_t w_t (h_ty(x) - h_tk(x))) of K > 2 classes, a
+ * projection, and possibly noise behind it. Every returned point lies in the box exactly and in the ball: its
+ * true distance, as real arithmetic measures it, is at most the radius. A perturbation depends on its own
+ * example, the vote and random numbers addressed to the example's row: never on the other examples, on
+ * threads or on batches.
  */
 #ifndef SURETY_ATTACK_H
 #define SURETY_ATTACK_H
@@ -25,6 +26,8 @@ typedef enum surety_threat_kind {
     SURETY_ATTACK_PGD,    /* k steps from a random point */
     SURETY_ATTACK_IFGSMU, /* ifgsm, then n points around it */
     SURETY_ATTACK_PGDU,   /* pgd, then n points around it */
+    SURETY_ATTACK_APGD,   /* ifgsm, pgd, then twice as many steps of a length that adapts, from the best point
+                             so   far and from random ones: the strongest */
     SURETY_WORST_CASE,    /* every point of the ball: no attack, nothing is sampled */
     SURETY_THREATS
 } surety_threat_kind;
@@ -37,6 +40,7 @@ typedef struct surety_threat_info {
     int starts;   /* 1: from a random point of the ball */
     enum { SURETY_STEPS_NONE, SURETY_STEPS_ONE, SURETY_STEPS_MANY } steps;
     int noise;                /* 1: n points around where it ends */
+    int adapts;               /* 1: several passes, see SURETY_ATTACK_APGD */
     surety_threat_kind plain; /* the same without noise: R_att is measured with that */
 } surety_threat_info;
 
@@ -56,10 +60,11 @@ typedef struct surety_threat {
     surety_ball ball;
     /* of attacks: */
     size_t steps;     /* k, at least 1 where the kind steps; 1 to 1000000 */
-    double step_size; /* 0: radius / steps */
+    double step_size; /* 0: 2.5 radius / steps, which can cross the ball and come back */
     double noise;     /* half width of the u-attacks' noise, at least 0 */
     size_t samples;   /* n, perturbations per example of the u-attacks; the others give 1 */
-    size_t restarts;  /* attacks with a random start: so many starts, the best result is kept; at least 1 */
+    size_t restarts;  /* attacks with a random start: so many starts, the best result is kept; at least 1.
+                         apgd: so many pairs of adaptive passes */
     uint64_t seed;    /* below 2^63 */
     uint32_t epoch;   /* part of the address of the random numbers: which epoch of a training asks */
     int early_stop;   /* 1: an example stops where its vote is wrong. 0 only for benchmarks */
@@ -72,7 +77,7 @@ SURETY_API surety_status surety_threat_validate(const surety_threat *threat, sur
 /* Perturbations per example: samples for the u-attacks, 1 for the others. */
 SURETY_API size_t surety_threat_samples(const surety_threat *threat);
 
-/* The step size in use: step_size, or radius / steps where that is 0. */
+/* The step size in use: step_size, or 2.5 radius / steps where that is 0. (apgd: of its first two passes.) */
 SURETY_API double surety_threat_step(const surety_threat *threat);
 
 #ifdef __cplusplus

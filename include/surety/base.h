@@ -1,7 +1,8 @@
 /* surety/base.h - what every other header uses: status codes, the error record, how a long call runs.
  *
  * Every function that can fail returns a surety_status and takes a surety_error that the caller owns (NULL:
- * the caller does not care). The library never prints and never ends the program.
+ * the caller does not care). The library never prints and never ends the program. A thread that calls it
+ * needs a stack of 256 kB; threads that it starts are OpenMP's, with stacks of OMP_STACKSIZE.
  */
 #ifndef SURETY_BASE_H
 #define SURETY_BASE_H
@@ -63,6 +64,12 @@ SURETY_API void surety_bytes_free(uint8_t *bytes);
  * such as "unknown attack 'pgdd': did you mean 'pgd'?". */
 SURETY_API const char *surety_nearest(const char *word, const char *const *names, size_t count);
 
+/* The next character of a text from outside (an error record, a claim, a path) in a form that cannot steer a
+ * terminal: itself, or \u001b for control characters, line ends and marks that turn the direction of writing,
+ * or \xff for a byte that is not UTF-8. Returns how many bytes of text it took; 0 at the end. */
+enum { SURETY_PRINTABLE = 12 };
+SURETY_API size_t surety_printable(const char *text, char shown[SURETY_PRINTABLE]);
+
 /* What a long call reports while it runs. Strings live only during the callback. */
 typedef struct surety_progress {
     const char *phase;    /* "step 1", "attack S", .. */
@@ -80,6 +87,14 @@ typedef struct surety_run {
     void *progress_arg;
     const volatile sig_atomic_t *stop; /* non-zero ends the call soon with SURETY_E_STOPPED, or NULL */
 } surety_run;
+
+/* How the calling thread reads files from now on. run (NULL: none) is polled and told of progress while a
+ * long file is read, also by calls that take no run of their own; it must live until the next call. largest:
+ * bytes that a file may have in memory, decompressed, 0 being SURETY_LARGEST_FILE; a larger one is
+ * SURETY_E_INPUT.
+ */
+#define SURETY_LARGEST_FILE ((uint64_t)4 << 30)
+SURETY_API void surety_reading(const surety_run *run, uint64_t largest);
 
 /* Version of the library, "0.2.0". */
 SURETY_API const char *surety_version(void);

@@ -44,6 +44,13 @@ SURETY_API double surety_kl_inv(double q, double c, double *dq, double *dc);
  * in (0,1). k = m gives 1. NaN outside the domain (1 <= m <= SURETY_M_LIMIT). */
 SURETY_API double surety_binomial_limit(uint64_t k, uint64_t m, double delta);
 
+/* P[Bin(m,p) >= k], from above: never below it, and within 1e-9 of it (relative) where k > m p and it is
+ * above 1e-300; 1 where k <= m p. NaN outside the domain (k <= m, 1 <= m <= SURETY_M_LIMIT, p in [0,1]). */
+SURETY_API double surety_binomial_tail(uint64_t k, uint64_t m, double p);
+
+/* More candidate priors than this are a mistake, and refused everywhere. */
+#define SURETY_PRIORS_MOST UINT64_C(1000000000)
+
 /* The largest m that is accepted anywhere here. */
 #define SURETY_M_LIMIT (UINT64_C(1) << 32)
 

@@ -27,6 +27,7 @@
 #include "surety/bound.h"
 #include "surety/data.h"
 #include "surety/model.h"
+#include "surety/risk.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -39,9 +40,10 @@ typedef struct surety_certify_settings {
                              can be chosen by looking at S */
     const char *bound;    /* a name of surety/bound.h, or "best", or NULL: surety_certify_default_bound */
     double delta;         /* in (0,1): 1 - confidence */
-    uint64_t looks; /* how many certificates looking at S could have led to, this one included: every model
-                       and every setting that could have been chosen by what was seen of S, counted before S
-                       was seen. At least 1; 0 (not said) is refused */
+    uint64_t looks;   /* how many certificates looking at S could have led to, this one included: every model
+                         and every setting that could have been chosen by what was seen of S, counted before S
+                         was seen. At least 1; 0 (not said) is refused */
+    int despite_test; /* 1: also if T refutes it, which the certificate then says */
     const char *model_file; /* the model's file; its base name is kept so that verify finds it beside the
                                certificate. NULL: no name */
 } surety_certify_settings;
@@ -66,7 +68,7 @@ SURETY_API const char *surety_certify_default_bound(const surety_model *model, i
 
 /* ---- what comes out ---- */
 
-enum { SURETY_CLAIM = 2048, SURETY_CERTIFICATE_EVENTS = 8 };
+enum { SURETY_CLAIM = 4096, SURETY_CERTIFICATE_EVENTS = 8 };
 
 /* A certificate: all that its file says. Names are as on the command line; a number that does not apply is
  * NaN or SURETY_ABSENT (null in the file), a text "". */
@@ -95,6 +97,12 @@ typedef struct surety_certificate {
     struct { /* on the perturbed S; see surety/risk.h */
         double averaged, averaged_max, rbar, abar, gmax, tv, tandem;
     } risks;
+
+    struct {                /* the same event counted on T (surety_risks_refute) */
+        uint64_t m, failed; /* 0 if there is no T */
+        double chance;      /* of so many failures, if value were true; 1 if there is no T */
+        int refuted;        /* chance below SURETY_IMPOSSIBLE: despite_test was set */
+    } test;
 
     struct {
         char name[16], norm[8];
@@ -129,6 +137,7 @@ typedef struct surety_certificate {
         size_t class_count;
         const char *
             *classes; /* texts of the labels by class number; one block of memory, the certificate's */
+        char label_column[256], header[8]; /* as they were asked for: "", "auto" if not */
         double scale;
         uint64_t features;
         uint64_t learn_size, test_size;
@@ -164,6 +173,7 @@ typedef struct surety_certificate {
  * only bounds on a frozen vote are accepted),
  *   - S and S' share a row, or many rows of equal contents and nobody said that they stay
  *     (surety_data_check_copies),
+ *   - T refutes it (unless despite_test),
  *   - a look at S was not paid for (looks 0, an event that was not announced),
  *   - the bound is not available for this model (vote_frozen_max for a learned posterior), or
  *   - the bound asks for a part of S that was held out, or a worst case, which no sample can prove, or a
@@ -194,6 +204,9 @@ typedef struct surety_verify_settings {
     surety_data_settings data; /* only where the data are is read: data_dir, or train, test and what belongs
                                   to them. The split, classes and box are the model's */
     const surety_data *opened; /* data from memory, read instead of files; NULL: the files */
+    int numbers; /* 1: the data are not at hand. The stated counts are believed, and all that follows from
+                    them, the model and the settings is computed again: level numbers */
+    int retrain; /* 1: also trains the model again from its recorded settings and compares the bytes */
 } surety_verify_settings;
 
 SURETY_API surety_verify_settings surety_verify_defaults(void);
@@ -209,16 +222,21 @@ enum { SURETY_DIFFERENCES = 64 };
 
 typedef struct surety_verification {
     int agrees;       /* 1: the claim follows from the data, the model and the seed */
-    char level[8];    /* "bits": every field is the same, bit for bit. "numbers": the certificate was made on
-                         a CPU with FMA and this one has none; counts and what follows from them were compared
-                         with the tolerance below, everything else bit for bit */
-    double tolerance; /* level numbers: share of the examples (or votes) that the certificate may have
-                         counted too few of, see docs/certificates.md; else 0 */
+    char level[8];    /* "bits": every field is the same, bit for bit. "numbers": everything follows from the
+                         stated    counts, and the counts were compared with the tolerance below, because the
+                         certificate was    made on a CPU with FMA and this one has none, or were believed
+                         (counted    0) */
+    int counted;      /* 1: the counts were made again from the data */
+    int retrained;    /* 1: the model was trained again, and has these bytes if all agrees */
+    double tolerance; /* level numbers, counted: share of the examples (or votes) that the certificate may
+                         have counted too few of, see docs/certificates.md; else 0 */
     char reason[512]; /* why it does not agree, "" if it does */
     size_t differences; /* how many; the first SURETY_DIFFERENCES of them are in difference[] */
     surety_difference difference[SURETY_DIFFERENCES];
     char claim[SURETY_CLAIM]; /* of the certificate, as it was read; "" if it could not be */
     surety_copies copies;     /* as it says */
+    surety_refutation
+        test;            /* what T says about the certificate's value; all zero if it did not come so far */
     double value, found; /* the certificate's value, and the one that came out (NaN if it did not come so far)
                           */
 } surety_verification;
@@ -230,6 +248,44 @@ SURETY_API surety_status surety_verify(surety_verification *out, const char *pat
                                        const surety_verify_settings *settings, const surety_run *run,
                                        surety_error *err);
 SURETY_API char *surety_verification_json(const surety_verification *verification);
+
+/* ---- the log of looks at S ---- */
+
+/* What looked at S on this machine, kept for people: a text file in the user's state folder
+ * ($XDG_STATE_HOME or ~/.local/state)/surety/looks, to which the command appends. No other call of the
+ * library reads or writes it, and no number depends on it. */
+typedef struct surety_look {
+    char time[24];    /* 2026-01-31T23:59:59Z; "" when adding: now */
+    char command[16]; /* "certify", "train"; all others count as evaluations */
+    char learn[65];   /* digest of S (surety_data_info.set_sha256) */
+    char model[65];   /* SHA-256 of the model */
+    char what[200];   /* not empty: what was asked or came out, in words */
+} surety_look;
+
+/* Appends a line: safe beside other processes that do the same. */
+SURETY_API surety_status surety_looks_add(const surety_look *look, surety_error *err);
+
+typedef struct surety_looks {
+    size_t count;
+    surety_look *look; /* in the order of the file */
+} surety_looks;
+
+/* The log, or what it says of one S (learn, NULL: of all). No log is no error: count is 0. */
+SURETY_API surety_status surety_looks_read(surety_looks *out, const char *learn, surety_error *err);
+SURETY_API void surety_looks_free(surety_looks *looks); /* all zero is fine */
+
+/* How often S was looked at. A certificate that was made again is counted once. */
+typedef struct surety_look_count {
+    uint64_t certificates, evaluations, trainings;
+} surety_look_count;
+
+SURETY_API surety_look_count surety_looks_count(const surety_looks *looks, const char *learn);
+
+/* Whether look i is the first of its S. */
+SURETY_API int surety_looks_begins(const surety_looks *looks, size_t i);
+
+/* {"sets": [{sha256_learn, certificates, evaluations, trainings, events: [{time, command, model, what}]}]} */
+SURETY_API char *surety_looks_json(const surety_looks *looks);
 
 #ifdef __cplusplus
 }

@@ -265,6 +265,11 @@ SURETY_API surety_status surety_data_check_copies(const surety_data_info *info, 
 /* Owned by data. */
 SURETY_API const surety_data_info *surety_data_describe(const surety_data *data);
 
+/* (K) What people call the classes: the names of a task's, else the labels. */
+static inline const char *const *surety_class_names(const surety_data_info *info) {
+    return info->class_names ? info->class_names : info->labels;
+}
+
 /* The same as JSON text, or NULL when there is no memory; release with free(). */
 SURETY_API char *surety_data_info_json(const surety_data_info *info);
 

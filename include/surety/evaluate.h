@@ -27,6 +27,10 @@ typedef struct surety_attack_result {
     uint64_t tied;   /* of these: the vote is exactly 0 */
     double norm_max; /* largest distance from the original, measured in double */
     double norm_mean;
+    surety_threat_kind
+        found_by; /* the attack without which fewer would be fooled: itself or, of apgd, the last
+                     of its parts (ifgsm, pgd, apgd) that fooled a further one; none: nothing */
+    uint64_t class_fooled[SURETY_CLASSES_MOST]; /* fooled, by class of the example */
 } surety_attack_result;
 
 /* Called for every perturbed row in order: example i, perturbation j, its d features. Non-zero status ends
@@ -51,6 +55,23 @@ SURETY_API surety_status surety_attack_write(const surety_threat *settings, cons
 
 /* The result as JSON; release with surety_text_free. */
 SURETY_API char *surety_attack_result_json(const surety_attack_result *result);
+
+/* ---- the clean vote ---- */
+
+/* What a vote answers on a set as it is, without perturbation. */
+typedef struct surety_clean {
+    size_t m, classes;     /* examples, K */
+    uint64_t *answers;     /* (K, K + 1): examples by class and by answer; the last column: tied */
+    double error;          /* share of the answers that is wrong or tied */
+    size_t largest;        /* the most frequent class of S', the first of several */
+    double majority_error; /* the error of always answering it. A vote with no smaller one learned nothing */
+} surety_clean;
+
+/* info: of the data whose S' trained the vote. */
+SURETY_API surety_status surety_evaluate_clean(surety_clean *out, const surety_vote *vote,
+                                               const surety_set *set, const surety_data_info *info,
+                                               const surety_run *run, surety_error *err);
+SURETY_API void surety_clean_free(surety_clean *clean);
 
 /* ---- rows of a table ---- */
 
@@ -81,7 +102,8 @@ SURETY_API const char *surety_origin_name(surety_origin origin);
  * are worst_case and its kin. */
 typedef struct surety_row {
     surety_threat_kind threat;
-    double adversarial_risk;            /* R_att on T */
+    double adversarial_risk;     /* R_att on T: the most that apgd found; of the row none, clean errors */
+    surety_threat_kind found_by; /* as in surety_attack_result */
     double averaged_risk, averaged_max; /* R and A on the perturbed T */
     surety_risks test, learn;           /* on the perturbed T and S */
     surety_bound_input input; /* all that went into the bounds; arrays are borrowed from learn and model */
@@ -90,6 +112,9 @@ typedef struct surety_row {
     surety_copies copies;   /* of the data */
     surety_origin origin;   /* OTHER: learn is empty, no bound is available */
     surety_overlap overlap; /* of T with the rows that trained the model */
+    /* By class: examples of T that count in R_att; of a worst case those not proved right. Of how many:
+     * test.class_examples. */
+    uint64_t class_failed[SURETY_CLASSES_MOST];
 } surety_row;
 
 /* Tells whose rows these are; and how many rows of T are rows of the model's S' and S. SURETY_E_CHECK if the
@@ -107,6 +132,10 @@ SURETY_API surety_status surety_evaluate_row(surety_row *row, const surety_model
                                              const surety_run *run, surety_error *err);
 SURETY_API void surety_row_free(surety_row *row);
 
+/* The bound of the row that T contradicts most, or -1: none (surety_risks_refute, of which *worst, unless
+ * NULL, is filled). */
+SURETY_API int surety_row_refuted(const surety_row *row, surety_refutation *worst);
+
 /* The same for count models, at most SURETY_ROWS_MOST, that differ in nothing but their posterior: the attack
  * on the prior, which takes most of the time, serves them all. Other models are SURETY_E_USAGE. */
 enum { SURETY_ROWS_MOST = 8 };
@@ -115,17 +144,22 @@ SURETY_API surety_status surety_evaluate_rows(surety_row *rows, const surety_mod
                                               const surety_row_settings *settings, const surety_run *run,
                                               surety_error *err);
 
-/* R_att alone: the posterior's vote on a set, attacked itself without noise; and the largest distance. */
-SURETY_API surety_status surety_evaluate_attacked(double *risk, double *norm_max, const surety_model *model,
+/* R_att alone: the posterior's own vote on a set under the strongest attack, apgd with the steps, restarts
+ * and ball of this one (the row none: no attack; voters without gradients: this one without its noise). */
+SURETY_API surety_status surety_evaluate_attacked(surety_attack_result *result, const surety_model *model,
                                                   const surety_set *set, const surety_threat *attack,
                                                   const surety_run *run, surety_error *err);
 
-/* {"attacks": [row, ..], "copies": {..}, "rows": origin, "test_rows": {m, in_prior, in_learn}} for count rows
- * of the same data: attack, adversarial_risk, averaged_risk, averaged_max_risk, kl, risks{} on S,
- * bounds{NAME: {surrogate, vote, vote_clipped}}. A worst case has not_proved, the share of T whose vote is
- * not proved right, instead of the three risks (null), and in risks{} not_proved, prior_not_proved and gibbs
- * on S. */
-SURETY_API char *surety_rows_json(const surety_row *rows, size_t count);
+/* {"attacks": [row, ..]} for count rows: attack, adversarial_risk, averaged_risk, averaged_max_risk, kl,
+ * class_risks[{class, examples, failed, risk}], risks{} on S, bounds{NAME: {surrogate, vote, vote_clipped}}.
+ * A worst case has not_proved, the share of T whose vote is not proved right, instead of the three risks
+ * (null), and in risks{} not_proved, prior_not_proved and gibbs on S. Beside them, of the clean vote on T:
+ * classes[] (K), clean_error, majority_error, confusion[K][K + 1]; refuted{bound,
+ * limit, m, failed, chance} of a row if T contradicts a bound, else null. rows: whose they are
+ * (surety_origin), test_rows{m, in_prior, in_learn}: of T those that trained the model, copies{}:
+ * surety_copies. names (K): surety_class_names. */
+SURETY_API char *surety_rows_json(const surety_row *rows, size_t count, const surety_clean *clean,
+                                  const char *const *names);
 
 /* Risks of Q's vote on a set that is attacked under the vote of P: the perturbed set of a row, n
  * perturbations each, drawn, asked, counted and dropped. epoch 0 of the attack's addresses belongs to this.
@@ -146,10 +180,14 @@ SURETY_API surety_status surety_worst_input(const surety_risks *risks, const sur
  * own vote attacked), norm of that perturbation, share of the n perturbations (drawn under the prior) on
  * which the vote is wrong; then certified_radius, the largest radius found (by bisection) for which the vote
  * is proved right, and verdict: robust (proved right in the whole ball), vulnerable (a point of the ball was
- * found where it is wrong) or open (neither). Both at once would be SURETY_E_CHECK. Written safely. */
+ * found where it is wrong) or open (neither). Both at once would be SURETY_E_CHECK. Written safely.
+ *
+ * Of two classes the label is -1 or +1. Of more it is that of labels (K), NULL: class numbers; behind it
+ * comes answer, the clean vote's ("tied" where there is none), and margins stand for votes. */
 SURETY_API surety_status surety_evaluate_examples(const char *path, const surety_model *model,
-                                                  const surety_set *set, const surety_threat *attack,
-                                                  const surety_run *run, surety_error *err);
+                                                  const surety_set *set, const char *const *labels,
+                                                  const surety_threat *attack, const surety_run *run,
+                                                  surety_error *err);
 
 /* Risk against radius: R_att on T for every radius first, first + step, .. up to last, one column per attack;
  * for the worst case the share of T whose vote is not proved right. The true risk lies between them. Written

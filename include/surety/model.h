@@ -60,6 +60,13 @@ typedef enum surety_weighting { SURETY_POSTERIOR, SURETY_PRIOR } surety_weightin
 /* Its vote under Q or P. */
 SURETY_API surety_vote surety_model_vote(const surety_model *model, surety_weighting weighting);
 
+/* The largest weight of Q, and in *voter, unless NULL, whose it is. Near 1 the vote is that voter. */
+SURETY_API double surety_model_largest_weight(const surety_model *model, size_t *voter);
+
+/* What people call class k < K: the name in its task, else the label it was trained with; written to number
+ * where the model says neither: k, or of two classes -1 and +1. */
+SURETY_API const char *surety_model_class(const surety_model *model, size_t k, char number[4]);
+
 /* ---- texts by key ---- */
 
 /* Whatever else should be in the file: settings, the history of the training. Keys are 1 to 63 characters of
@@ -143,26 +150,35 @@ SURETY_API surety_status surety_model_load(surety_model **out, const char *path,
 /* SHA-256 of the file that surety_model_save writes: 64 hexadecimal digits. */
 SURETY_API surety_status surety_model_sha256(const surety_model *model, char text[65], surety_error *err);
 
-/* What the file says of itself, as JSON: kind, sizes, checksum, KL(Q||P), facts, texts, weights. NULL when
- * there is no memory; release with surety_text_free. */
+/* What the file says of itself, as JSON: kind, sizes, classes, checksum, KL(Q||P), facts, texts, weights.
+ * NULL when there is no memory; release with surety_text_free. */
 SURETY_API char *surety_model_json(const surety_model *model);
 
 /* ---- predicting from file to file ---- */
 
+/* From where to where; NULL: not wanted. All shapes have n behind m where the input has. */
+typedef struct surety_predict_files {
+    const char *input;   /* NPY of real numbers: points (m, d) or (m, n, d) */
+    const char *out;     /* NPY float64: the vote of each, (m); of K > 2 classes its scores, (m, K) */
+    const char *votes;   /* NPY float32: each voter's real output, (m, H), or its scores, (m, H, K) */
+    const char *classes; /* CSV row,class or row,point,class: the class that the vote answers, "tied" where
+                            there is none */
+} surety_predict_files;
+
 typedef struct surety_predict_result {
-    size_t m, n;             /* rows, and points per row: n = 1 for an input (m, d) */
-    uint64_t positive, tied; /* of the m n points: vote above 0, exactly 0 */
-    double vote_min, vote_max;
+    size_t m, n;                          /* rows, and points per row: n = 1 for an input (m, d) */
+    uint64_t tied;                        /* of the m n points: those without an answer */
+    uint64_t chosen[SURETY_CLASSES_MOST]; /* (K): those with this answer */
+    double vote_min, vote_max;            /* votes; of K > 2 classes, scores */
 } surety_predict_result;
 
-/* Reads points (m, d) or (m, n, d) from an NPY file of real numbers and writes the vote of each, float64 (m)
- * or (m, n), to out; and to votes_out (NULL: not wanted) each voter's real output, float32 (m, H) or (m, n,
- * H). Memory does not grow with m. Numbers that are not finite are SURETY_E_INPUT with the row. */
+/* Memory does not grow with m. Numbers that are not finite are SURETY_E_INPUT with the row. */
 SURETY_API surety_status surety_model_predict(const surety_model *model, surety_weighting weighting,
-                                              const char *input, const char *out, const char *votes_out,
+                                              const surety_predict_files *files,
                                               surety_predict_result *result, const surety_run *run,
                                               surety_error *err);
-SURETY_API char *surety_predict_result_json(const surety_predict_result *result);
+/* m, n, tied, vote_min, vote_max, classes[{class, points}]; positive: of two classes those voted +1. */
+SURETY_API char *surety_predict_result_json(const surety_predict_result *result, const surety_model *model);
 
 #ifdef __cplusplus
 }

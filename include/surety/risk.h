@@ -166,6 +166,21 @@ SURETY_API surety_status surety_risks_input(const surety_risks *risks, const dou
 SURETY_API surety_status surety_risks_bounds(const surety_bound_input *input,
                                              surety_bound_value values[SURETY_BOUNDS], surety_error *err);
 
+/* Whether T contradicts a limit on the vote's risk that was computed from S (docs/certificates.md, "T refutes
+ * S"). The event that the limit is about is counted on T: examples on which the vote fails on some of their n
+ * perturbations (averaged_max), or is not proved right (worst_case); all m n votes (averaged). chance: an
+ * upper limit of the probability of so many or more, if the limit were true. */
+typedef struct surety_refutation {
+    uint64_t m, failed; /* m examples, or m n votes */
+    double limit, chance;
+    int refuted; /* chance < SURETY_IMPOSSIBLE */
+} surety_refutation;
+
+#define SURETY_IMPOSSIBLE 1e-6
+
+SURETY_API surety_refutation surety_risks_refute(const surety_risks *test, surety_risk_kind kind,
+                                                 double limit);
+
 /* How learning a posterior ended. */
 typedef struct surety_learned {
     surety_bound_id objective;
@@ -187,9 +202,9 @@ SURETY_API surety_status surety_posterior_learn(const surety_risks *risks, const
 /* What surety_bound_votes is asked. Start from surety_votes_defaults(). Either files (votes and labels are
  * paths) or arrays (votes NULL). */
 typedef struct surety_votes_settings {
-    /* NPY, mapped, not loaded. Floats (m, n, H) or (m, H): votes in [-1,1], two classes. Floats (m, n, H, K):
-     * scores in [0,1], the K of a voter with the sum 1 within 1e-5. Whole numbers (m, n, H) or (m, H): signed
-     * votes if one of them is negative, else class numbers, SURETY_NO_CLASS for none. */
+    /* NPY, read piece by piece. Floats (m, n, H) or (m, H): votes in [-1,1], two classes. Floats (m, n, H,
+     * K): scores in [0,1], the K of a voter with the sum 1 within 1e-5. Whole numbers (m, n, H) or (m, H):
+     * signed votes if one of them is negative, else class numbers, SURETY_NO_CLASS for none. */
     const char *votes;
     /* NPY (m) or a text of m lines: class numbers, or -1/+1 for two classes; in a text also names, which are
      * numbered in sorted order. */

@@ -8,6 +8,7 @@
 #define SURETY_TRAIN_H
 
 #include "surety/attack.h"
+#include "surety/evaluate.h"
 #include "surety/model.h"
 
 #ifdef __cplusplus
@@ -89,17 +90,26 @@ typedef struct surety_train_result {
     double kl;                       /* KL(Q||P) */
     uint64_t priors_compared;        /* T_p */
     surety_copies copies;            /* of the data */
-    double seconds;                  /* of this call; a resumed training counts what came after */
+    const char *kind;                /* of the voters */
+    double largest_weight;           /* of Q */
+    surety_clean clean; /* the prior's vote on the rows of S' that are held out; if there are none, on those
+                           that trained it */
+    int held_out;
+    double seconds; /* of this call; a resumed training counts what came after */
     surety_timing timing;
 } surety_train_result;
 
 SURETY_API void surety_train_result_free(surety_train_result *result);
-SURETY_API char *surety_train_result_json(const surety_train_result *result);
+/* names (K): surety_class_names. */
+SURETY_API char *surety_train_result_json(const surety_train_result *result, const char *const *names);
 
 /* Where a training keeps its state, so that a kill at any moment loses at most one epoch. */
 typedef struct surety_checkpointing {
-    const char *file; /* written after every epoch; NULL: no checkpoints */
-    int resume; /* 1: go on from file if it is there. Other settings or data than it was made with are refused
+    const char *file; /* written after every epoch; NULL: no checkpoints. A second training that uses it at
+                       * the same time is SURETY_E_SYSTEM (file.lock, which goes when the first one ends) */
+    int resume;       /* 1: go on from file if it is there; other settings or data than it was made with are
+                       * refused. 0: a file that is there already is refused */
+    int seldom; /* 1: not after every epoch, but so that checkpoints take at most a twentieth of the time
                  */
 } surety_checkpointing;
 
@@ -109,6 +119,15 @@ typedef struct surety_checkpointing {
 SURETY_API surety_status surety_train(surety_model **model, const surety_train_settings *settings,
                                       const surety_data *data, const surety_checkpointing *checkpointing,
                                       surety_train_result *result, const surety_run *run, surety_error *err);
+
+/* The settings that trained a model, from what it says of itself; surety_train with them gives its bytes
+ * again. A model whose facts, voters or data are not those of its settings contradicts itself: SURETY_E_CHECK
+ * with the key. One that does not say how it was trained: SURETY_E_INPUT. */
+SURETY_API surety_status surety_train_recorded(surety_train_settings *settings, const surety_model *model,
+                                               surety_error *err);
+
+/* The same check alone. A model without settings, which no training made, is fine. */
+SURETY_API surety_status surety_train_consistent(const surety_model *model, surety_error *err);
 
 /* The same for several objectives behind one step 1: models[i] is, byte for byte, what surety_train gives for
  * settings with objectives[i]. models and results have room for count; the time of step 1 counts for the

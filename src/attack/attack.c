@@ -10,14 +10,15 @@
 
 /* clang-format off */
 static const surety_threat_info facts[SURETY_THREATS] = {
-    [SURETY_ATTACK_NONE]   = {"none", "none", 0, SURETY_STEPS_NONE, 0, SURETY_ATTACK_NONE},
-    [SURETY_ATTACK_UNIF]   = {"unif", "unif", 1, SURETY_STEPS_NONE, 0, SURETY_ATTACK_UNIF},
-    [SURETY_ATTACK_FGSM]   = {"fgsm", "fgsm", 0, SURETY_STEPS_ONE, 0, SURETY_ATTACK_FGSM},
-    [SURETY_ATTACK_IFGSM]  = {"ifgsm", "ifgsm", 0, SURETY_STEPS_MANY, 0, SURETY_ATTACK_IFGSM},
-    [SURETY_ATTACK_PGD]    = {"pgd", "pgd", 1, SURETY_STEPS_MANY, 0, SURETY_ATTACK_PGD},
-    [SURETY_ATTACK_IFGSMU] = {"ifgsmu", "ifgsmu", 0, SURETY_STEPS_MANY, 1, SURETY_ATTACK_IFGSM},
-    [SURETY_ATTACK_PGDU]   = {"pgdu", "pgdu", 1, SURETY_STEPS_MANY, 1, SURETY_ATTACK_PGD},
-    [SURETY_WORST_CASE]    = {"worst-case", "certified", 0, SURETY_STEPS_NONE, 0, SURETY_WORST_CASE},
+    [SURETY_ATTACK_NONE]   = {"none", "none", 0, SURETY_STEPS_NONE, 0, 0, SURETY_ATTACK_NONE},
+    [SURETY_ATTACK_UNIF]   = {"unif", "unif", 1, SURETY_STEPS_NONE, 0, 0, SURETY_ATTACK_UNIF},
+    [SURETY_ATTACK_FGSM]   = {"fgsm", "fgsm", 0, SURETY_STEPS_ONE, 0, 0, SURETY_ATTACK_FGSM},
+    [SURETY_ATTACK_IFGSM]  = {"ifgsm", "ifgsm", 0, SURETY_STEPS_MANY, 0, 0, SURETY_ATTACK_IFGSM},
+    [SURETY_ATTACK_PGD]    = {"pgd", "pgd", 1, SURETY_STEPS_MANY, 0, 0, SURETY_ATTACK_PGD},
+    [SURETY_ATTACK_IFGSMU] = {"ifgsmu", "ifgsmu", 0, SURETY_STEPS_MANY, 1, 0, SURETY_ATTACK_IFGSM},
+    [SURETY_ATTACK_PGDU]   = {"pgdu", "pgdu", 1, SURETY_STEPS_MANY, 1, 0, SURETY_ATTACK_PGD},
+    [SURETY_ATTACK_APGD]   = {"apgd", "apgd", 1, SURETY_STEPS_MANY, 0, 1, SURETY_ATTACK_APGD},
+    [SURETY_WORST_CASE]    = {"worst-case", "certified", 0, SURETY_STEPS_NONE, 0, 0, SURETY_WORST_CASE},
 };
 /* clang-format on */
 
@@ -62,7 +63,7 @@ void surety_threat_defaults(surety_threat *s) {
 }
 
 double surety_threat_step(const surety_threat *s) {
-    return s->step_size > 0 ? s->step_size : s->steps ? s->ball.radius / (double)s->steps : 0;
+    return s->step_size > 0 ? s->step_size : s->steps ? 2.5 * s->ball.radius / (double)s->steps : 0;
 }
 
 size_t surety_threat_samples(const surety_threat *s) {
@@ -78,7 +79,7 @@ surety_status surety_threat_validate(const surety_threat *s, surety_error *err) 
         return surety_fail(err, SURETY_E_USAGE, "%s takes 1 to 1000000 steps, not %zu", facts[s->kind].name,
                            s->steps);
     if (!(s->step_size >= 0 && s->step_size <= SURETY_LARGEST))
-        return surety_fail(err, SURETY_E_USAGE, "a step size is above 0 (0: radius / steps), not %g",
+        return surety_fail(err, SURETY_E_USAGE, "a step size is above 0 (0: 2.5 radius / steps), not %g",
                            s->step_size);
     if (!(s->noise >= 0 && s->noise <= SURETY_LARGEST))
         return surety_fail(err, SURETY_E_USAGE, "the noise is at least 0, not %g", s->noise);
@@ -88,6 +89,9 @@ surety_status surety_threat_validate(const surety_threat *s, surety_error *err) 
     if (s->restarts < 1 || s->restarts >= SURETY_RESTART_LIMIT)
         return surety_fail(err, SURETY_E_USAGE, "restarts: 1 to %u, not %zu", SURETY_RESTART_LIMIT - 1,
                            s->restarts);
+    if (facts[s->kind].adapts && s->restarts > (SURETY_RESTART_LIMIT - 2) / 2)
+        return surety_fail(err, SURETY_E_USAGE, "restarts of apgd: 1 to %u, not %zu",
+                           (SURETY_RESTART_LIMIT - 2) / 2, s->restarts);
     if (s->seed >= SURETY_SEED_LIMIT) return surety_fail(err, SURETY_E_USAGE, "a seed is below 2^63");
     if (s->epoch >= SURETY_EPOCH_LIMIT)
         return surety_fail(err, SURETY_E_USAGE, "an epoch is below %u", SURETY_EPOCH_LIMIT);

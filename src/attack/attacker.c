@@ -20,32 +20,46 @@
 #include "attack/l1.h"
 #include "num/level.h"
 
+/* A row of an adaptive pass. At the end of every window of steps its step is halved, unless three quarters of
+ * them raised the loss and one of them made it the largest of the pass. */
+typedef struct adapting {
+    double last, most, mark; /* loss at the last point, the largest of the pass, and that a window ago */
+    size_t rises, window_end;
+} adapting;
+
+enum { WINDOWS = 8 }; /* of a pass */
+
 struct surety_attacker {
     surety_threat s;
     size_t d, H, stride;
     surety_voters *voters; /* a view of its own */
     const surety_step_kernels *k;
-    float lo, hi;  /* the box, or infinities */
-    float b, step; /* radius, rounded down, and step size */
+    float lo, hi; /* the box, or infinities */
+    float b;      /* radius, rounded down */
     size_t steps;
     float *memory; /* everything below */
     float *buffer[3][SURETY_LANES], *lo_row[SURETY_LANES], *hi_row[SURETY_LANES];
     float *current[SURETY_LANES], *best[SURETY_LANES]; /* each one of the buffers of its row */
     float *random;                                     /* draws of a start, padded d + 1 */
     float *h, *a, *scratch;
-    double relative;            /* error of a computed length, see above */
-    float radius[SURETY_LANES]; /* of l2 and l1, see above */
+    double relative;              /* error of a computed length, see above */
+    float radius[SURETY_LANES];   /* of l2 and l1, see above */
+    double rounded[SURETY_LANES]; /* what rounding adds to a length, see above */
+    float step[SURETY_LANES];
     double reach[SURETY_LANES]; /* l2: the current point is not farther from x0, */
     double pace[SURETY_LANES];  /* and a step takes it not farther than that */
     double best_loss[SURETY_LANES];
     int fooled[SURETY_LANES];
     size_t taken[SURETY_LANES];     /* steps of this pass */
     uint32_t restart[SURETY_LANES]; /* which pass it is */
-    surety_examples examples;       /* of the last run */
-    uint8_t y[SURETY_LANES], rival[SURETY_LANES]; /* of the live rows: classes, and those nearest to winning */
-    size_t live[SURETY_LANES];      /* rows under attack */
-    size_t count;                   /* of them */
-    size_t at[SURETY_LANES];        /* streams: which of the stream's examples a row is */
+    uint32_t found[SURETY_LANES];   /* that in which the vote was wrong first */
+    adapting adapt[SURETY_LANES];
+    surety_examples examples; /* of the last run */
+    uint8_t y[SURETY_LANES],
+        rival[SURETY_LANES];   /* of the live rows: classes, and those nearest to winning */
+    size_t live[SURETY_LANES]; /* rows under attack */
+    size_t count;              /* of them */
+    size_t at[SURETY_LANES];   /* streams: which of the stream's examples a row is */
     surety_attacked result;
 };
 
@@ -100,7 +114,6 @@ surety_status surety_attacker_new(surety_attacker **out, const surety_threat *se
     a->lo = settings->ball.has_box ? (float)settings->ball.lo : -HUGE_VALF;
     a->hi = settings->ball.has_box ? (float)settings->ball.hi : HUGE_VALF;
     a->b = float_down(settings->ball.radius);
-    a->step = settings->kind == SURETY_ATTACK_FGSM ? a->b : (float)surety_threat_step(settings);
     a->steps = steps_of(settings);
     a->relative = ((double)d / (settings->ball.norm == SURETY_L1 ? 16 : 32) + 12) * 0x1p-24;
     size_t floats = 5 * SURETY_LANES * stride + surety_padded(d + 1) + 2 * surety_padded(lanes) +
@@ -159,17 +172,53 @@ static void set_ball(surety_attacker *a, size_t r) {
     }
     int l1 = a->s.ball.norm == SURETY_L1;
     double b = a->s.ball.radius, length = a->k->length(x0, l1, a->d);
-    double rounded = 0x1p-24 * (length + b) + (double)a->d * 0x1p-149;
-    a->radius[r] = float_down(fmax(0, b * (1 - a->relative) - rounded));
-    a->pace[r] = (double)a->step * (1 + a->relative) + rounded;
+    a->rounded[r] = 0x1p-24 * (length + b) + (double)a->d * 0x1p-149;
+    a->radius[r] = float_down(fmax(0, b * (1 - a->relative) - a->rounded[r]));
+}
+
+static void set_step(surety_attacker *a, size_t r, float step) {
+    a->step[r] = step;
+    a->pace[r] = (double)step * (1 + a->relative) + a->rounded[r];
+}
+
+/* ---- passes ---- */
+
+/* Of apgd: 0 is ifgsm, 1 is pgd, then adaptive ones from the best point and from a random one in turn. */
+typedef enum start { FROM_X, FROM_BALL, FROM_BEST } start;
+
+static start start_of(const surety_attacker *a, uint32_t pass) {
+    if (surety_threat_about(a->s.kind)->adapts) return pass == 0 ? FROM_X : pass % 2 ? FROM_BALL : FROM_BEST;
+    return random_start(a->s.kind) ? FROM_BALL : FROM_X;
+}
+
+static int adapts(const surety_attacker *a, uint32_t pass) {
+    return surety_threat_about(a->s.kind)->adapts && pass > 1;
+}
+
+static size_t passes_of(const surety_attacker *a) {
+    if (surety_threat_about(a->s.kind)->adapts) return 2 + 2 * a->s.restarts;
+    return random_start(a->s.kind) ? a->s.restarts : 1;
+}
+
+static size_t steps_of_pass(const surety_attacker *a, uint32_t pass) {
+    return adapts(a, pass) ? 2 * a->steps : a->steps;
+}
+
+surety_threat_kind surety_attacker_found(const surety_attacker *a, size_t r) {
+    if (!a->fooled[r]) return SURETY_ATTACK_NONE;
+    if (!surety_threat_about(a->s.kind)->adapts) return a->s.kind;
+    return a->found[r] == 0 ? SURETY_ATTACK_IFGSM : a->found[r] == 1 ? SURETY_ATTACK_PGD : SURETY_ATTACK_APGD;
 }
 
 static void start_point(surety_attacker *a, size_t r, uint32_t restart, float *out) {
     const float *x0 = a->examples.x[r];
     surety_address where = address(a, r, SURETY_FOR_START, restart, 0);
     a->reach[r] = 0;
-    if (!random_start(a->s.kind)) {
+    if (start_of(a, restart) == FROM_X) {
         memcpy(out, x0, a->d * sizeof *out);
+    } else if (start_of(a, restart) == FROM_BEST) {
+        memcpy(out, a->best[r], a->d * sizeof *out);
+        a->reach[r] = (double)a->radius[r];
     } else if (a->s.ball.norm == SURETY_LINF) {
         surety_vector_uniform(a->s.seed, &where, a->random, a->d);
         a->k->linf_start(x0, a->random, a->b, a->lo_row[r], a->hi_row[r], a->d, out);
@@ -197,11 +246,11 @@ static float *free_buffer(const surety_attacker *a, size_t r) {
  * taken: it would be below the radius. Returns the length if the row is still to be brought back, else -1. */
 static double move_l2(surety_attacker *a, size_t r, const float *x, float inverse, float *out) {
     if ((a->reach[r] + a->pace[r]) * (1 + a->relative) <= (double)a->radius[r]) {
-        a->k->l2_inside(x, out, a->step, inverse, a->lo, a->hi, a->d, out);
+        a->k->l2_inside(x, out, a->step[r], inverse, a->lo, a->hi, a->d, out);
         a->reach[r] += a->pace[r];
         return -1;
     }
-    double length = a->k->l2_leave(x, out, a->examples.x[r], a->step, inverse, a->radius[r], a->d, out);
+    double length = a->k->l2_leave(x, out, a->examples.x[r], a->step[r], inverse, a->radius[r], a->d, out);
     a->reach[r] = length * (1 + a->relative);
     return length;
 }
@@ -215,7 +264,7 @@ static double move(surety_attacker *a, size_t r, float inverse, float *out) {
     a->taken[r]++;
     if (a->s.ball.norm == SURETY_L2) return move_l2(a, r, x, inverse, out);
     if (a->s.ball.norm == SURETY_L1) {
-        surety_l1_step(x, g, a->step, a->lo, a->hi, a->d, out);
+        surety_l1_step(x, g, a->step[r], a->lo, a->hi, a->d, out);
         surety_l1_project(out, a->examples.x[r], (double)a->radius[r], a->d);
     }
     return -1;
@@ -278,28 +327,65 @@ static void fill_rival_gradient(surety_attacker *a, const surety_vote *vote) {
 static void ask_gradient(surety_attacker *a, const int *keep, size_t count, const size_t *rows, size_t kept,
                          float **out, float *squares) {
     const float *x[SURETY_LANES], *lo[SURETY_LANES], *hi[SURETY_LANES];
+    float step[SURETY_LANES];
     for (size_t k = 0; k < kept; k++) {
         size_t r = rows[k];
         out[k] = free_buffer(a, r);
-        x[k] = a->current[r], lo[k] = a->lo_row[r], hi[k] = a->hi_row[r];
+        x[k] = a->current[r], lo[k] = a->lo_row[r], hi[k] = a->hi_row[r], step[k] = a->step[r];
     }
-    surety_gradient_use use = {.out = out, .step = a->step};
+    surety_gradient_use use = {.out = out, .step = step};
     if (a->s.ball.norm == SURETY_LINF) use.x = x, use.lo = lo, use.hi = hi;
     if (a->s.ball.norm == SURETY_L2) use.squares = squares;
     surety_voters_gradient_input(a->voters, a->a, count, keep, &use, a->scratch);
 }
 
+/* What becomes of a row: its pass has ended, or it moves along its gradient, or it is asked again. */
+typedef enum verdict { ENDED, MOVES, AGAIN } verdict;
+
+/* The end of a window of an adaptive pass that brought too little: half the step; where the pass began at the
+ * best point, it goes on from there. */
+static verdict slow_down(surety_attacker *a, size_t r) {
+    set_step(a, r, a->step[r] / 2);
+    if (start_of(a, a->restart[r]) != FROM_BEST || a->current[r] == a->best[r]) return MOVES;
+    a->current[r] = free_buffer(a, r);
+    memcpy(a->current[r], a->best[r], a->d * sizeof(float));
+    a->reach[r] = (double)a->radius[r];
+    return AGAIN;
+}
+
+static verdict adapt(surety_attacker *a, size_t r, double loss) {
+    adapting *s = &a->adapt[r];
+    size_t window = (steps_of_pass(a, a->restart[r]) + WINDOWS - 1) / WINDOWS;
+    s->rises += loss > s->last;
+    s->last = loss;
+    s->most = fmax(s->most, loss);
+    if (a->taken[r] < s->window_end) return MOVES;
+    int slow = 4 * s->rises < 3 * window || !(s->most > s->mark);
+    s->mark = s->most;
+    s->rises = 0;
+    s->window_end += window;
+    return slow ? slow_down(a, r) : MOVES;
+}
+
 /* Looks at a row's current point and keeps it if it is the best so far: a wrong vote before a right one, then
- * the larger loss. Returns whether the pass goes on. */
-static int judge(surety_attacker *a, size_t r, double chosen, double real) {
+ * the larger loss. */
+static verdict judge(surety_attacker *a, size_t r, double chosen, double real) {
     double loss = 0.5 * (1 - real);
     int wrong = !(chosen > 0); /* a tie is wrong, and so is what is not a number */
     if (wrong > a->fooled[r] || (wrong == a->fooled[r] && loss > a->best_loss[r])) {
+        if (wrong > a->fooled[r]) a->found[r] = a->restart[r];
         a->best[r] = a->current[r];
         a->best_loss[r] = loss;
         a->fooled[r] = wrong;
     }
-    return !(wrong && a->s.early_stop) && a->taken[r] < a->steps;
+    if ((wrong && a->s.early_stop) || a->taken[r] >= steps_of_pass(a, a->restart[r])) return ENDED;
+    return adapts(a, a->restart[r]) ? adapt(a, r, loss) : MOVES;
+}
+
+/* The first step of a pass: of an adaptive one a quarter of the radius (docs/notes/attacks.md). */
+static float first_step(const surety_attacker *a, uint32_t pass) {
+    if (adapts(a, pass)) return a->b / 4;
+    return a->s.kind == SURETY_ATTACK_FGSM ? a->b : (float)surety_threat_step(&a->s);
 }
 
 /* A pass from the start of this restart. */
@@ -307,6 +393,11 @@ static void begin_pass(surety_attacker *a, size_t r, uint32_t restart) {
     a->current[r] = free_buffer(a, r);
     a->taken[r] = 0;
     a->restart[r] = restart;
+    a->adapt[r] = (adapting){.last = HUGE_VAL,
+                             .most = -1,
+                             .mark = -1,
+                             .window_end = (steps_of_pass(a, restart) + WINDOWS - 1) / WINDOWS};
+    set_step(a, r, first_step(a, restart));
     start_point(a, r, restart, a->current[r]);
 }
 
@@ -318,14 +409,10 @@ static void begin_example(surety_attacker *a, size_t r) {
     begin_pass(a, r, 0);
 }
 
-static size_t restarts_of(const surety_attacker *a) {
-    return random_start(a->s.kind) ? a->s.restarts : 1;
-}
-
 /* Whether a vote decides anything. Without steps the only start is the result, and a stream tells nobody
  * whether it fools. */
 static int needs_votes(const surety_attacker *a) {
-    return a->steps > 0 || restarts_of(a) > 1;
+    return a->steps > 0 || passes_of(a) > 1;
 }
 
 /* The next example of a stream into place r: *taken is 0 if there is none that needs votes. */
@@ -347,22 +434,25 @@ static surety_status take_next(surety_attacker *a, const surety_stream *stream, 
 /* A row whose pass has ended: whether it or the next example goes on in its place. */
 static surety_status goes_on(surety_attacker *a, size_t r, const surety_stream *stream, int *on,
                              surety_error *err) {
-    *on = a->restart[r] + 1 < restarts_of(a) && !(a->fooled[r] && a->s.early_stop);
+    *on = a->restart[r] + 1 < passes_of(a) && !(a->fooled[r] && a->s.early_stop);
     if (*on) begin_pass(a, r, a->restart[r] + 1);
     if (*on || !stream) return SURETY_OK;
     SURETY_TRY(stream->ended(stream->arg, a->at[r], r, a->taken[r], err));
     return take_next(a, stream, r, on, err);
 }
 
-/* One step of the live rows; keep[i] says which of them are still in their pass. */
-static void climb_once(surety_attacker *a, const surety_vote *vote, int changed, int *keep) {
+/* One step of the live rows, and what became of each. */
+static void climb_once(surety_attacker *a, const surety_vote *vote, int changed, verdict *became) {
     double chosen[SURETY_LANES], real[SURETY_LANES];
     float squares[SURETY_LANES] = {0}, *out[SURETY_LANES];
-    size_t *live = a->live, rows[SURETY_LANES], count = a->count, kept = 0; /* rows that go on */
+    int keep[SURETY_LANES];
+    size_t *live = a->live, rows[SURETY_LANES], count = a->count, kept = 0; /* rows that move */
     ask(a, vote, live, count, chosen, real);
     a->result.asked += count;
-    for (size_t i = 0; i < count; i++)
-        if ((keep[i] = judge(a, live[i], chosen[i], real[i]))) rows[kept++] = live[i];
+    for (size_t i = 0; i < count; i++) {
+        became[i] = judge(a, live[i], chosen[i], real[i]);
+        if ((keep[i] = became[i] == MOVES)) rows[kept++] = live[i];
+    }
     if (kept) {
         if (surety_voters_width(a->voters) > 1)
             fill_rival_gradient(a, vote);
@@ -380,14 +470,14 @@ static surety_status climb(surety_attacker *a, const surety_vote *vote, const su
     int changed = 1; /* the list, since a->a was filled for it */
     surety_voters_follow(a->voters);
     while (a->count) {
-        int keep[SURETY_LANES];
+        verdict became[SURETY_LANES];
         size_t count = a->count;
-        climb_once(a, vote, changed, keep);
+        climb_once(a, vote, changed, became);
         changed = 0;
         a->count = 0;
         for (size_t i = 0; i < count; i++) {
-            int on = keep[i];
-            changed |= !keep[i];
+            int on = became[i] != ENDED;
+            changed |= !on;
             if (!on) SURETY_TRY(goes_on(a, a->live[i], stream, &on, err));
             if (on) a->live[a->count++] = a->live[i];
         }

@@ -70,6 +70,10 @@ typedef struct surety_stream {
 surety_status surety_attacker_stream(surety_attacker *a, const surety_vote *vote, surety_stream *stream,
                                      surety_error *err);
 
+/* Which attack made the vote of row r wrong: the attacker's own or, of apgd, the part of it that did; none if
+ * it is right. */
+surety_threat_kind surety_attacker_found(const surety_attacker *a, size_t r);
+
 /* out (d floats; pads are left alone) = perturbation j of row r of the last run: the attacked point itself,
  * or for the u-attacks the point with noise j, inside the ball. */
 void surety_attacker_sample(const surety_attacker *a, size_t r, size_t j, float *out);

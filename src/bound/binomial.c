@@ -147,3 +147,18 @@ double surety_binomial_limit(uint64_t k, uint64_t m, double delta) {
     if (k > m || m < 1 || m > SURETY_M_LIMIT || !(delta > 0 && delta < 1)) return (double)NAN;
     return surety_binomial_limit_log(k, m, -surety_log_down(delta));
 }
+
+/* ln p^m <= 0 is off by 3u of itself; exp and the last product by 3u: 16u each. */
+double surety_binomial_tail(uint64_t k, uint64_t m, double p) {
+    if (k > m || m < 1 || m > SURETY_M_LIMIT || !(p >= 0 && p <= 1)) return (double)NAN;
+    double kd = (double)k, md = (double)m, ln;
+    if (kd <= md * p) return 1;
+    if (p == 0) return 0;
+    if (k == m) {
+        ln = md * log(p) * (1 - 16 * SURETY_U);
+    } else {
+        tail T = at_least(kd, md, p, 1 - p, fma(md, p, -kd));
+        ln = T.ln + T.slack;
+    }
+    return fmin(1, surety_up(exp(ln) * (1 + 16 * SURETY_U)));
+}

@@ -72,7 +72,8 @@ surety_status surety_bound_input_check(const surety_bound_input *in, const suret
     if (in->m < 1 || in->m > SURETY_M_LIMIT)
         return refuse(err, "m", (double)in->m, "1 to 4294967296 examples");
     if (in->H < 1) return refuse(err, "H", 0, "at least one voter");
-    if (in->priors_compared < 1) return refuse(err, "priors_compared", 0, "at least 1");
+    if (in->priors_compared < 1 || in->priors_compared > SURETY_PRIORS_MOST)
+        return refuse(err, "priors_compared", (double)in->priors_compared, "at least 1, at most 10^9");
     if (in->looks < 1) return refuse(err, "looks", 0, "at least 1");
     if (!isnan(in->kl) && !(in->kl >= 0 && in->kl <= DBL_MAX))
         return refuse(err, "kl", in->kl, "a finite number that is not negative");

@@ -56,8 +56,9 @@ surety_status surety_ledger_announce(surety_ledger *ledger, const char *event, u
     if (length == 0 || length >= sizeof ledger->entries->event)
         return surety_fail(err, SURETY_E_INPUT, "an event needs a name of 1 to %zu letters, not %zu",
                            sizeof ledger->entries->event - 1, length);
-    if (priors_compared < 1 || looks < 1)
-        return surety_fail(err, SURETY_E_INPUT, "event '%s': candidates and looks are at least 1", event);
+    if (priors_compared < 1 || looks < 1 || priors_compared > SURETY_PRIORS_MOST)
+        return surety_fail(err, SURETY_E_INPUT,
+                           "event '%s': candidates and looks are at least 1, candidates at most 10^9", event);
     if (ledger->closed)
         return surety_fail(err, SURETY_E_CHECK, "event '%s' was announced after delta was first spent",
                            event);

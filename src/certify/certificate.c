@@ -52,7 +52,7 @@ static const surety_field inputs_rows[] = {
     COUNT("m", IN(inputs, m), 1, 0x1p32, EXACT),
     COUNT("n", IN(inputs, n), 1, SURETY_SAMPLE_LIMIT, EXACT),
     COUNT("voter_count", IN(inputs, voter_count), 1, 0x1p32, EXACT),
-    COUNT("priors_compared", IN(inputs, priors_compared), 1, WHOLE, EXACT),
+    COUNT("priors_compared", IN(inputs, priors_compared), 1, SURETY_PRIORS_MOST, EXACT),
     COUNT("looks", IN(inputs, looks), 1, WHOLE, EXACT),
     REAL("delta_share", IN(inputs, delta_share), 0, 1, EXACT),
     REAL("kl", IN(inputs, kl), 0, 1e9, EXACT),
@@ -64,6 +64,14 @@ TABLE(inputs, inputs_rows);
 static const surety_field risks_rows[] = {RISK(averaged), RISK(averaged_max), RISK(rbar),  RISK(abar),
                                           RISK(gmax),     RISK(tv),           RISK(tandem)};
 TABLE(risks, risks_rows);
+
+static const surety_field test_rows[] = {
+    COUNT("m", IN(test, m), 0, WHOLE, EXACT),
+    COUNT("failed", IN(test, failed), 0, WHOLE, EXAMPLES),
+    REAL("chance", IN(test, chance), 0, 1, SHARE),
+    FLAG("refuted", IN(test, refuted)),
+};
+TABLE(test, test_rows);
 
 static const surety_field attack_rows[] = {
     TEXT("name", IN(attack, name), SIZE(attack.name)),
@@ -86,7 +94,7 @@ TABLE(attack, attack_rows);
 static const surety_field event_rows[] = {
     TEXT("event", ENTRY(event), sizeof(((surety_ledger_entry *)0)->event)),
     REAL("share", ENTRY(share), 0, 1, EXACT),
-    COUNT("priors_compared", ENTRY(priors_compared), 1, WHOLE, EXACT),
+    COUNT("priors_compared", ENTRY(priors_compared), 1, SURETY_PRIORS_MOST, EXACT),
     COUNT("looks", ENTRY(looks), 1, WHOLE, EXACT),
     FLAG("spent", ENTRY(spent)),
 };
@@ -118,6 +126,8 @@ static const surety_field data_rows[] = {
     SHA256("sha256_learn", IN(data, sha256_learn), EXACT),
     SHA256("sha256_test", IN(data, sha256_test), EXACT),
     TEXTS("classes", IN(data, classes), 2, SURETY_CLASSES_MOST, IN(data, class_count)),
+    TEXT_OR_NULL("label_column", IN(data, label_column), SIZE(data.label_column)),
+    TEXT("header", IN(data, header), SIZE(data.header)),
     REAL("scale", IN(data, scale), 0, 1e300, EXACT),
     COUNT("features", IN(data, features), 1, 0x1p32, EXACT),
     COUNT("learn_size", IN(data, learn_size), 1, WHOLE, EXACT),
@@ -183,6 +193,7 @@ static const surety_field certificate_rows[] = {
     TEXT("choice", AT(choice), SIZE(choice)),
     OBJECT("inputs", AT(inputs), &inputs_table),
     OBJECT("risks", AT(risks), &risks_table),
+    OBJECT("test", AT(test), &test_table),
     OBJECT("attack", AT(attack), &attack_table),
     LIST("ledger", AT(events), 1, SURETY_CERTIFICATE_EVENTS, &event_table, sizeof(surety_ledger_entry),
          AT(event_count)),

@@ -13,6 +13,15 @@ extern const surety_fields surety_certificate_data_table;
 surety_status surety_certificate_set_data(surety_certificate *c, const surety_data_info *info,
                                           surety_error *err);
 
+/* What the model remembers of its files: label column and header, as they were asked for. */
+void surety_certificate_set_columns(surety_certificate *c, const surety_model *model);
+
+/* The certificate that follows from the counts of another one and the model alone, without data: what is not
+ * in the model or the counts is copied. */
+surety_status surety_certify_again(surety_certificate *out, const surety_model *model,
+                                   const surety_certificate *stated, const surety_certify_settings *settings,
+                                   surety_error *err);
+
 /* Writes the sentence into c->claim from all that c says. */
 void surety_certificate_word(surety_certificate *c);
 

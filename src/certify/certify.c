@@ -22,7 +22,9 @@
 #include "evaluate/perturbed.h"
 #include "io/read.h"
 #include "io/sha256.h"
+#include "risk/accumulate.h"
 #include "surety/evaluate.h"
+#include "surety/train.h"
 
 /* ---- what is fixed before S is seen ---- */
 
@@ -79,7 +81,7 @@ static surety_status check_model(const certifying *w, surety_error *err) {
     if (is_baseline(w->model) && memcmp(P, Q, H * sizeof *P))
         return surety_fail(err, SURETY_E_CHECK,
                            "the model says that it is a baseline, but its posterior is not its prior");
-    return SURETY_OK;
+    return surety_train_consistent(w->model, err);
 }
 
 static int by_number(const void *a, const void *b) {
@@ -173,18 +175,23 @@ static surety_status announce(certifying *w, surety_error *err) {
     return SURETY_OK;
 }
 
+static void settle_origin(certifying *w, int fresh) {
+    w->fresh = fresh;
+    w->against = fresh ? SURETY_POSTERIOR : SURETY_PRIOR;
+    w->priors = fresh ? 1 : w->facts->priors_compared;
+}
+
 static surety_status prepare(certifying *w, surety_error *err) {
     if (!(w->s->delta > 0 && w->s->delta < 1))
         return surety_fail(err, SURETY_E_USAGE, "delta is above 0 and below 1, not %g", w->s->delta);
     SURETY_TRY(check_model(w, err));
-    const surety_data_info *info = surety_data_describe(w->data);
-    w->fresh = info->fresh;
-    w->against = w->fresh ? SURETY_POSTERIOR : SURETY_PRIOR;
-    w->priors = w->fresh ? 1 : w->facts->priors_compared;
-    SURETY_TRY(w->fresh ? surety_model_check_fresh(w->model, info, err)
-                        : surety_model_check_data(w->model, info, err));
-    SURETY_TRY(check_rows(w->data, err));
-    SURETY_TRY(surety_data_check_copies(info, err));
+    if (w->data) {
+        const surety_data_info *info = surety_data_describe(w->data);
+        SURETY_TRY(w->fresh ? surety_model_check_fresh(w->model, info, err)
+                            : surety_model_check_data(w->model, info, err));
+        SURETY_TRY(check_rows(w->data, err));
+        SURETY_TRY(surety_data_check_copies(info, err));
+    }
     SURETY_TRY(settle_attack(w, err));
     SURETY_TRY(settle_bound(w, err));
     return announce(w, err);
@@ -239,6 +246,32 @@ static surety_status compute(certifying *w, surety_error *err) {
     c->inputs.kl = input.kl;
     c->inputs.frozen = input.frozen;
     return SURETY_OK;
+}
+
+/* ---- what T says ---- */
+
+static surety_status measure(surety_risks *risks, const certifying *w, surety_set_name which,
+                             const surety_run *run, surety_error *err) {
+    return surety_measure_model(risks, w->model, w->against, surety_data_set(w->data, which), &w->threat, run,
+                                err);
+}
+
+/* T chooses nothing: it can only forbid. (A certificate that is withheld breaks no promise.) */
+static surety_status ask_test(certifying *w, const surety_risks *test, surety_error *err) {
+    surety_certificate *c = w->c;
+    const surety_bound_info *info;
+    SURETY_TRY(surety_bound_find(c->bound, &info, err));
+    surety_refutation r = surety_risks_refute(test, info->risk, c->value);
+    c->test.m = r.m, c->test.failed = r.failed, c->test.chance = r.chance, c->test.refuted = r.refuted;
+    if (!r.refuted || w->s->despite_test) return SURETY_OK;
+    surety_fail(err, SURETY_E_CHECK,
+                "T refutes this certificate: it would promise at most %.4f, and the vote fails on %" PRIu64
+                " of %" PRIu64 " of T, which has a chance below %.0e",
+                ceil(c->value * 1e4) / 1e4, r.failed, r.m, SURETY_IMPOSSIBLE);
+    surety_fail_expected(err,
+                         "an S whose rows are new to the model and from the same source as T; or "
+                         "--despite-test, which the certificate will say");
+    return SURETY_E_CHECK;
 }
 
 /* ---- filling the certificate ---- */
@@ -322,6 +355,21 @@ surety_status surety_certificate_set_data(surety_certificate *c, const surety_da
     return surety_record_texts(&c->data.classes, info->labels, info->classes, err);
 }
 
+/* As much of text as there is room for, in whole UTF-8 characters. */
+static void copy_text(char *out, size_t size, const char *text) {
+    size_t length = strlen(text), used = length < size ? length : size - 1;
+    while (used < length && used && ((unsigned char)text[used] & 0xc0) == 0x80) used--;
+    memcpy(out, text, used);
+    out[used] = 0;
+}
+
+void surety_certificate_set_columns(surety_certificate *c, const surety_model *model) {
+    const char *column = surety_model_text(model, "data.label_column"),
+               *header = surety_model_text(model, "data.header");
+    copy_text(c->data.label_column, sizeof c->data.label_column, column ? column : "");
+    copy_text(c->data.header, sizeof c->data.header, header ? header : "auto");
+}
+
 static surety_status copy_counts(uint64_t **out, const uint64_t *from, size_t count, surety_error *err) {
     SURETY_TRY(surety_alloc(out, count, sizeof **out, err));
     memcpy(*out, from, count * sizeof **out);
@@ -350,12 +398,11 @@ static void set_ledger(certifying *w) {
     memcpy(w->c->events, entries, w->c->event_count * sizeof *entries);
 }
 
-static surety_status certify(certifying *w, const surety_run *run, surety_error *err) {
+/* All that follows from w->risks and the risks on T. */
+static surety_status conclude(certifying *w, const surety_risks *test, surety_error *err) {
     surety_certificate *c = w->c;
-    SURETY_TRY(prepare(w, err));
-    const surety_set *learn = surety_data_set(w->data, SURETY_SET_LEARN);
-    SURETY_TRY(surety_measure_model(&w->risks, w->model, w->against, learn, &w->threat, run, err));
     SURETY_TRY(compute(w, err));
+    SURETY_TRY(ask_test(w, test, err));
     c->delta = w->s->delta;
     snprintf(c->choice, sizeof c->choice, "%s", w->best ? "best" : "one");
     c->inputs.m = w->risks.m;
@@ -366,10 +413,20 @@ static surety_status certify(certifying *w, const surety_run *run, surety_error 
     set_attack(c, &w->threat, w->fresh);
     set_ledger(w);
     SURETY_TRY(set_model(w, err));
-    SURETY_TRY(surety_certificate_set_data(c, surety_data_describe(w->data), err));
     snprintf(c->software.version, sizeof c->software.version, "%s", surety_version());
     snprintf(c->software.cpu_level, sizeof c->software.cpu_level, "%s", surety_certificate_cpu());
-    SURETY_TRY(set_counts(c, &w->risks, err));
+    return set_counts(c, &w->risks, err);
+}
+
+static surety_status certify(certifying *w, surety_risks *test, const surety_run *run, surety_error *err) {
+    surety_certificate *c = w->c;
+    settle_origin(w, surety_data_describe(w->data)->fresh);
+    SURETY_TRY(prepare(w, err));
+    SURETY_TRY(measure(&w->risks, w, SURETY_SET_LEARN, run, err));
+    if (surety_data_set(w->data, SURETY_SET_TEST)->m) SURETY_TRY(measure(test, w, SURETY_SET_TEST, run, err));
+    SURETY_TRY(conclude(w, test, err));
+    SURETY_TRY(surety_certificate_set_data(c, surety_data_describe(w->data), err));
+    surety_certificate_set_columns(c, w->model);
     surety_certificate_word(c);
     return surety_certificate_seal(c, err);
 }
@@ -380,7 +437,112 @@ surety_status surety_certify(surety_certificate *out, const surety_model *model,
     *out = (surety_certificate){0};
     certifying w = {
         .model = model, .facts = surety_model_about(model), .data = data, .s = settings, .c = out};
-    surety_status status = certify(&w, run, err);
+    surety_risks test = {0};
+    surety_status status = certify(&w, &test, run, err);
+    surety_ledger_free(w.ledger);
+    surety_risks_free(&w.risks);
+    surety_risks_free(&test);
+    if (status != SURETY_OK) surety_certificate_free(out);
+    return status;
+}
+
+/* ---- from stated counts ---- */
+
+/* The risks that gave these counts. */
+static surety_status stated_risks(surety_risks *out, const surety_certificate *c, const surety_model *model,
+                                  surety_error *err) {
+    size_t H = c->counts.voter_count, K = c->data.class_count;
+    int64_t *sums = NULL;
+    if (H != surety_voters_count(surety_model_voters(model)))
+        return surety_fail(err, SURETY_E_CHECK, "the counts are of %zu voters, the model has %zu", H,
+                           surety_voters_count(surety_model_voters(model)));
+    const uint64_t head[SURETY_RISK_HEAD] = {c->inputs.m,
+                                             c->counts.wrong,
+                                             c->counts.tied,
+                                             c->counts.max_wrong,
+                                             c->counts.max_tied,
+                                             c->counts.prior_wrong,
+                                             c->counts.prior_max_wrong,
+                                             c->counts.abar_sum,
+                                             c->counts.tv_sum,
+                                             c->counts.tandem_sum};
+    const uint64_t *arrays[SURETY_RISK_ARRAYS] = {[SURETY_RISK_LOSS] = c->counts.loss,
+                                                  [SURETY_RISK_MAX_LOSS] = c->counts.max_loss,
+                                                  [SURETY_RISK_ANCHORED_LOSS] = c->counts.anchored_loss,
+                                                  [SURETY_RISK_ANCHORED_MAX] = c->counts.anchored_max,
+                                                  [SURETY_RISK_ERRORS] = c->counts.errors,
+                                                  [SURETY_RISK_ANCHORED_ERRORS] = c->counts.anchored_errors};
+    SURETY_TRY(surety_alloc(&sums, surety_risk_sums(H, K), sizeof *sums, err));
+    memcpy(sums, head, sizeof head);
+    for (size_t k = 0; k < SURETY_RISK_ARRAYS; k++)
+        if (arrays[k]) memcpy(sums + SURETY_RISK_HEAD + k * H, arrays[k], H * sizeof *sums);
+    surety_status status =
+        surety_risks_from_sums(out, sums, H, c->inputs.n, K, surety_model_posterior(model), err);
+    surety_free(sums);
+    out->signed_votes = surety_model_about(model)->set == SURETY_SIGNED;
+    out->has_prior = 1;
+    return status;
+}
+
+/* The risks on T that gave its counts, as far as surety_risks_refute asks. */
+static surety_risks stated_test(const surety_certificate *c) {
+    int votes = !strcmp(c->risk, surety_risk_kind_name(SURETY_RISK_AVERAGED)) && c->inputs.n > 1;
+    return (surety_risks){.m = votes ? c->test.m / c->inputs.n : c->test.m,
+                          .n = c->inputs.n,
+                          .wrong = c->test.failed,
+                          .max_wrong = c->test.failed};
+}
+
+/* What the model knows of its data; the rest is copied. */
+static surety_status copy_data(surety_certificate *c, const surety_certificate *stated,
+                               const surety_model *model, surety_error *err) {
+    surety_data_settings s = surety_data_defaults();
+    const char *prior = surety_model_text(model, "data.prior"),
+               *learn = surety_model_text(model, "data.learn"), *test = surety_model_text(model, "data.test");
+    SURETY_TRY(surety_model_data_settings(model, &s, err));
+    c->copies = stated->copies;
+    c->data = stated->data;
+    c->data.classes = NULL;
+    c->data.class_count = s.class_count;
+    c->data.features = surety_voters_features(surety_model_voters(model));
+    c->data.rows_learn = c->inputs.m;
+    surety_certificate_set_columns(c, model);
+    SURETY_TRY(surety_record_texts(&c->data.classes, s.classes, s.class_count, err));
+    if (stated->data.fresh) return SURETY_OK; /* of which the model knows nothing */
+    snprintf(c->data.task, sizeof c->data.task, "%s", s.task ? s.task : "");
+    snprintf(c->data.sha256_prior, sizeof c->data.sha256_prior, "%s", prior ? prior : "");
+    snprintf(c->data.sha256_learn, sizeof c->data.sha256_learn, "%s", learn ? learn : "");
+    snprintf(c->data.sha256_test, sizeof c->data.sha256_test, "%s", test ? test : "");
+    c->data.learn_size = s.learn_size;
+    c->data.test_size = s.test_size;
+    c->data.shuffled = strcmp(surety_model_text(model, "data.split"), "file order") != 0;
+    c->data.seed = c->data.shuffled ? s.seed : SURETY_ABSENT;
+    return SURETY_OK;
+}
+
+static surety_status certify_again(certifying *w, const surety_certificate *stated, surety_error *err) {
+    surety_risks test = stated_test(stated);
+    settle_origin(w, stated->data.fresh);
+    SURETY_TRY(prepare(w, err));
+    if (stated->inputs.n != surety_threat_samples(&w->threat))
+        return surety_fail(err, SURETY_E_CHECK,
+                           "the attack makes %zu perturbations of an example, not %" PRIu64,
+                           surety_threat_samples(&w->threat), stated->inputs.n);
+    SURETY_TRY(stated_risks(&w->risks, stated, w->model, err));
+    SURETY_TRY(conclude(w, &test, err));
+    SURETY_TRY(copy_data(w->c, stated, w->model, err));
+    memcpy(&w->c->software, &stated->software, sizeof w->c->software);
+    memcpy(w->c->model.file, stated->model.file, sizeof w->c->model.file);
+    surety_certificate_word(w->c);
+    return surety_certificate_seal(w->c, err);
+}
+
+surety_status surety_certify_again(surety_certificate *out, const surety_model *model,
+                                   const surety_certificate *stated, const surety_certify_settings *settings,
+                                   surety_error *err) {
+    *out = (surety_certificate){0};
+    certifying w = {.model = model, .facts = surety_model_about(model), .s = settings, .c = out};
+    surety_status status = certify_again(&w, stated, err);
     surety_ledger_free(w.ledger);
     surety_risks_free(&w.risks);
     if (status != SURETY_OK) surety_certificate_free(out);

@@ -45,21 +45,38 @@ static int is_risk(const surety_certificate *c, surety_risk_kind kind) {
     return !strcmp(c->risk, surety_risk_kind_name(kind));
 }
 
+/* The attack's row of the table of threats; its name was checked. */
+static const surety_threat_info *attack_of(const surety_certificate *c) {
+    surety_threat_kind kind = SURETY_ATTACK_NONE;
+    surety_threat_parse(c->attack.name, &kind, NULL);
+    return surety_threat_about(kind);
+}
+
 static void say_limit(surety_certificate *c) {
     char text[32], level[32];
     int perturbed = is_risk(c, SURETY_RISK_AVERAGED) && c->inputs.n > 1;
+    if (c->test.refuted)
+        say(c,
+            "The test set T refutes this certificate, which was written all the same (--despite-test): "
+            "%" PRIu64 " of %" PRIu64
+            " fail on T, which has a chance below one in a million if what follows is true. ",
+            c->test.failed, c->test.m);
     if (c->vacuous)
         say(c, "This certificate promises nothing: its limit of %s is not below 1; it would say that, with ",
             surety_shortest(c->value, text));
     else
         say(c, "With ");
-    say(c,
-        "confidence %s %% over the draw of the %" PRIu64
-        " %s, the %s vote of this model (SHA-256 "
-        "%.16s) ",
-        confidence(c->delta, level), c->inputs.m,
-        c->data.fresh ? "rows declared fresh, none of which trained the model" : "examples of S",
-        c->inputs.frozen ? "weighted" : "learned weighted", c->model.sha256);
+    const char *drawn = attack_of(c)->starts || attack_of(c)->noise ? "of the attack's random numbers" : "";
+    if (c->data.fresh)
+        say(c,
+            "confidence %s %% over the draw %s%sof the %" PRIu64
+            " rows declared fresh, none of which trained the model, ",
+            confidence(c->delta, level), drawn, *drawn ? " and " : "", c->inputs.m);
+    else
+        say(c, "confidence %s %% over the draw of the %" PRIu64 " examples of S%s%s, ",
+            confidence(c->delta, level), c->inputs.m, *drawn ? " and " : "", drawn);
+    say(c, "the %s vote of this model (SHA-256 %.16s) ", c->inputs.frozen ? "weighted" : "learned weighted",
+        c->model.sha256);
     if (c->vacuous)
         say(c, "fails on no more than all of the ");
     else
@@ -71,12 +88,17 @@ static void say_limit(surety_certificate *c) {
         say(c, "two classes, ");
 }
 
+static void say_box(surety_certificate *c, const char *before) {
+    char lo[32], hi[32];
+    if (isnan(c->attack.box_lo)) return;
+    say(c, "%s [%s, %s]", before, surety_shortest(c->attack.box_lo, lo),
+        surety_shortest(c->attack.box_hi, hi));
+}
+
 static void say_where(surety_certificate *c) {
-    char eps[32], lo[32], hi[32];
+    char eps[32];
     say(c, " within %s distance %s of the input", c->attack.norm, surety_shortest(c->attack.eps, eps));
-    if (!isnan(c->attack.box_lo))
-        say(c, " and inside [%s, %s]", surety_shortest(c->attack.box_lo, lo),
-            surety_shortest(c->attack.box_hi, hi));
+    say_box(c, " and inside");
 }
 
 /* Nothing was attacked: the vote is right on every point of the ball, or it was not proved so. */
@@ -84,28 +106,51 @@ static void say_worst(surety_certificate *c) {
     char eps[32];
     say(c, "where it fails on an input if there is any point");
     say_where(c);
-    say(c,
-        " on which it is wrong or tied: on all other inputs no perturbation of norm up to %s, whatever the "
-        "attack, makes it fail",
+    say(c, " on which it is wrong or tied: on all other inputs no perturbation of norm up to %s",
         surety_shortest(c->attack.eps, eps));
+    say_box(c, " that keeps the input inside");
+    say(c, ", whatever the attack, makes it fail");
+}
+
+/* What the attack does (docs/theory.md 3): start, steps, noise. */
+static void say_attack(surety_certificate *c) {
+    const surety_threat_info *info = attack_of(c);
+    char size[32], noise[32];
+    uint64_t steps = c->attack.steps, starts = c->attack.restarts;
+    say(c, "attack %s (", c->attack.name);
+    if (info->steps == SURETY_STEPS_ONE) say(c, "one step of size %s", surety_shortest(c->attack.eps, size));
+    if (info->steps == SURETY_STEPS_MANY)
+        say(c, "%" PRIu64 " step%s of size %s", steps, plural(steps),
+            surety_shortest(c->attack.step_size, size));
+    if (!info->starts)
+        say(c, " from the input itself");
+    else if (info->steps == SURETY_STEPS_NONE && starts == 1)
+        say(c, "one random point of the ball");
+    else if (info->steps == SURETY_STEPS_NONE)
+        say(c, "the best of %" PRIu64 " random points of the ball", starts);
+    else if (starts == 1)
+        say(c, " from one random start");
+    else
+        say(c, " from each of %" PRIu64 " random starts, of which the best counts", starts);
+    if (info->noise)
+        say(c, ", then noise of at most %s per feature", surety_shortest(c->attack.noise, noise));
+    say(c, ")");
 }
 
 static void say_failure(surety_certificate *c) {
-    const char *target =
-        c->inputs.frozen ? "against this very vote" : "against the vote of the model's prior";
     say(c, "where it fails on an input if it is wrong or tied on ");
-    if (!strcmp(c->attack.name, "none")) {
+    if (attack_of(c) == surety_threat_about(SURETY_ATTACK_NONE)) {
         say(c, "the input itself, unperturbed");
         return;
     }
     if (c->inputs.n == 1)
-        say(c, "the perturbation that attack %s makes of it %s,", c->attack.name, target);
+        say(c, "the perturbation that ");
     else if (is_risk(c, SURETY_RISK_AVERAGED))
-        say(c, "one perturbation, drawn at random among those that attack %s makes of it %s,", c->attack.name,
-            target);
+        say(c, "one perturbation, drawn at random among the %" PRIu64 " that ", c->inputs.n);
     else
-        say(c, "at least one of %" PRIu64 " perturbations that attack %s makes of it %s,", c->inputs.n,
-            c->attack.name, target);
+        say(c, "at least one of %" PRIu64 " perturbations that ", c->inputs.n);
+    say_attack(c);
+    say(c, " makes of it against %s,", c->inputs.frozen ? "this very vote" : "the vote of the model's prior");
     say_where(c);
 }
 

@@ -41,11 +41,12 @@ static surety_status attack(cli *c, options *o, const surety_model *model, const
                : surety_attack_set(&o->attack, &vote, set, NULL, NULL, &r, &c->run, &c->error);
     cli_progress_end(c);
     if (status != SURETY_OK) return status;
+    if (o->split == SURETY_SET_LEARN) cli_look(c, model, data, surety_threat_name(o->attack.kind));
     if (c->json) return cli_print_json(c, surety_attack_result_json(&r));
-    printf("%s, %s ball of radius %g: %llu of %llu perturbed examples are voted wrong\n",
-           surety_threat_name(o->attack.kind), surety_norm_name(o->attack.ball.norm), o->attack.ball.radius,
-           (unsigned long long)r.fooled, (unsigned long long)r.m * r.n);
-    printf("distance from the original: at most %.9g, %.6g on average\n", r.norm_max, r.norm_mean);
+    cli_print("%s, %s ball of radius %g: %llu of %llu perturbed examples are voted wrong\n",
+              surety_threat_name(o->attack.kind), surety_norm_name(o->attack.ball.norm),
+              o->attack.ball.radius, (unsigned long long)r.fooled, (unsigned long long)r.m * r.n);
+    cli_print("distance from the original: at most %.9g, %.6g on average\n", r.norm_max, r.norm_mean);
     return SURETY_OK;
 }
 
@@ -54,7 +55,7 @@ static surety_status open_and_attack(cli *c, options *o) {
     surety_data *data = NULL;
     surety_status status = surety_model_load(&model, c->words[0], &c->error);
     if (status == SURETY_OK) status = cli_settle_model(c, model, &o->data, &o->attack);
-    if (status == SURETY_OK) status = surety_data_open(&data, &o->data, &c->error);
+    if (status == SURETY_OK) status = cli_open_data(c, &data, &o->data);
     if (status == SURETY_OK) status = attack(c, o, model, data);
     surety_data_free(data);
     surety_model_free(model);
@@ -66,9 +67,10 @@ static surety_status run(cli *c) {
     surety_threat_defaults(&o.attack);
     cli_attack_option(c, "attack", &o.attack.kind, "none, unif, fgsm, ifgsm, pgd, ifgsmu or pgdu");
     cli_other(c, "split", "test|learn|prior", &o.split, read_split, show_split, "T, S or S'");
-    cli_text(c, "out", "X.npy", &o.out,
-             "the perturbed examples, float32 (m, d), or (m, n, d) for ifgsmu and pgdu");
-    cli_text(c, "labels", "Y.npy", &o.labels, "their labels, int8 (m): -1 or +1");
+    cli_output(c, "out", "X.npy", &o.out,
+               "the perturbed examples, float32 (m, d), or (m, n, d) for ifgsmu and pgdu");
+    cli_output(c, "labels", "Y.npy", &o.labels,
+               "their labels, int8 (m): -1 or +1; of more than two classes uint8: class numbers");
     cli_flag(c, "prior", &o.prior, "attack the vote of the prior P; else of the posterior Q");
     cli_ball_options(c, &o.attack);
     cli_data_options(c, &o.data);

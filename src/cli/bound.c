@@ -30,8 +30,8 @@ static void print_bounds(const surety_votes_result *r, surety_risk_kind risk, cl
         for (int id = 0; id < SURETY_BOUNDS; id++) {
             const surety_bound_value *v = &r->bounds[id];
             if ((int)list[id].event != event || list[id].risk != risk || !v->available) continue;
-            printf("  %c  %-25s %8.5f  %s\n", cli_letter(l, list[id].event), list[id].name,
-                   cli_limit(v->vote, 5), v->vote < 1 ? list[id].way : "vacuous: 1 or more says nothing");
+            cli_print("  %c  %-25s %8.5f  %s\n", cli_letter(l, list[id].event), list[id].name,
+                      cli_limit(v->vote, 5), v->vote < 1 ? list[id].way : "vacuous: 1 or more says nothing");
         }
 }
 
@@ -43,11 +43,11 @@ static void print_missing(const surety_votes_result *r) {
         int first = missing && list[id].risk != SURETY_RISK_WORST_CASE;
         for (int k = 0; k < id && first; k++) first = r->bounds[k].missing != missing;
         if (!first) continue;
-        printf("Not available without %s:\n ", missing);
+        cli_print("Not available without %s:\n ", missing);
         for (int k = id; k < SURETY_BOUNDS; k++)
             if (r->bounds[k].missing == missing && list[k].risk != SURETY_RISK_WORST_CASE)
-                printf(" %s", list[k].name);
-        printf("\n");
+                cli_print(" %s", list[k].name);
+        cli_print("\n");
     }
 }
 
@@ -77,17 +77,17 @@ static void print_example(const surety_votes_result *r) {
     if (id == SURETY_BOUNDS) return;
     double vote = r->bounds[id].vote;
     if (vote >= 1) {
-        printf("\n%s is vacuous: there is nothing to quote from it.\n", surety_bound_list()[id].name);
+        cli_print("\n%s is vacuous: there is nothing to quote from it.\n", surety_bound_list()[id].name);
         return;
     }
-    printf("\nFor instance (%s):\n  with confidence %g %%, the vote is wrong on ",
-           surety_bound_list()[id].name, 100 * (1 - r->input.delta));
+    cli_print("\nFor instance (%s):\n  with confidence %g %%, the vote is wrong on ",
+              surety_bound_list()[id].name, 100 * (1 - r->input.delta));
     if (surety_bound_list()[id].risk == SURETY_RISK_AVERAGED)
-        printf("a perturbation drawn\n  at random from a new example with probability at most %.3f %%.\n",
-               100 * cli_limit(vote, 5));
+        cli_print("a perturbation drawn\n  at random from a new example with probability at most %.3f %%.\n",
+                  100 * cli_limit(vote, 5));
     else
-        printf("one or more of %zu\n  perturbations of at most %.3f %% of new examples.\n", r->risks.n,
-               100 * cli_limit(vote, 5));
+        cli_print("one or more of %zu\n  perturbations of at most %.3f %% of new examples.\n", r->risks.n,
+                  100 * cli_limit(vote, 5));
 }
 
 /* More than two classes: on how many examples of each the vote fails. */
@@ -98,47 +98,49 @@ static void print_classes(const surety_votes_result *r) {
     for (size_t k = 0; k < risks->classes && r->class_names; k++)
         width = strlen(r->class_names[k]) > width ? strlen(r->class_names[k]) : width;
     if (width > 40) width = 40;
-    printf("%zu classes; the vote fails, on one perturbation or more, on so many examples:\n",
-           risks->classes);
+    cli_print("%zu classes; the vote fails, on one perturbation or more, on so many examples:\n",
+              risks->classes);
     for (size_t k = 0; k < risks->classes; k++) {
         char number[24];
         snprintf(number, sizeof number, "%zu", k);
-        printf("  class %-*.40s  %llu of %llu\n", (int)width, r->class_names ? r->class_names[k] : number,
-               (unsigned long long)risks->class_failed[k], (unsigned long long)risks->class_examples[k]);
+        cli_print("  class %-*.40s  %llu of %llu\n", (int)width, r->class_names ? r->class_names[k] : number,
+                  (unsigned long long)risks->class_failed[k], (unsigned long long)risks->class_examples[k]);
     }
 }
 
 static void print_table(const surety_votes_result *r) {
     const surety_risks *risks = &r->risks;
     cli_letters l = {.count = 0};
-    printf("%llu examples, %zu perturbation%s each, %zu voters (%s votes)\n", (unsigned long long)risks->m,
-           risks->n, risks->n == 1 ? "" : "s", risks->voters, risks->signed_votes ? "signed" : "real");
+    cli_print("%llu examples, %zu perturbation%s each, %zu voters (%s votes)\n", (unsigned long long)risks->m,
+              risks->n, risks->n == 1 ? "" : "s", risks->voters, risks->signed_votes ? "signed" : "real");
     print_classes(r);
     if (r->input.averaged_max.held_out_m != SURETY_ABSENT)
-        printf("%llu more examples held out, the vote is wrong on %llu of them\n",
-               (unsigned long long)r->input.averaged_max.held_out_m,
-               (unsigned long long)r->input.averaged_max.held_out_wrong);
+        cli_print("%llu more examples held out, the vote is wrong on %llu of them\n",
+                  (unsigned long long)r->input.averaged_max.held_out_m,
+                  (unsigned long long)r->input.averaged_max.held_out_wrong);
     if (r->learned)
-        printf("posterior learned: %s %.5f -> %.5f\n(%llu steps, largest derivative left %.1e)\n",
-               surety_bound_list()[r->learning.objective].name, cli_limit(r->learning.start, 5),
-               cli_limit(r->learning.value, 5), (unsigned long long)r->learning.iterations,
-               r->learning.gradient_norm);
-    printf("KL(Q||P) = %.6g, delta = %g, priors compared: %llu, looks: %llu\n", r->input.kl, r->input.delta,
-           (unsigned long long)r->input.priors_compared, (unsigned long long)r->input.looks);
-    printf("\nLimits on the risk of the vote on new examples, with confidence %g %%:\n",
-           100 * (1 - r->input.delta));
-    printf("\nHow often is the vote wrong on a perturbation drawn at random?  Here: %.5f\n", risks->averaged);
+        cli_print("posterior learned: %s %.5f -> %.5f\n(%llu steps, largest derivative left %.1e)\n",
+                  surety_bound_list()[r->learning.objective].name, cli_limit(r->learning.start, 5),
+                  cli_limit(r->learning.value, 5), (unsigned long long)r->learning.iterations,
+                  r->learning.gradient_norm);
+    cli_print("KL(Q||P) = %.6g, delta = %g, priors compared: %llu, looks: %llu\n", r->input.kl,
+              r->input.delta, (unsigned long long)r->input.priors_compared,
+              (unsigned long long)r->input.looks);
+    cli_print("\nLimits on the risk of the vote on new examples, with confidence %g %%:\n",
+              100 * (1 - r->input.delta));
+    cli_print("\nHow often is the vote wrong on a perturbation drawn at random?  Here: %.5f\n",
+              risks->averaged);
     print_bounds(r, SURETY_RISK_AVERAGED, &l);
-    printf("\nFor which share is it wrong on one or more of %zu perturbations?  Here: %.5f\n", risks->n,
-           risks->averaged_max);
+    cli_print("\nFor which share is it wrong on one or more of %zu perturbations?  Here: %.5f\n", risks->n,
+              risks->averaged_max);
     print_bounds(r, SURETY_RISK_AVERAGED_MAX, &l);
-    printf(
+    cli_print(
         "\nLimits with the same letter hold together: quote the smallest. Limits with\n"
         "different letters each hold alone: to quote k letters at once, choose them\n"
         "before looking and run with --delta %g/k.\n",
         r->input.delta);
     print_example(r);
-    printf("\n");
+    cli_print("\n");
     print_missing(r);
 }
 
@@ -162,15 +164,15 @@ static surety_status run(cli *c) {
     surety_votes_settings s = surety_votes_defaults();
     surety_voter_set set = s.signed_votes ? SURETY_SIGNED : SURETY_REAL;
     const char *out = NULL;
-    cli_text(c, "votes", "V.npy", &s.votes,
-             "votes in [-1, 1] or class numbers, of shape (m, n, H) or (m, H), or scores (m, n, H, K)");
-    cli_text(c, "labels", "Y.npy|Y.txt", &s.labels,
-             "class numbers of shape (m), or -1 and +1; or a text with a number or name per line");
+    cli_input(c, "votes", "V.npy", &s.votes,
+              "votes in [-1, 1] or class numbers, of shape (m, n, H) or (m, H), or scores (m, n, H, K)");
+    cli_input(c, "labels", "Y.npy|Y.txt", &s.labels,
+              "class numbers of shape (m), or -1 and +1; or a text with a number or name per line");
     cli_size(c, "classes", "K", &s.classes, "number of classes; 0: found in votes and labels");
-    cli_text(c, "prior", "P.npy", &s.prior,
-             "weights of the voters fixed before these examples were seen, of shape (H); else uniform");
-    cli_text(c, "posterior", "Q.npy|learn", &s.posterior,
-             "weights of the vote to be judged; learn: those that minimise --objective; else the prior");
+    cli_input(c, "prior", "P.npy", &s.prior,
+              "weights of the voters fixed before these examples were seen, of shape (H); else uniform");
+    cli_input(c, "posterior", "Q.npy|learn", &s.posterior,
+              "weights of the vote to be judged; learn: those that minimise --objective; else the prior");
     cli_other(c, "objective", "NAME", &s.objective, read_bound, show_bound,
               "the bound that learning minimises");
     cli_voter_set_option(c, "voters", &set, "whether a voter only names a class, or its value counts");
@@ -181,7 +183,7 @@ static surety_status run(cli *c) {
             "candidate priors among which these examples chose");
     cli_u64(c, "looks", "N", &s.looks,
             "runs that looking at these examples could have led to, this one included");
-    cli_text(c, "out", "Q.npy", &out, "write the posterior there");
+    cli_output(c, "out", "Q.npy", &out, "write the posterior there");
     surety_status status = cli_parse(c, 0, 0);
     if (status != SURETY_OK || c->helped) return status;
     if (!s.votes || !s.labels) return cli_wrong(c, "--votes and --labels are needed");

@@ -8,12 +8,14 @@
 #include "cli/shared.h"
 #include "surety/certify.h"
 #include "surety/evaluate.h"
+#include "surety/train.h"
 
 typedef struct options {
     surety_data_settings data;
     surety_certify_settings certify;
     const char *attack, *out;
     double delta;
+    bool despite_test;
     char bound_help[1024];
 } options;
 
@@ -57,9 +59,11 @@ static void add_options(cli *c, options *o) {
     cli_text(c, "bound", "NAME|best", &o->certify.bound, o->bound_help);
     cli_other(
         c, "looks", "N", &o->certify.looks, read_looks, NULL,
-        "how many certificates looking at S could have led to, this one included; 1, which is assumed unless "
-        "given, if model and settings were decided before anything was seen of S");
-    cli_text(c, "out", "C.json", &o->out, "file of the certificate");
+        "needed: how many certificates looking at S could have led to, this one included; 1 if model and "
+        "settings were decided before anything was seen of S");
+    cli_flag(c, "despite-test", &o->despite_test,
+             "write a certificate that T refutes: it will say so. Without this it is refused");
+    cli_output(c, "out", "C.json", &o->out, "file of the certificate");
     cli_real(c, "delta", "D", &o->delta, "1 - confidence");
     cli_ball_options(c, &o->certify.threat);
     cli_data_file_options(c, &o->data);
@@ -78,6 +82,7 @@ static surety_status settle(cli *c, options *o, const surety_model *model) {
     if (status != SURETY_OK) return status;
     o->certify.delta = isnan(o->delta) ? own.delta : o->delta;
     o->certify.model_file = c->words[0];
+    o->certify.despite_test = o->despite_test;
     if (cli_given(c, "seed") && threat->seed != facts->seed)
         return cli_wrong(c, "a certificate's random numbers are those of the model's seed, %llu",
                          (unsigned long long)facts->seed);
@@ -85,59 +90,89 @@ static surety_status settle(cli *c, options *o, const surety_model *model) {
 }
 
 static void print_inputs(const surety_certificate *c) {
-    printf("\n%-22s %s (on the risk of the vote%s)\n", "bound", c->bound,
-           isnan(c->surrogate) ? "" : ", factor 2 included");
-    printf("%-22s %.6f\n", "value", cli_limit(c->value, 6));
-    printf("%-22s m = %" PRIu64 " examples of S, n = %" PRIu64 " perturbations each, H = %" PRIu64
-           " voters\n",
-           "sizes", c->inputs.m, c->inputs.n, c->inputs.voter_count);
-    printf("%-22s T_p = %" PRIu64 " candidates, KL(Q||P) = %.6f%s\n", "prior", c->inputs.priors_compared,
-           c->inputs.kl,
-           c->data.fresh      ? " (Q was fixed before the fresh rows)"
-           : c->inputs.frozen ? " (Q is P)"
-                              : "");
+    cli_print("\n%-22s %s (on the risk of the vote%s)\n", "bound", c->bound,
+              isnan(c->surrogate) ? "" : ", factor 2 included");
+    cli_print("%-22s %.6f\n", "value", cli_limit(c->value, 6));
+    cli_print("%-22s m = %" PRIu64 " examples of S, n = %" PRIu64 " perturbations each, H = %" PRIu64
+              " voters\n",
+              "sizes", c->inputs.m, c->inputs.n, c->inputs.voter_count);
+    cli_print("%-22s T_p = %" PRIu64 " candidates, KL(Q||P) = %.6f%s\n", "prior", c->inputs.priors_compared,
+              c->inputs.kl,
+              c->data.fresh      ? " (Q was fixed before the fresh rows)"
+              : c->inputs.frozen ? " (Q is P)"
+                                 : "");
     if (!strcmp(c->risk, surety_risk_kind_name(SURETY_RISK_WORST_CASE))) {
-        printf("%-22s vote %.6f of S, voters %.6f under Q\n", "not proved right", c->risks.averaged_max,
-               c->risks.gmax);
+        cli_print("%-22s vote %.6f of S, voters %.6f under Q\n", "not proved right", c->risks.averaged_max,
+                  c->risks.gmax);
     } else {
-        printf("%-22s averaged %.6f, averaged-max %.6f\n", "risks on perturbed S", c->risks.averaged,
-               c->risks.averaged_max);
-        printf("%-22s Rbar %.6f, Gmax %.6f\n", "surrogates", c->risks.rbar, c->risks.gmax);
+        cli_print("%-22s averaged %.6f, averaged-max %.6f\n", "risks on perturbed S", c->risks.averaged,
+                  c->risks.averaged_max);
+        cli_print("%-22s Rbar %.6f, Gmax %.6f\n", "surrogates", c->risks.rbar, c->risks.gmax);
     }
-    printf("%-22s %.6g, spent on\n", "delta", c->delta);
+    cli_print("%-22s %.6g, spent on\n", "delta", c->delta);
     for (size_t i = 0; i < c->event_count; i++)
-        printf("%22s %.6g: %s; %" PRIu64 " look%s\n", "", c->events[i].share, c->events[i].event,
-               c->events[i].looks, c->events[i].looks == 1 ? "" : "s");
+        cli_print("%22s %.6g: %s; %" PRIu64 " look%s\n", "", c->events[i].share, c->events[i].event,
+                  c->events[i].looks, c->events[i].looks == 1 ? "" : "s");
 }
 
 static void print_copies(const surety_copies *copies) {
     char text[SURETY_COPIES_TEXT];
     surety_copies_text(copies, text);
-    printf("%-22s ", "copies");
+    cli_print("%-22s ", "copies");
     cli_print_wrapped(text, 23, 23);
 }
 
 static void print_command(const cli *c, const options *o) {
-    printf("\ncertificate: %s\nverify it:   surety verify %s --model %s", o->out, o->out, c->words[0]);
-    if (o->data.data_dir) printf(" --data-dir %s", o->data.data_dir);
+    cli_print("\ncertificate: %s\nverify it:   surety verify %s --model %s", o->out, o->out, c->words[0]);
+    if (o->data.data_dir) cli_print(" --data-dir %s", o->data.data_dir);
     const char *role = o->data.fresh ? "fresh" : "train";
-    if (o->data.train) printf(" --%s %s", role, o->data.train);
-    if (o->data.train_labels) printf(" --%s-labels %s", role, o->data.train_labels);
-    if (o->data.test) printf(" --test %s", o->data.test);
-    if (o->data.test_labels) printf(" --test-labels %s", o->data.test_labels);
-    if (o->data.label_column) printf(" --label-column %s", o->data.label_column);
-    printf("\n");
+    if (o->data.train) cli_print(" --%s %s", role, o->data.train);
+    if (o->data.train_labels) cli_print(" --%s-labels %s", role, o->data.train_labels);
+    if (o->data.test) cli_print(" --test %s", o->data.test);
+    if (o->data.test_labels) cli_print(" --test-labels %s", o->data.test_labels);
+    if (o->data.label_column) cli_print(" --label-column %s", o->data.label_column);
+    cli_print("\n");
+}
+
+/* Logs this look at S and says if there were more than --looks paid for. */
+static void log_look(cli *c, const options *o, const surety_certificate *made, const surety_model *model,
+                     const surety_data *data) {
+    char what[200];
+    surety_looks looks;
+    const char *learn = made->data.sha256_learn;
+    snprintf(what, sizeof what, "%.16s %s %.6f, %s %s %g, looks %" PRIu64, made->digest, made->bound,
+             cli_limit(made->value, 6), made->attack.name, made->attack.norm, made->attack.eps,
+             made->inputs.looks);
+    cli_look(c, model, data, what);
+    if (surety_looks_read(&looks, learn, NULL) != SURETY_OK) return;
+    uint64_t logged = surety_looks_count(&looks, learn).certificates;
+    if (logged > o->certify.looks)
+        cli_warn(c,
+                 "%" PRIu64
+                 " certificates from this S were made on this machine ('surety looks %s' lists "
+                 "them), and --looks says %" PRIu64
+                 ": if what was seen of S led to any of them, this one promises too much",
+                 logged, c->words[0], o->certify.looks);
+    surety_looks_free(&looks);
 }
 
 static surety_status certify(cli *c, options *o, const surety_model *model) {
     surety_data *data = NULL;
     surety_certificate certificate = {0};
     surety_status status = settle(c, o, model);
-    if (status == SURETY_OK) status = surety_data_open(&data, &o->data, &c->error);
+    if (status == SURETY_OK) status = cli_open_data(c, &data, &o->data);
     if (status == SURETY_OK)
         status = surety_certify(&certificate, model, data, &o->certify, &c->run, &c->error);
-    if (status == SURETY_OK) status = surety_certificate_save(&certificate, o->out, &c->error);
     cli_progress_end(c);
+    if (status == SURETY_OK) log_look(c, o, &certificate, model, data);
+    if (status == SURETY_E_CHECK && !strncmp(c->error.what, "T refutes", 9))
+        cli_look(c, model, data, "refused: T refutes it"); /* S was looked at, and the message tells of it */
+    if (status == SURETY_OK) status = surety_certificate_save(&certificate, o->out, &c->error);
+    if (status == SURETY_OK && certificate.test.refuted)
+        cli_warn(c,
+                 "T REFUTES this certificate: %" PRIu64 " failures of %" PRIu64
+                 " on T have a chance below %.0e if it is true",
+                 certificate.test.failed, certificate.test.m, SURETY_IMPOSSIBLE);
     if (status == SURETY_OK && certificate.vacuous)
         cli_say(c, "note: the limit is %.3f, not below 1: this certificate promises nothing",
                 certificate.value);
@@ -158,15 +193,18 @@ static surety_status run(cli *c) {
     options o = {.data = surety_data_defaults(), .delta = (double)NAN};
     surety_model *model = NULL;
     surety_threat_defaults(&o.certify.threat);
-    o.certify.looks = 1;
     add_options(c, &o);
     surety_status status = cli_parse(c, 1, 1);
     if (status != SURETY_OK || c->helped) return status;
     if (!o.out) return cli_wrong(c, "where should the certificate go? Give --out C.json");
     if (!cli_given(c, "looks"))
-        cli_say(c,
-                "note: --looks 1 is assumed: model and settings were decided before anything was seen of S");
+        return cli_wrong(c,
+                         "how often could S have been looked at? Say with --looks N how many certificates "
+                         "looking at S could have led to, this one included: the promise pays for each. The "
+                         "usual answer is --looks 1: model, attack, radius, delta and bound were all decided "
+                         "before anything was seen of S");
     status = surety_model_load(&model, c->words[0], &c->error);
+    if (status == SURETY_OK) status = surety_train_consistent(model, &c->error);
     if (status == SURETY_OK) status = certify(c, &o, model);
     surety_model_free(model);
     return status;
@@ -174,7 +212,7 @@ static surety_status run(cli *c) {
 
 const cli_command cli_certify = {
     .name = "certify",
-    .usage = "MODEL --attack A --out C.json [options]",
+    .usage = "MODEL --looks N --out C.json [options]",
     .summary = "write a certificate: how often the vote can fail, and why",
     .text =
         "Perturbs S by attacking the prior's vote, counts how the posterior's vote fares, computes the bound "

@@ -33,6 +33,28 @@ static surety_status read_size(const char *text, void *target, surety_error *err
     return SURETY_OK;
 }
 
+/* 4096, 512k, 500M, 16G: units of 1024. */
+static surety_status read_bytes(const char *text, void *target, surety_error *err) {
+    static const char units[] = "kMG";
+    char *end;
+    errno = 0;
+    unsigned long long value = strtoull(text, &end, 10);
+    const char *unit = *end ? strchr(units, *end) : NULL;
+    int shift = unit ? 10 * (int)(unit - units + 1) : 0;
+    if (text[0] < '0' || text[0] > '9' || errno || (*end && (!unit || end[1])) || !value ||
+        value > (UINT64_MAX / 2) >> shift)
+        return bad_value(err, text, "a size in bytes such as 500M or 16G");
+    *(uint64_t *)target = (uint64_t)value << shift;
+    return SURETY_OK;
+}
+
+static const char *show_bytes(const void *target, char *buffer, size_t size) {
+    uint64_t bytes = *(const uint64_t *)target, gigas = bytes >> 30;
+    snprintf(buffer, size, gigas << 30 == bytes ? "%lluG" : "%llu",
+             (unsigned long long)(gigas << 30 == bytes ? gigas : bytes));
+    return buffer;
+}
+
 static surety_status read_int(const char *text, void *target, surety_error *err) {
     char *end;
     errno = 0;
@@ -86,7 +108,8 @@ static const char *show_text(const void *target, char *buffer, size_t size) {
 
 void cli_other(cli *c, const char *name, const char *value, void *target, cli_read_fn read, cli_show_fn show,
                const char *help) {
-    if (c->count < CLI_OPTIONS) c->options[c->count++] = (cli_option){name, value, help, target, read, show};
+    if (c->count < CLI_OPTIONS)
+        c->options[c->count++] = (cli_option){name, value, help, target, read, show, CLI_NO_FILE};
 }
 
 void cli_flag(cli *c, const char *name, bool *target, const char *help) {
@@ -113,6 +136,16 @@ void cli_text(cli *c, const char *name, const char *value, const char **target, 
     cli_other(c, name, value, (void *)target, read_text, show_text, help);
 }
 
+void cli_input(cli *c, const char *name, const char *value, const char **target, const char *help) {
+    cli_text(c, name, value, target, help);
+    c->options[c->count - 1].role = CLI_READ;
+}
+
+void cli_output(cli *c, const char *name, const char *value, const char **target, const char *help) {
+    cli_text(c, name, value, target, help);
+    c->options[c->count - 1].role = CLI_WRITTEN;
+}
+
 surety_status cli_wrong(cli *c, const char *format, ...) {
     if (c->error.code == SURETY_OK) {
         va_list args;
@@ -130,44 +163,44 @@ void cli_print_wrapped(const char *text, int indent, int at) {
     while (*text) {
         size_t length = strcspn(text, " \n");
         if (at > indent && at + (int)length > 79) {
-            printf("\n");
+            cli_print("\n");
             at = 0;
         }
         if (at < indent) {
-            printf("%*s", indent - at, "");
+            cli_print("%*s", indent - at, "");
             at = indent;
         }
-        printf("%.*s", (int)length, text);
+        cli_print("%.*s", (int)length, text);
         at += (int)length;
         text += length;
         if (*text == '\n') {
-            printf("\n");
+            cli_print("\n");
             at = 0;
             text++;
         } else if (*text == ' ') {
-            if (at < 79) printf(" ");
+            if (at < 79) cli_print(" ");
             at++;
             text++;
         }
     }
-    printf("\n");
+    cli_print("\n");
 }
 
 static void print_help(const cli *c) {
-    printf("surety %s %s\n\n", c->command->name, c->command->usage);
+    cli_print("surety %s %s\n\n", c->command->name, c->command->usage);
     cli_print_wrapped(c->command->text ? c->command->text : c->command->summary, 0, 0);
-    printf("\nOptions:\n");
+    cli_print("\nOptions:\n");
     for (size_t i = 0; i < c->count; i++) {
         const cli_option *o = &c->options[i];
         char left[64], buffer[128], help[640];
         snprintf(left, sizeof left, "  --%s%s%s ", o->name, o->value ? " " : "", o->value ? o->value : "");
         const char *shown = o->show ? o->show(o->target, buffer, sizeof buffer) : NULL;
         snprintf(help, sizeof help, shown && shown[0] ? "%s [%s]" : "%s", o->help, shown);
-        printf("%s", left);
-        if (strlen(left) > 26) printf("\n");
+        cli_print("%s", left);
+        if (strlen(left) > 26) cli_print("\n");
         cli_print_wrapped(help, 26, strlen(left) > 26 ? 0 : (int)strlen(left));
     }
-    printf("\nExample:\n");
+    cli_print("\nExample:\n");
     cli_print_wrapped(c->command->example, 2, 0);
 }
 
@@ -217,6 +250,8 @@ static surety_status take_option(cli *c, int *at) {
 surety_status cli_parse(cli *c, size_t min_words, size_t max_words) {
     bool help = false;
     cli_int(c, "threads", "N", &c->run.threads, "threads; 0 is one per core; results never depend on it");
+    cli_other(c, "largest-file", "SIZE", &c->largest_file, read_bytes, show_bytes,
+              "files that are larger, decompressed, are refused; in bytes, or as 500M, 16G");
     cli_flag(c, "json", &c->json, "print one JSON document instead of text");
     cli_flag(c, "quiet", &c->quiet, "no progress and no messages");
     cli_flag(c, "help", &help, "this text");
@@ -247,7 +282,8 @@ surety_status cli_parse(cli *c, size_t min_words, size_t max_words) {
     if (c->run.threads < 0 || c->run.threads > 4096)
         return cli_wrong(c, "option --threads takes 0 to 4096, not %d", c->run.threads);
     if (!c->quiet) c->run.progress = cli_progress, c->run.progress_arg = c;
-    return SURETY_OK;
+    surety_reading(&c->run, c->largest_file);
+    return cli_files_note(c);
 }
 
 bool cli_given(const cli *c, const char *name) {
@@ -258,22 +294,14 @@ bool cli_given(const cli *c, const char *name) {
 
 /* ---- messages and progress ---- */
 
-void cli_say(const cli *c, const char *format, ...) {
-    if (c->quiet) return;
-    va_list args;
-    va_start(args, format);
-    vfprintf(stderr, format, args);
-    va_end(args);
-    fputc('\n', stderr);
-}
-
 surety_status cli_print_json(cli *c, char *json) {
     if (!json) {
         c->error.code = SURETY_E_MEMORY;
         snprintf(c->error.what, sizeof c->error.what, "no memory for the answer");
         return SURETY_E_MEMORY;
     }
-    puts(json);
+    cli_put(stdout, json);
+    cli_put(stdout, "\n");
     surety_text_free(json);
     return SURETY_OK;
 }
@@ -342,7 +370,8 @@ void cli_progress(void *arg, const surety_progress *p) {
     bool terminal = isatty(STDERR_FILENO);
     if (p->text[0]) { /* worth a line of its own */
         if (terminal) cli_progress_end(c);
-        fprintf(stderr, "%s %d %%: %s\n", p->phase, p->total ? (int)(100 * p->done / p->total) : 0, p->text);
+        cli_print_to(stderr, "%s %d %%: %s\n", p->phase, p->total ? (int)(100 * p->done / p->total) : 0,
+                     p->text);
         line.drawn = 0;
     }
     if (terminal && p->done < p->total && now - line.drawn >= 0.1) draw(p, now);

@@ -35,9 +35,17 @@ typedef struct cli_option {
     void *target;
     cli_read_fn read; /* NULL for a flag: sets the bool target */
     cli_show_fn show;
+    enum { CLI_NO_FILE, CLI_READ, CLI_WRITTEN } role; /* of the file that the text target names */
 } cli_option;
 
-enum { CLI_OPTIONS = 64, CLI_WORDS = 8 };
+/* A file that the command reads or writes. */
+typedef struct cli_file {
+    const char *option; /* that names it; NULL: a word, or a file of the data */
+    const char *path;
+    bool written;
+} cli_file;
+
+enum { CLI_OPTIONS = 64, CLI_WORDS = 8, CLI_FILES = 32 };
 
 struct cli {
     const cli_command *command;
@@ -49,7 +57,11 @@ struct cli {
     size_t given_count;
     const char *words[CLI_WORDS]; /* what is left: MODEL, FILE, .. */
     size_t word_count;
+    cli_file files[CLI_FILES];
+    size_t file_count;
     bool json, quiet, helped; /* helped: --help was asked for and printed; return SURETY_OK at once */
+    uint64_t largest_file;    /* bytes, see surety_reading */
+    int exit_code;            /* of a command that succeeded; 0 unless there is more to say */
     surety_run run;
     surety_error error;
 };
@@ -62,8 +74,17 @@ void cli_u64(cli *c, const char *name, const char *value, uint64_t *target, cons
 void cli_int(cli *c, const char *name, const char *value, int *target, const char *help);
 void cli_real(cli *c, const char *name, const char *value, double *target, const char *help);
 void cli_text(cli *c, const char *name, const char *value, const char **target, const char *help);
+/* Texts that name a file to be read, a file to be written: cli_parse refuses to write over what is read. */
+void cli_input(cli *c, const char *name, const char *value, const char **target, const char *help);
+void cli_output(cli *c, const char *name, const char *value, const char **target, const char *help);
 void cli_other(cli *c, const char *name, const char *value, void *target, cli_read_fn read, cli_show_fn show,
                const char *help);
+
+/* The comparison of files (files.c): of one file with those known, and made known; with those known only; all
+ * of the command line, which cli_parse does. */
+surety_status cli_file_add(cli *c, const char *option, const char *path, bool written);
+surety_status cli_file_check(cli *c, const cli_file *file);
+surety_status cli_files_note(cli *c);
 
 /* Adds the options every command has, parses, prints help if asked (then c->helped). Wants between min and
  * max words besides the options. */
@@ -75,8 +96,19 @@ bool cli_given(const cli *c, const char *name);
 /* Wrong usage, with a sentence; goes into c->error. */
 surety_status cli_wrong(cli *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* Printing (print.c): control characters and the like are made visible, whatever the text; line ends stay. */
+void cli_print(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void cli_print_to(FILE *to, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void cli_put(FILE *to, const char *text);
+
+/* A text from outside as one line, cut where the buffer ends. */
+const char *cli_line(const char *text, char *buffer, size_t size);
+
 /* A message for people, on stderr unless --quiet. */
 void cli_say(const cli *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* The same, with --quiet too: what makes a promise doubtful is never left out. */
+void cli_warn(const cli *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Prints text wrapped to 80 columns behind an indent; the first line starts at column `at`. */
 void cli_print_wrapped(const char *text, int indent, int at);

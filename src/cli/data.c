@@ -1,6 +1,7 @@
 /* surety data list | show | fetch. */
 #include <string.h>
 
+#include "cli/classes.h"
 #include "cli/cli.h"
 #include "cli/shared.h"
 #include "fetch/interface.h"
@@ -13,45 +14,38 @@ static surety_status list(cli *c, const char *data_dir) {
     if (c->json) {
         status = cli_print_json(c, surety_data_list_json(&all));
     } else {
-        printf("%-24s %7s %6s  %s\n", "task", "train", "test", "where");
+        cli_print("%-24s %7s %6s  %s\n", "task", "train", "test", "where");
         for (size_t i = 0; i < all.count; i++) {
             const surety_task_place *p = &all.places[i];
-            printf("%-24s %7zu %6zu  %s\n", p->task->name, p->task->train, p->task->test,
-                   p->found ? p->folder : "not here");
+            cli_print("%-24s %7zu %6zu  %s\n", p->task->name, p->task->train, p->task->test,
+                      p->found ? p->folder : "not here");
         }
         const char *said = NULL; /* the tasks of one dataset share their problem */
         for (size_t i = 0; i < all.count; i++)
             if (!all.places[i].found && (!said || strcmp(said, all.places[i].task->dataset))) {
                 said = all.places[i].task->dataset;
-                printf("\n%s: %s\n", said, all.places[i].problem);
+                cli_print("\n%s: %s\n", said, all.places[i].problem);
             }
     }
     surety_data_list_free(&all);
     return status;
 }
 
-/* Cuts a text in UTF-8 to so many characters: how many are missing. */
-static int cut(char *text, int width) {
-    for (; *text; text++)
-        if ((*text & 0xc0) != 0x80 && width-- == 0) return *text = 0, 0;
-    return width;
-}
-
 /* The classes with their examples in each set; the first of them where there are many. */
 static void print_classes(const surety_data_info *info) {
-    enum { SHOWN = 12, WIDTH = 30 };
+    enum { SHOWN = 12 };
     size_t shown = info->classes <= SHOWN ? info->classes : SHOWN - 1;
-    printf("\n%5s  %-*s %7s %7s %7s\n", "class", WIDTH, "label", "S'", "S", "T");
+    cli_print("\n%5s  %-*s %7s %7s %7s\n", "class", CLI_NAME, "label", "S'", "S", "T");
     for (size_t k = 0; k < shown; k++) {
-        char label[4 * WIDTH + 1];
+        char label[512], shown_label[CLI_NAME_BYTES];
         int named = info->class_names && strcmp(info->class_names[k], info->labels[k]) != 0;
         snprintf(label, sizeof label, named ? "%s (%s)" : "%s", info->labels[k],
                  named ? info->class_names[k] : "");
-        int blanks = cut(label, WIDTH);
-        printf("%5zu  %s%*s %7zu %7zu %7zu\n", k, label, blanks, "", info->class_m[SURETY_SET_PRIOR][k],
-               info->class_m[SURETY_SET_LEARN][k], info->class_m[SURETY_SET_TEST][k]);
+        cli_print("%5zu  %s %7zu %7zu %7zu\n", k, cli_fit(label, -CLI_NAME, shown_label),
+                  info->class_m[SURETY_SET_PRIOR][k], info->class_m[SURETY_SET_LEARN][k],
+                  info->class_m[SURETY_SET_TEST][k]);
     }
-    if (shown < info->classes) printf("       .. and %zu more\n", info->classes - shown);
+    if (shown < info->classes) cli_print("       .. and %zu more\n", info->classes - shown);
 }
 
 static void print_info(const surety_data_info *info) {
@@ -60,21 +54,21 @@ static void print_info(const surety_data_info *info) {
                                                   "trains the posterior and gives the guarantee",
                                                   "is for estimates only"};
     if (info->classes == 2)
-        printf("%s: %s (-1) against %s (+1)\n", info->task ? info->task : "own files",
-               info->class_names ? info->class_names[0] : info->labels[0],
-               info->class_names ? info->class_names[1] : info->labels[1]);
+        cli_print("%s: %s (-1) against %s (+1)\n", info->task ? info->task : "own files",
+                  info->class_names ? info->class_names[0] : info->labels[0],
+                  info->class_names ? info->class_names[1] : info->labels[1]);
     else
-        printf("%s: %zu classes\n", info->task ? info->task : "own files", info->classes);
-    printf("%zu features", info->d);
-    if (info->height) printf(" (%zu x %zu)", info->height, info->width);
-    if (info->scale != 1) printf(", divided by %g", info->scale);
-    if (info->boxed) printf(", in [%g, %g]", info->box_lo, info->box_hi);
-    printf("\n\n%-3s %7s  %s\n", "set", "rows", "it");
-    for (size_t i = 0; i < SURETY_SETS; i++) printf("%-3s %7zu  %s\n", letters[i], info->m[i], uses[i]);
+        cli_print("%s: %zu classes\n", info->task ? info->task : "own files", info->classes);
+    cli_print("%zu features", info->d);
+    if (info->height) cli_print(" (%zu x %zu)", info->height, info->width);
+    if (info->scale != 1) cli_print(", divided by %g", info->scale);
+    if (info->boxed) cli_print(", in [%g, %g]", info->box_lo, info->box_hi);
+    cli_print("\n\n%-3s %7s  %s\n", "set", "rows", "it");
+    for (size_t i = 0; i < SURETY_SETS; i++) cli_print("%-3s %7zu  %s\n", letters[i], info->m[i], uses[i]);
     print_classes(info);
-    printf("\nsplit: %s\n", info->split);
+    cli_print("\nsplit: %s\n", info->split);
     for (size_t i = 0; i < info->files; i++)
-        printf("%s: %s\n  sha256 %s\n", info->file[i].role, info->file[i].path, info->file[i].sha256);
+        cli_print("%s: %s\n  sha256 %s\n", info->file[i].role, info->file[i].path, info->file[i].sha256);
     cli_print_copies(&info->copies);
 }
 
@@ -103,8 +97,8 @@ static surety_status fetch(cli *c, const char *data_dir, const char *mirror) {
     if (status != SURETY_OK) return status;
     if (c->json) return cli_print_json(c, surety_fetch_info_json(&info));
     cli_progress_end(c);
-    printf("%s is in %s, checksums right%s\n", info.dataset, info.folder,
-           info.downloaded ? "" : " (nothing to download)");
+    cli_print("%s is in %s, checksums right%s\n", info.dataset, info.folder,
+              info.downloaded ? "" : " (nothing to download)");
     return SURETY_OK;
 }
 

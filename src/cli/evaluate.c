@@ -3,9 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/classes.h"
 #include "cli/cli.h"
 #include "cli/shared.h"
 #include "surety/evaluate.h"
+#include "surety/train.h"
 
 enum { MOST_ATTACKS = 16, ACROSS = 3 /* rows side by side: a line has 80 letters */ };
 
@@ -48,6 +50,7 @@ typedef struct opened {
     surety_data *data;
     surety_data_settings data_settings;
     surety_row_settings row;
+    const char *const *names; /* of the classes, the data's */
 } opened;
 
 static void close_all(opened *o) {
@@ -59,11 +62,14 @@ static void close_all(opened *o) {
 static surety_status open_all(cli *c, opened *o) {
     surety_status status = surety_model_load(&o->model, c->words[0], &c->error);
     if (status != SURETY_OK) return status;
+    status = surety_train_consistent(o->model, &c->error);
+    if (status != SURETY_OK) return status;
     const surety_model_facts *facts = surety_model_about(o->model);
     o->row.priors_compared = facts->priors_compared;
     if (!cli_given(c, "delta")) o->row.delta = facts->delta;
     status = cli_settle_model(c, o->model, &o->data_settings, &o->row.threat);
-    if (status == SURETY_OK) status = surety_data_open(&o->data, &o->data_settings, &c->error);
+    if (status == SURETY_OK) status = cli_open_data(c, &o->data, &o->data_settings);
+    if (status == SURETY_OK) o->names = surety_class_names(surety_data_describe(o->data));
     return status;
 }
 
@@ -77,9 +83,9 @@ typedef struct block {
 
 static void print_line(char letter, const char *heading, const double *values, size_t count,
                        const char *name) {
-    printf("%c %-27s", letter, heading);
-    for (size_t k = 0; k < count; k++) printf(" %7.4f", values[k]);
-    printf("%s%s\n", *name ? "  " : "", name);
+    cli_print("%c %-27s", letter, heading);
+    for (size_t k = 0; k < count; k++) cli_print(" %7.4f", values[k]);
+    cli_print("%s%s\n", *name ? "  " : "", name);
 }
 
 /* The largest limit across. */
@@ -115,60 +121,61 @@ static void print_attacks(const block *b, cli_letters *letters) {
     double attacked[ACROSS], averaged[ACROSS], max[ACROSS];
     surety_origin origin = b->rows[0]->origin;
     const char *from = origin == SURETY_ORIGIN_FRESH ? "the fresh rows" : "S";
-    printf("%-29s", b->rows[0]->overlap.m ? "Risks of the vote on T" : "Risks on the fresh rows");
+    cli_print("%-29s", b->rows[0]->overlap.m ? "Risks of the vote on T" : "Risks on the fresh rows");
     for (size_t k = 0; k < b->count; k++) {
         attacked[k] = b->rows[k]->adversarial_risk;
         averaged[k] = b->rows[k]->averaged_risk;
         max[k] = b->rows[k]->averaged_max;
-        printf(" %7s", surety_threat_name(b->rows[k]->threat));
+        cli_print(" %7s", surety_threat_name(b->rows[k]->threat));
     }
-    printf("\n");
+    cli_print("\n");
     print_line(' ', "R_att, itself attacked", attacked, b->count, "");
     print_line(' ', "averaged", averaged, b->count, "");
     print_line(' ', "averaged-max", max, b->count, "");
     if (origin != SURETY_ORIGIN_OTHER) {
-        printf("Bounds on its averaged-max risk, from %s\n", from);
+        cli_print("Bounds on its averaged-max risk, from %s\n", from);
         print_bounds(b, SURETY_RISK_AVERAGED_MAX, letters);
-        printf("Bounds on its averaged risk, from %s\n", from);
+        cli_print("Bounds on its averaged risk, from %s\n", from);
         print_bounds(b, SURETY_RISK_AVERAGED, letters);
     }
-    printf("\n");
+    cli_print("\n");
 }
 
 static void print_worst(const surety_row *row, cli_letters *letters) {
     block one = {{row}, 1};
-    printf("Worst case, every perturbation of the ball\n");
+    cli_print("Worst case, every perturbation of the ball\n");
     print_line(' ', "not proved right, of T", &row->test.averaged_max, 1, "");
     if (row->origin == SURETY_ORIGIN_OTHER) {
-        printf("\n");
+        cli_print("\n");
         return;
     }
     print_line(' ', "not proved right, of S", &row->learn.averaged_max, 1, "");
     print_bounds(&one, SURETY_RISK_WORST_CASE, letters);
-    printf("No attack whatever fools it on a larger share of new inputs.\n\n");
+    cli_print("No attack whatever fools it on a larger share of new inputs.\n\n");
 }
 
 /* Where the bounds come from, or why there are none; and rows of T that trained the model. */
 static void print_origin(const surety_row *row) {
     const surety_overlap *o = &row->overlap;
     if (row->origin == SURETY_ORIGIN_OTHER)
-        printf(
+        cli_print(
             "No bounds: these are not the rows that the model was trained with, so S may hold\n"
             "rows that trained it. Rows that had no part in the training: --fresh FILE.\n");
     else
-        printf(
+        cli_print(
             "Each bound holds alone, with confidence %g; those of one attack with the same\n"
-            "letter hold together. Choose one before looking: certify --bound NAME.\n",
+            "letter hold together. Choose one before looking: certify --bound NAME.\n"
+            "This was a look at S: what is decided now counts for certify --looks.\n",
             1 - row->input.delta);
     if (row->origin == SURETY_ORIGIN_FRESH)
-        printf(
+        cli_print(
             "They are about the vote as it is, attacked itself, on %llu rows declared fresh,\n"
             "none of which trained the model.\n",
             (unsigned long long)row->input.m);
     if (row->origin != SURETY_ORIGIN_OWN && o->known)
-        printf("Of the %llu rows of T, %llu trained the model: %llu are rows of S', %llu of S.\n",
-               (unsigned long long)o->m, (unsigned long long)o->known, (unsigned long long)o->in_prior,
-               (unsigned long long)o->in_learn);
+        cli_print("Of the %llu rows of T, %llu trained the model: %llu are rows of S', %llu of S.\n",
+                  (unsigned long long)o->m, (unsigned long long)o->known, (unsigned long long)o->in_prior,
+                  (unsigned long long)o->in_learn);
     cli_print_copies(&row->copies);
 }
 
@@ -186,29 +193,84 @@ static void print_rows(const surety_row *rows, size_t count) {
     print_origin(&rows[0]);
 }
 
+/* What cannot be true of both S and T. */
+static void warn_refuted(const cli *c, const surety_row *rows, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        surety_refutation r;
+        int id = surety_row_refuted(&rows[i], &r);
+        if (id >= 0)
+            cli_warn(c,
+                     "T REFUTES S (%s): under the bound %s, at most %.4f, %llu failures of %llu on T have a "
+                     "chance below %.0e. S or T is not what it should be (copies of rows, another source), "
+                     "and no bound from this S can be believed",
+                     surety_threat_name(rows[i].threat), surety_bound_list()[id].name, cli_limit(r.limit, 4),
+                     (unsigned long long)r.failed, (unsigned long long)r.m, SURETY_IMPOSSIBLE);
+    }
+}
+
+/* T, or the fresh rows where there is none. */
+static const surety_set *test_set(const opened *o) {
+    const surety_set *test = surety_data_set(o->data, SURETY_SET_TEST);
+    return test->m ? test : surety_data_set(o->data, SURETY_SET_LEARN);
+}
+
+static void log_look(cli *c, const opened *o, const attack_list *attacks) {
+    char what[200], list[160];
+    snprintf(what, sizeof what, "bounds for %s", show_list(attacks, list, sizeof list));
+    cli_look(c, o->model, o->data, what);
+    if (c->json) cli_say(c, "note: this was a look at S: what is decided now counts for certify --looks");
+}
+
+/* A row for each attack; *done of them are to be freed. */
+static surety_status make_rows(cli *c, opened *o, const attack_list *attacks, surety_row *rows,
+                               size_t *done) {
+    for (; *done < attacks->count; ++*done) {
+        o->row.threat.kind = attacks->kinds[*done];
+        surety_status status =
+            surety_evaluate_row(&rows[*done], o->model, o->data, &o->row, &c->run, &c->error);
+        if (status != SURETY_OK) return status;
+    }
+    return SURETY_OK;
+}
+
+/* For the last threat that is an attack; pgd if none is. */
+static surety_status list_examples(cli *c, const opened *o, const attack_list *attacks, const char *path) {
+    surety_threat threat = o->row.threat;
+    threat.kind = SURETY_ATTACK_PGD;
+    for (size_t i = 0; i < attacks->count; i++)
+        if (attacks->kinds[i] != SURETY_WORST_CASE) threat.kind = attacks->kinds[i];
+    return surety_evaluate_examples(path, o->model, test_set(o), surety_data_describe(o->data)->labels,
+                                    &threat, &c->run, &c->error);
+}
+
+static void print_all(const surety_row *rows, size_t count, const surety_clean *clean,
+                      const char *const *names) {
+    print_rows(rows, count);
+    cli_print("\n");
+    cli_print_class_risks(rows, count, names);
+    if (clean->classes > 2) cli_print_confusion(clean, names);
+    cli_print_clean(clean, "clean error on T", names);
+}
+
 static surety_status evaluate(cli *c, opened *o, const attack_list *attacks, const char *per_example) {
     surety_row rows[MOST_ATTACKS];
+    surety_clean clean = {0};
+    surety_vote vote = surety_model_vote(o->model, SURETY_POSTERIOR);
     size_t done = 0;
-    surety_status status = SURETY_OK;
-    surety_threat_kind sampled = o->row.threat.kind; /* the last one that is an attack */
-    for (; status == SURETY_OK && done < attacks->count; done++) {
-        o->row.threat.kind = attacks->kinds[done];
-        if (attacks->kinds[done] != SURETY_WORST_CASE) sampled = attacks->kinds[done];
-        status = surety_evaluate_row(&rows[done], o->model, o->data, &o->row, &c->run, &c->error);
-        if (status != SURETY_OK) break;
-    }
-    if (status == SURETY_OK && per_example) {
-        const surety_set *test =
-            surety_data_set(o->data, rows[0].overlap.m ? SURETY_SET_TEST : SURETY_SET_LEARN);
-        o->row.threat.kind = sampled;
-        status = surety_evaluate_examples(per_example, o->model, test, &o->row.threat, &c->run, &c->error);
-    }
+    surety_status status = make_rows(c, o, attacks, rows, &done);
+    if (status == SURETY_OK)
+        status = surety_evaluate_clean(&clean, &vote, test_set(o), surety_data_describe(o->data), &c->run,
+                                       &c->error);
+    if (status == SURETY_OK && per_example) status = list_examples(c, o, attacks, per_example);
     cli_progress_end(c);
+    if (status == SURETY_OK && rows[0].origin != SURETY_ORIGIN_OTHER) log_look(c, o, attacks);
     if (status == SURETY_OK && c->json)
-        status = cli_print_json(c, surety_rows_json(rows, done));
+        status = cli_print_json(c, surety_rows_json(rows, done, &clean, o->names));
     else if (status == SURETY_OK)
-        print_rows(rows, done);
+        print_all(rows, done, &clean, o->names);
+    if (status == SURETY_OK) warn_refuted(c, rows, done);
     for (size_t i = 0; i < done; i++) surety_row_free(&rows[i]);
+    surety_clean_free(&clean);
     return status;
 }
 
@@ -222,8 +284,10 @@ static surety_status run_evaluate(cli *c) {
     cli_ball_options(c, &o.row.threat);
     cli_other(c, "attacks", "A,B,..", &attacks, read_list, show_list,
               "attacks, one row each; worst-case: limits over the whole ball");
-    cli_text(c, "per-example", "FILE", &per_example,
-             "also a CSV line for each example of T, for the last attack, with certified radius and verdict");
+    cli_output(
+        c, "per-example", "FILE", &per_example,
+        "also a CSV line for each example of T, for the last attack, with certified radius and verdict; of "
+        "more than two classes with the clean vote's answer");
     cli_real(c, "delta", "D", &o.row.delta, "1 - confidence of each bound");
     cli_u64(c, "looks", "N", &o.row.looks, "runs that looking at S could have led to, this one included");
     cli_model_decides(c);
@@ -243,10 +307,11 @@ const cli_command cli_evaluate = {
     .text =
         "For each attack: R_att, the posterior's vote attacked on T; the risks of the posterior's vote on T "
         "perturbed by attacking the prior's vote (n perturbations each); and every bound, from S perturbed "
-        "in the "
-        "same way. Data, ball and seed are the model's unless given; data of which S' and S are not the "
-        "model's "
-        "give risks on T but no bounds, unless the rows are new to the model and declared so (--fresh).",
+        "in the same way; then R_att of each class, and the clean vote's answers to each class beside always "
+        "giving the most frequent one. Data, ball and seed are the model's unless given; data of which S' "
+        "and S are not "
+        "the model's give risks on T but no bounds, unless the rows are new to the model and declared so "
+        "(--fresh).",
     .example = "surety evaluate model.safetensors --attacks none,pgdu",
     .run = run_evaluate,
 };
@@ -288,7 +353,7 @@ static surety_status run_curve(cli *c) {
     cli_other(c, "attacks", "A,B,..", &attacks, read_list, show_list,
               "attacks, one column each; worst-case: the share not proved right");
     cli_other(c, "eps-grid", "A:B:STEP", &g, read_grid, show_grid, "radii");
-    cli_text(c, "out", "FILE", &out, "CSV file");
+    cli_output(c, "out", "FILE", &out, "CSV file");
     cli_model_decides(c);
     surety_status status = cli_parse(c, 1, 1);
     if (status == SURETY_OK && !c->helped) {
@@ -307,8 +372,8 @@ static surety_status run_curve(cli *c) {
             status = surety_evaluate_curve(out, o.model, surety_data_set(o.data, SURETY_SET_TEST), &s,
                                            &c->run, &c->error);
         cli_progress_end(c);
-        if (status == SURETY_OK && !c->json) printf("curve: %s\n", out);
-        if (status == SURETY_OK && c->json) printf("{\"done\": true}\n");
+        if (status == SURETY_OK && !c->json) cli_print("curve: %s\n", out);
+        if (status == SURETY_OK && c->json) cli_print("{\"done\": true}\n");
     }
     close_all(&o);
     return status;

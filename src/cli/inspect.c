@@ -1,8 +1,8 @@
 /* surety inspect: what a model file says of itself. */
-#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/classes.h"
 #include "cli/cli.h"
 #include "surety/bound.h"
 #include "surety/model.h"
@@ -13,41 +13,61 @@ static void print_voters(const surety_model *m) {
     surety_tensor w = surety_voters_tensor(v, 0);
     for (size_t i = 0; w.mask && i < w.rows; i++)
         for (size_t j = 0; j < w.length; j++) kept += w.mask[i * w.stride + j], all++;
-    printf("%-16s %zu %s", "voters", surety_voters_count(v), surety_voters_words(v));
-    if (surety_voters_depth(v)) printf(" of depth %zu", surety_voters_depth(v));
-    printf(" over %zu features", surety_voters_features(v));
-    if (all) printf(", each split sees %.0f %% of them", 100. * (double)kept / (double)all);
-    printf("\n");
+    cli_print("%-16s %zu %s", "voters", surety_voters_count(v), surety_voters_words(v));
+    if (surety_voters_depth(v)) cli_print(" of depth %zu", surety_voters_depth(v));
+    cli_print(" over %zu features", surety_voters_features(v));
+    if (all) cli_print(", each split sees %.0f %% of them", 100. * (double)kept / (double)all);
+    cli_print("\n");
+}
+
+/* How many classes, and their names as far as a line goes. */
+static void print_classes(const surety_model *m) {
+    enum { LINE = 75 };
+    size_t K = surety_voters_classes(surety_model_voters(m)), k = 0;
+    size_t used = 20;
+    cli_print("%-16s %zu:", "classes", K);
+    for (; k < K; k++) {
+        char number[4], name[CLI_NAME_BYTES];
+        cli_fit(surety_model_class(m, k, number), 0, name);
+        if (used + 2 + strlen(name) > LINE) break;
+        cli_print("%s %s", k ? "," : "", name);
+        used += 2 + strlen(name);
+    }
+    cli_print("%s\n", k < K ? ", .." : "");
+}
+
+static void print_weight(const surety_model *m) {
+    size_t voter;
+    double weight = surety_model_largest_weight(m, &voter);
+    cli_print("%-16s %.4g, of voter %zu\n", "largest weight", weight, voter);
+    cli_print_dictator(m);
 }
 
 static void print_facts(const surety_model *m, double kl, const char *sha256) {
     const surety_model_facts *f = surety_model_about(m);
+    cli_print("%-16s %s\n", "kind", surety_voters_kind(surety_model_voters(m)));
     print_voters(m);
-    printf("%-16s %s votes; KL(Q||P) = %.6g\n", "vote", surety_voter_set_name(f->set), kl);
-    printf("%-16s %s ball of radius %g, ", "trained against", surety_norm_name(f->ball.norm), f->ball.radius);
+    print_classes(m);
+    cli_print("%-16s %s votes; KL(Q||P) = %.6g\n", "vote", surety_voter_set_name(f->set), kl);
+    print_weight(m);
+    cli_print("%-16s %s ball of radius %g, ", "trained against", surety_norm_name(f->ball.norm),
+              f->ball.radius);
     if (f->ball.has_box)
-        printf("box [%g, %g]\n", f->ball.lo, f->ball.hi);
+        cli_print("box [%g, %g]\n", f->ball.lo, f->ball.hi);
     else
-        printf("no box\n");
-    printf("%-16s %s\n%-16s %s\n", "defense", f->defense, "objective", f->objective);
-    printf("%-16s T_p = %llu candidate priors, delta = %g\n", "for its bounds",
-           (unsigned long long)f->priors_compared, f->delta);
-    printf("%-16s %llu\n", "seed", (unsigned long long)f->seed);
-    printf("%-16s %s\n", "sha256", sha256);
+        cli_print("no box\n");
+    cli_print("%-16s %s\n%-16s %s\n", "defense", f->defense, "objective", f->objective);
+    cli_print("%-16s T_p = %llu candidate priors, delta = %g\n", "for its bounds",
+              (unsigned long long)f->priors_compared, f->delta);
+    cli_print("%-16s %llu\n", "seed", (unsigned long long)f->seed);
+    cli_print("%-16s %s\n", "sha256", sha256);
 }
 
-/* One line, at most WIDTH bytes, whole UTF-8 characters, nothing that could steer a terminal. */
 static void print_texts(const surety_model *m) {
-    enum { WIDTH = 110 };
-    for (size_t i = 0; surety_model_key(m, i); i++) {
-        char shown[WIDTH + 1];
-        const char *text = surety_model_text(m, surety_model_key(m, i));
-        size_t length = strlen(text), used = length < WIDTH ? length : WIDTH;
-        while (used < length && ((unsigned char)text[used] & 0xc0) == 0x80) used--;
-        for (size_t k = 0; k < used; k++) shown[k] = iscntrl((unsigned char)text[k]) ? ' ' : text[k];
-        shown[used] = 0;
-        printf("%-16s %s%s\n", surety_model_key(m, i), shown, used < length ? " .." : "");
-    }
+    char shown[112];
+    for (size_t i = 0; surety_model_key(m, i); i++)
+        cli_print("%-16s %s\n", surety_model_key(m, i),
+                  cli_line(surety_model_text(m, surety_model_key(m, i)), shown, sizeof shown));
 }
 
 static surety_status print_model(cli *c, const surety_model *m) {
@@ -79,9 +99,8 @@ const cli_command cli_inspect = {
     .usage = "MODEL [options]",
     .summary = "what a model file says of itself",
     .text =
-        "Reads and checks a model file, then prints its voters, how they were trained, on which data and "
-        "with "
-        "which history. --json has all of it, the weights of the voters too.",
+        "Reads and checks a model file, then prints its voters and classes, how they were trained, on which "
+        "data and with which history. --json has all of it, the weights of the voters too.",
     .example = "surety inspect model.safetensors",
     .run = run,
 };

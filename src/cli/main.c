@@ -33,16 +33,16 @@ static void set_signals(void) {
 }
 
 static void list_commands(void) {
-    printf(
+    cli_print(
         "surety %s: majority votes with a guarantee against adversarial perturbations\n\n"
         "usage: surety COMMAND [options]\n\n",
         surety_version());
     for (size_t i = 0; cli_commands[i]; i++)
-        printf("  %-10s %s\n", cli_commands[i]->name, cli_commands[i]->summary);
-    printf("  %-10s %s\n", "help", "help COMMAND: its options and an example");
-    printf(
+        cli_print("  %-10s %s\n", cli_commands[i]->name, cli_commands[i]->summary);
+    cli_print("  %-10s %s\n", "help", "help COMMAND: its options and an example");
+    cli_print(
         "\nExit codes: 0 done, 1 a check said no, 2 wrong usage, 3 bad input,\n"
-        "4 the machine failed (disk, memory, signal).\n");
+        "4 the machine failed (disk, memory, signal), 5 verify: agrees at level numbers.\n");
 }
 
 static const cli_command *find_command(cli *c, const char *name) {
@@ -65,14 +65,17 @@ static void print_error(cli *c) {
     const surety_error *e = &c->error;
     if (c->json) {
         char *text = surety_error_json(e);
-        if (text) puts(text);
+        if (text) cli_print("%s\n", text);
         surety_text_free(text);
     }
-    fprintf(stderr, "surety: ");
-    if (e->file[0]) fprintf(stderr, "%s: ", e->file);
-    if (e->place[0]) fprintf(stderr, "%s: ", e->place);
-    fprintf(stderr, "%s\n", e->what);
-    if (e->expected[0]) fprintf(stderr, "        expected: %s\n", e->expected);
+    const char *before[] = {e->file, e->place};
+    char shown[4 * sizeof e->what];
+    cli_print_to(stderr, "surety: ");
+    for (int i = 0; i < 2; i++)
+        if (before[i][0]) cli_print_to(stderr, "%s: ", cli_line(before[i], shown, sizeof shown));
+    cli_print_to(stderr, "%s\n", cli_line(e->what, shown, sizeof shown));
+    if (e->expected[0])
+        cli_print_to(stderr, "        expected: %s\n", cli_line(e->expected, shown, sizeof shown));
 }
 
 static surety_status dispatch(cli *c, int argc, char **argv) {
@@ -84,8 +87,7 @@ static surety_status dispatch(cli *c, int argc, char **argv) {
         list_commands();
         return cli_wrong(c, "no command given");
     }
-    if (!strcmp(name, "--version"))
-        return printf("surety %s\n", surety_version()) < 0 ? SURETY_E_SYSTEM : SURETY_OK;
+    if (!strcmp(name, "--version")) return cli_print("surety %s\n", surety_version()), SURETY_OK;
     bool help = !strcmp(name, "help") || !strcmp(name, "--help") || !strcmp(name, "-h");
     if (help && argc < 3) return list_commands(), SURETY_OK;
     if (!(c->command = find_command(c, help ? argv[2] : name))) return SURETY_E_USAGE;
@@ -95,7 +97,7 @@ static surety_status dispatch(cli *c, int argc, char **argv) {
 }
 
 int main(int argc, char **argv) {
-    cli c = {.run = {.stop = &stop_asked}};
+    cli c = {.largest_file = SURETY_LARGEST_FILE, .run = {.stop = &stop_asked}};
     set_signals();
     surety_status status = dispatch(&c, argc, argv);
     cli_progress_end(&c);
@@ -108,5 +110,5 @@ int main(int argc, char **argv) {
         print_error(&c);
         fflush(stdout);
     }
-    return surety_status_exit(status);
+    return status == SURETY_OK ? c.exit_code : surety_status_exit(status);
 }

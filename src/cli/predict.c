@@ -1,20 +1,37 @@
-/* surety predict: votes of a model on points from an NPY file. */
-#include <string.h>
-
+/* surety predict: votes and classes of a model on points from an NPY file. */
+#include "cli/classes.h"
 #include "cli/cli.h"
-#include "surety/model.h"
 
 typedef struct options {
-    const char *input, *out, *votes;
+    surety_predict_files files;
     bool prior;
 } options;
 
-static surety_status check(cli *c, const options *o) {
-    if (!o->input) return cli_wrong(c, "which points? Give --input X.npy");
-    if (!o->out) return cli_wrong(c, "where should the votes go? Give --out V.npy");
-    if (o->votes && !strcmp(o->votes, o->out))
-        return cli_wrong(c, "--out and --votes cannot be the same file");
+static surety_status check(cli *c, const surety_predict_files *f) {
+    if (!f->input) return cli_wrong(c, "which points? Give --input X.npy");
+    if (!f->out && !f->classes)
+        return cli_wrong(c, "where should the votes go? Give --out V.npy, or --classes C.csv");
     return SURETY_OK;
+}
+
+static void print_two(const surety_predict_result *r, const surety_model *model) {
+    char numbers[2][4], names[2][CLI_NAME_BYTES];
+    for (size_t k = 0; k < 2; k++) cli_fit(surety_model_class(model, k, numbers[k]), 0, names[k]);
+    cli_print("%llu votes: %llu for +1 (%s), %llu for -1 (%s), %llu tied; from %.6f to %.6f\n",
+              (unsigned long long)r->m * r->n, (unsigned long long)r->chosen[1], names[1],
+              (unsigned long long)r->chosen[0], names[0], (unsigned long long)r->tied, r->vote_min,
+              r->vote_max);
+}
+
+static void print_many(const surety_predict_result *r, const surety_model *model) {
+    size_t K = surety_voters_classes(surety_model_voters(model));
+    char number[4], name[CLI_NAME_BYTES];
+    cli_print("%llu points, %zu classes; scores from %.6f to %.6f\n", (unsigned long long)r->m * r->n, K,
+              r->vote_min, r->vote_max);
+    for (size_t k = 0; k < K; k++)
+        cli_print("  %s %9llu\n", cli_fit(surety_model_class(model, k, number), -CLI_NAME, name),
+                  (unsigned long long)r->chosen[k]);
+    cli_print("  %s %9llu\n", cli_fit("tied", -CLI_NAME, name), (unsigned long long)r->tied);
 }
 
 static surety_status predict(cli *c, const options *o) {
@@ -22,38 +39,48 @@ static surety_status predict(cli *c, const options *o) {
     surety_predict_result r;
     surety_status status = surety_model_load(&model, c->words[0], &c->error);
     if (status == SURETY_OK)
-        status = surety_model_predict(model, o->prior ? SURETY_PRIOR : SURETY_POSTERIOR, o->input, o->out,
-                                      o->votes, &r, &c->run, &c->error);
-    surety_model_free(model);
+        status = surety_model_predict(model, o->prior ? SURETY_PRIOR : SURETY_POSTERIOR, &o->files, &r,
+                                      &c->run, &c->error);
     cli_progress_end(c);
-    if (status != SURETY_OK) return status;
-    if (c->json) return cli_print_json(c, surety_predict_result_json(&r));
-    unsigned long long all = (unsigned long long)r.m * r.n, positive = r.positive, tied = r.tied;
-    printf("%llu votes: %llu for +1, %llu for -1, %llu tied; from %.6f to %.6f\n", all, positive,
-           all - positive - tied, tied, r.vote_min, r.vote_max);
-    return SURETY_OK;
+    if (status == SURETY_OK && c->json)
+        status = cli_print_json(c, surety_predict_result_json(&r, model));
+    else if (status == SURETY_OK && surety_voters_classes(surety_model_voters(model)) == 2)
+        print_two(&r, model);
+    else if (status == SURETY_OK)
+        print_many(&r, model);
+    surety_model_free(model);
+    return status;
 }
 
 static surety_status run(cli *c) {
     options o = {0};
-    cli_text(c, "input", "X.npy", &o.input, "points, real numbers (m, d) or (m, n, d)");
-    cli_text(c, "out", "V.npy", &o.out, "the vote of each point in [-1,1], float64 (m) or (m, n)");
-    cli_text(c, "votes", "H.npy", &o.votes,
-             "also the real output of each voter, float32 (m, H) or (m, n, H)");
+    cli_input(c, "input", "X.npy", &o.files.input, "points, real numbers (m, d) or (m, n, d)");
+    cli_output(
+        c, "out", "V.npy", &o.files.out,
+        "the vote of each point in [-1,1], float64 (m) or (m, n); of K > 2 classes its K scores: (m, K) or "
+        "(m, n, K)");
+    cli_output(c, "classes", "C.csv", &o.files.classes,
+               "the class that the vote answers to each point, by name, or 'tied': lines row,class, or "
+               "row,point,class");
+    cli_output(
+        c, "votes", "H.npy", &o.files.votes,
+        "also the real output of each voter, float32 (m, H) or (m, n, H); of K > 2 classes (.., H, K)");
     cli_flag(c, "prior", &o.prior, "the vote of the prior P; else of the posterior Q");
     surety_status status = cli_parse(c, 1, 1);
     if (status != SURETY_OK || c->helped) return status;
-    status = check(c, &o);
+    status = check(c, &o.files);
     return status == SURETY_OK ? predict(c, &o) : status;
 }
 
 const cli_command cli_predict = {
     .name = "predict",
-    .usage = "MODEL --input X.npy --out V.npy [options]",
-    .summary = "votes of a model on points from a file",
+    .usage = "MODEL --input X.npy [--out V.npy] [--classes C.csv] [options]",
+    .summary = "votes and classes of a model on points from a file",
     .text =
-        "A vote above 0 is for the second class (+1), below 0 for the first (-1); exactly 0 is a tie, which "
-        "counts as an error. Points are given as the model was trained on them: images divided by 255.",
-    .example = "surety predict model.safetensors --input X.npy --out V.npy --votes H.npy",
+        "Of two classes, a vote above 0 is for the second (+1), below 0 for the first (-1); exactly 0 is a "
+        "tie, which counts as an error. Of more, each has a score, and the answer is the one that beats "
+        "every "
+        "other. Points are given as the model was trained on them: images divided by 255.",
+    .example = "surety predict model.safetensors --input X.npy --out V.npy --votes H.npy --classes C.csv",
     .run = run,
 };

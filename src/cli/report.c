@@ -11,11 +11,11 @@ static surety_status run(cli *c) {
     if (status != SURETY_OK) return status;
     if (surety_report_left_out()) cli_say(c, "note: %s", surety_report_left_out());
     if (c->json)
-        printf("{\"compared\": %zu, \"agree\": %zu, \"tables\": %zu, \"figures\": %zu, \"bytes\": %zu}\n",
-               info.compared, info.agree, info.tables, info.figures, info.bytes);
+        cli_print("{\"compared\": %zu, \"agree\": %zu, \"tables\": %zu, \"figures\": %zu, \"bytes\": %zu}\n",
+                  info.compared, info.agree, info.tables, info.figures, info.bytes);
     else
-        printf("%zu of %zu values agree with print\npage: %s/report.html\nfigures: %s/figures\n", info.agree,
-               info.compared, c->words[0], c->words[0]);
+        cli_print("%zu of %zu values agree with print\npage: %s/report.html\nfigures: %s/figures\n",
+                  info.agree, info.compared, c->words[0], c->words[0]);
     return SURETY_OK;
 }
 

@@ -112,7 +112,7 @@ static surety_status settle_quick(cli *c, options *o) {
 
 static void print_time(double seconds) {
     long rest = (long)(seconds + 0.5);
-    printf("%ld:%02ld:%02ld", rest / 3600, rest / 60 % 60, rest % 60);
+    cli_print("%ld:%02ld:%02ld", rest / 3600, rest / 60 % 60, rest % 60);
 }
 
 static surety_status dry_run(cli *c, const options *o) {
@@ -126,12 +126,13 @@ static surety_status dry_run(cli *c, const options *o) {
         for (size_t i = 0; i < plan.count; i++) {
             char name[SURETY_CELL_NAME];
             surety_cell_name(&plan.cells[i], name);
-            printf("%-46s %6.0f s%s\n", name, plan.seconds[i], plan.done[i] ? "  finished" : "");
+            cli_print("%-46s %6.0f s%s\n", name, plan.seconds[i], plan.done[i] ? "  finished" : "");
             done += (size_t)plan.done[i];
         }
-        printf("%zu cells, %zu of them finished, %zu printed values; about ", plan.count, done, plan.values);
+        cli_print("%zu cells, %zu of them finished, %zu printed values; about ", plan.count, done,
+                  plan.values);
         print_time(plan.left);
-        printf(" left\n");
+        cli_print(" left\n");
     }
     surety_study_plan_free(&plan);
     return status;
@@ -142,21 +143,21 @@ static void progress(void *arg, const surety_progress *p) {
     cli *c = arg;
     if (p->text[0]) {
         cli_progress_end(c);
-        fprintf(stderr, "%s\n", p->text);
+        cli_print_to(stderr, "%s\n", p->text);
     } else if (isatty(STDERR_FILENO)) {
         cli_progress(c, p);
     }
 }
 
 static void print_summary(const options *o, const surety_study_summary *summary, const surety_agreement *a) {
-    printf("%zu cells, %zu computed now in %.1f s\n", summary->cells, summary->computed, summary->seconds);
+    cli_print("%zu cells, %zu computed now in %.1f s\n", summary->cells, summary->computed, summary->seconds);
     if (a->compared)
-        printf(
+        cli_print(
             "%zu of %zu printed values are within 0.0015 of ours, %zu within the tolerance (0.01 for a risk, "
             "0.02 for a bound)\n",
             a->near, a->compared, a->agree);
-    if (a->in_band) printf("%zu are within the tolerance or inside the band of our seeds\n", a->either);
-    printf("results: %s/results.csv\npage: %s/report.html\n", o->out, o->out);
+    if (a->in_band) cli_print("%zu are within the tolerance or inside the band of our seeds\n", a->either);
+    cli_print("results: %s/results.csv\npage: %s/report.html\n", o->out, o->out);
 }
 
 static surety_status reproduce(cli *c, const options *o) {
@@ -177,7 +178,7 @@ static surety_status reproduce(cli *c, const options *o) {
     if (surety_report_left_out()) cli_say(c, "note: %s", surety_report_left_out());
     surety_agreement a = surety_results_agreement(&results);
     if (c->json)
-        printf(
+        cli_print(
             "{\"cells\": %zu, \"computed\": %zu, \"seconds\": %.3f, \"compared\": %zu, \"near\": %zu, "
             "\"agree\": %zu, \"in_band\": %zu, \"agree_or_in_band\": %zu}\n",
             summary.cells, summary.computed, summary.seconds, a.compared, a.near, a.agree, a.in_band,

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "surety/certify.h"
+
 /* ---- values with names ---- */
 
 #define READ_NAME(function, type, parse)                                               \
@@ -96,10 +98,10 @@ static const char *show_box(const void *target, char *buffer, size_t size) {
 void cli_data_file_options(cli *c, surety_data_settings *data) {
     cli_text(c, "data-dir", "DIR", &data->data_dir,
              "where the task's dataset is; else $SURETY_DATA, the cache folder, /usr/share/datasets");
-    cli_text(c, "train", "FILE", &data->train, "own training data instead: IDX, NPY or CSV");
-    cli_text(c, "test", "FILE", &data->test, "own test data");
-    cli_text(c, "train-labels", "FILE", &data->train_labels, "labels of --train, unless they are beside it");
-    cli_text(c, "test-labels", "FILE", &data->test_labels, "labels of --test, unless they are beside it");
+    cli_input(c, "train", "FILE", &data->train, "own training data instead: IDX, NPY or CSV");
+    cli_input(c, "test", "FILE", &data->test, "own test data");
+    cli_input(c, "train-labels", "FILE", &data->train_labels, "labels of --train, unless they are beside it");
+    cli_input(c, "test-labels", "FILE", &data->test_labels, "labels of --test, unless they are beside it");
     cli_text(c, "label-column", "NAME", &data->label_column, "CSV: the labels' column, by name or number");
     cli_other(c, "header", "auto|yes|no", &data->header, read_header, NULL,
               "CSV: whether the first line holds names");
@@ -142,6 +144,14 @@ void cli_data_options(cli *c, surety_data_settings *data) {
     cli_other(c, "box", "LO,HI|none", data, read_box, show_box, "features and perturbed features lie in it");
 }
 
+surety_status cli_open_data(cli *c, surety_data **data, const surety_data_settings *settings) {
+    surety_status status = surety_data_open(data, settings, &c->error);
+    const surety_data_info *info = status == SURETY_OK ? surety_data_describe(*data) : NULL;
+    for (size_t i = 0; info && i < info->files && status == SURETY_OK; i++)
+        status = cli_file_check(c, &(cli_file){NULL, info->file[i].path, false});
+    return status;
+}
+
 /* ---- ball ---- */
 
 void cli_ball_options(cli *c, surety_threat *attack) {
@@ -149,7 +159,7 @@ void cli_ball_options(cli *c, surety_threat *attack) {
     cli_real(c, "eps", "B", &attack->ball.radius,
              "radius of the ball; unless given 1 for l2, 0.1 for linf, 10 for l1");
     cli_size(c, "steps", "K", &attack->steps, "steps of the iterated attacks");
-    cli_real(c, "step-size", "S", &attack->step_size, "length of a step; 0 is radius / steps");
+    cli_real(c, "step-size", "S", &attack->step_size, "length of a step; 0 is 2.5 radius / steps");
     cli_real(c, "noise", "W", &attack->noise, "half width of the noise of the u-attacks");
     cli_size(c, "samples", "N", &attack->samples, "perturbations per example of the u-attacks");
     cli_size(c, "restarts", "N", &attack->restarts, "random starts of unif and pgd; the best one counts");
@@ -219,8 +229,23 @@ surety_status cli_settle_model(cli *c, const surety_model *model, surety_data_se
 void cli_print_copies(const surety_copies *copies) {
     char text[SURETY_COPIES_TEXT];
     surety_copies_text(copies, text);
-    printf("copies: ");
+    cli_print("copies: ");
     cli_print_wrapped(text, 2, 8);
+}
+
+/* ---- looks ---- */
+
+void cli_look(cli *c, const surety_model *model, const surety_data *data, const char *what) {
+    surety_look look = {0};
+    surety_error err = SURETY_ERROR_NONE;
+    snprintf(look.command, sizeof look.command, "%s", c->command->name);
+    snprintf(look.learn, sizeof look.learn, "%s", surety_data_describe(data)->set_sha256[SURETY_SET_LEARN]);
+    snprintf(look.what, sizeof look.what, "%s", what);
+    surety_status status = surety_model_sha256(model, look.model, &err);
+    if (status == SURETY_OK) status = surety_looks_add(&look, &err);
+    if (status != SURETY_OK)
+        cli_say(c, "note: this look at S is not in the log: %s%s%s", err.file, *err.file ? ": " : "",
+                err.what);
 }
 
 /* ---- tables of bounds ---- */

@@ -21,6 +21,9 @@ void cli_data_options(cli *c, surety_data_settings *data);
 /* --fresh, --fresh-labels: for commands whose bounds may come from rows that trained nothing. */
 void cli_fresh_options(cli *c, surety_data_settings *data);
 
+/* Opens the data, and refuses to write over one of its files. *data is the caller's in every case. */
+surety_status cli_open_data(cli *c, surety_data **data, const surety_data_settings *settings);
+
 /* --norm --eps --steps --step-size --noise --samples --restarts --seed. */
 void cli_ball_options(cli *c, surety_threat *attack);
 
@@ -43,6 +46,10 @@ surety_status cli_settle_model(cli *c, const surety_model *model, surety_data_se
 
 /* A line that counts rows that occur in two sets. */
 void cli_print_copies(const surety_copies *copies);
+
+/* Writes a line into the log of looks at S (surety/certify.h). A log that cannot be written is a note, never
+ * an error. */
+void cli_look(cli *c, const surety_model *model, const surety_data *data, const char *what);
 
 /* A letter for each random event of a table of bounds, in the order in which it meets them: bounds with the
  * same letter hold together. Start with count 0. */

@@ -1,7 +1,9 @@
 /* surety train: Algorithm 1. */
 #include <math.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "cli/classes.h"
 #include "cli/cli.h"
 #include "cli/shared.h"
 #include "surety/train.h"
@@ -13,6 +15,7 @@ typedef struct options {
     size_t epochs;
     const char *out;
     surety_checkpointing checkpointing;
+    char beside[4096]; /* the checkpoint that was not asked for */
     bool resume, timing;
 } options;
 
@@ -82,7 +85,9 @@ static void add_options(cli *c, options *o) {
         c, "loss", "NAME", &t->loss, read_loss, show_loss,
         "what step 1 lowers: linear, as the paper; logistic, with uniform weights; auto: linear for two "
         "classes, else logistic");
-    cli_voter_set_option(c, "voters", &t->set, "signed: sign(h) votes; real: h votes");
+    cli_voter_set_option(c, "voters", &t->set,
+                         "signed: a voter only names a class; real: its value counts. Unless given, real for "
+                         "more than two classes");
     cli_ball_options(c, &t->defense);
     cli_text(c, "kind", "NAME", &t->kind.kind, kinds_help());
     cli_size(c, "trees", "H", &t->kind.voters, "how many voters: trees of the forest, or linear ones");
@@ -97,8 +102,11 @@ static void add_options(cli *c, options *o) {
              "this share of S' chooses the epoch of step 1, instead of S: then T_p is 1");
     cli_other(c, "keep", "best|last", &o->keep_last, read_keep, show_keep,
               "epoch of step 1 that is kept; last: nothing is chosen, T_p is 1");
-    cli_text(c, "out", "MODEL", &o->out, "file of the model (safetensors)");
-    cli_text(c, "checkpoint", "FILE", &o->checkpointing.file, "keep the state here after every epoch");
+    cli_output(c, "out", "MODEL", &o->out, "file of the model (safetensors)");
+    cli_output(
+        c, "checkpoint", "FILE", &o->checkpointing.file,
+        "keep the state here after every epoch; unless given, now and then in MODEL.checkpoint, which is "
+        "removed at the end. One that is there already needs --resume");
     cli_flag(c, "resume", &o->resume, "go on from the checkpoint, if it is there");
     cli_flag(c, "timing", &o->timing, "say where the time went");
 }
@@ -115,13 +123,24 @@ static void settle_certified(const cli *c, options *o) {
     if (!cli_given(c, "keep") && !cli_given(c, "holdout")) t->keep_last = own.keep_last;
 }
 
+/* Without --checkpoint there is one beside the model, so that a signal loses little. */
+static surety_status settle_checkpoint(cli *c, options *o) {
+    o->checkpointing.resume = o->resume;
+    if (o->checkpointing.file) return SURETY_OK;
+    int length = snprintf(o->beside, sizeof o->beside, "%s.checkpoint", o->out);
+    if (length >= (int)sizeof o->beside) return cli_wrong(c, "the name of the model is too long");
+    o->checkpointing.file = o->beside;
+    o->checkpointing.seldom = 1;
+    return cli_file_add(c, "checkpoint", o->beside, true);
+}
+
 static surety_status settle(cli *c, options *o) {
     surety_train_settings *t = &o->train;
     if (!o->out) return cli_wrong(c, "where should the model go? Give --out MODEL");
     if (!o->data.task && !o->data.train) return cli_wrong(c, "which data? Give --task NAME, or --train FILE");
-    if (o->resume && !o->checkpointing.file) return cli_wrong(c, "--resume needs --checkpoint FILE");
-    o->checkpointing.resume = o->resume;
-    surety_status status = cli_settle(c, &o->data, &t->defense);
+    surety_status status = settle_checkpoint(c, o);
+    if (status != SURETY_OK) return status;
+    status = cli_settle(c, &o->data, &t->defense);
     if (status != SURETY_OK) return status;
     t->seed = t->defense.seed;
     t->step1_epochs = t->step2_epochs = o->epochs;
@@ -133,38 +152,82 @@ static surety_status settle(cli *c, options *o) {
     return surety_train_validate(t, &c->error);
 }
 
+static void print_classes(const surety_train_result *r, const char *const *names) {
+    char whose[128];
+    cli_print("%s, %zu classes\n", r->kind, r->clean.classes);
+    snprintf(whose, sizeof whose, "clean error of the prior's vote on %zu %s rows of S'", r->clean.m,
+             r->held_out ? "held-out" : "training");
+    cli_print_clean(&r->clean, whose, names);
+}
+
 static void print_result(const options *o, const surety_train_result *r) {
-    printf("step 1: epoch %zu of %zu is %s, risk %.4f\n", r->step1_best, r->step1_epochs,
-           o->train.keep_last ? "kept" : "the best", r->step1_risk[r->step1_best - 1]);
+    cli_print("step 1: epoch %zu of %zu is %s, risk %.4f\n", r->step1_best, r->step1_epochs,
+              o->train.keep_last ? "kept" : "the best", r->step1_risk[r->step1_best - 1]);
     if (r->step2_best)
-        printf("step 2: epoch %zu of %zu is the best, objective %.4f\n", r->step2_best, r->step2_epochs,
-               r->step2_objective[r->step2_best - 1]);
-    printf("KL(Q||P) %.4f, T_p %llu, %.1f s\n", r->kl, (unsigned long long)r->priors_compared, r->seconds);
+        cli_print("step 2: epoch %zu of %zu is the best, objective %.4f\n", r->step2_best, r->step2_epochs,
+                  r->step2_objective[r->step2_best - 1]);
+    cli_print("KL(Q||P) %.4f, T_p %llu, %.1f s\n", r->kl, (unsigned long long)r->priors_compared, r->seconds);
     cli_print_copies(&r->copies);
     if (o->timing) {
         const surety_timing *t = &r->timing;
-        printf("time: attack %.1f s, update %.1f s, choosing epochs %.1f s\n", t->attack, t->update,
-               t->choose);
+        cli_print("time: attack %.1f s, update %.1f s, choosing epochs %.1f s\n", t->attack, t->update,
+                  t->choose);
     }
-    printf("model: %s\n", o->out);
 }
 
-static surety_status train(cli *c, const options *o) {
+static void print_all(const options *o, const surety_train_result *r, const surety_model *model,
+                      const char *const *names) {
+    print_result(o, r);
+    print_classes(r, names);
+    cli_print_dictator(model);
+    cli_print("model: %s\n", o->out);
+}
+
+/* The checkpoint beside the model goes when it is of no more use: the model is there, or the training
+ * diverged. After a signal or a full disk it is told how to go on. */
+static void end_checkpoint(cli *c, const options *o, surety_status status) {
+    const char *file = o->checkpointing.file;
+    if (file == o->beside && (status == SURETY_OK || status == SURETY_E_CHECK)) remove(file);
+    if (status != SURETY_E_STOPPED && (status != SURETY_E_SYSTEM || c->error.expected[0])) return;
+    if (access(file, F_OK) == 0)
+        snprintf(c->error.expected, sizeof c->error.expected, "to go on, the same command with --resume");
+}
+
+/* With more classes than leaves a tree cannot name them all. */
+static void settle_votes(const cli *c, options *o, const surety_data *data) {
+    if (surety_data_describe(data)->classes > 2 && !cli_given(c, "voters")) o->train.set = SURETY_REAL;
+}
+
+/* A training looks at S where S chooses the epoch of step 1, or learns the posterior. */
+static void log_look(cli *c, const options *o, const surety_model *model, const surety_data *data) {
+    const surety_train_settings *t = &o->train;
+    int chose = !t->keep_last && !(t->holdout > 0), learned = t->objective != SURETY_OBJECTIVE_BASELINE;
+    char what[200];
+    if (!chose && !learned) return;
+    snprintf(what, sizeof what, "defense %s, S%s%s%s", surety_defense_name(t->defense.kind),
+             chose ? " chose the epoch" : "", chose && learned ? "," : "",
+             learned ? " learned the posterior" : "");
+    cli_look(c, model, data, what);
+}
+
+static surety_status train(cli *c, options *o) {
     surety_data *data = NULL;
     surety_model *model = NULL;
     surety_train_result result = {0};
     surety_status status = cli_check_out(c, o->out);
-    if (status == SURETY_OK) status = surety_data_open(&data, &o->data, &c->error);
+    if (status == SURETY_OK) status = cli_open_data(c, &data, &o->data);
+    if (status == SURETY_OK) settle_votes(c, o, data);
     if (status == SURETY_OK)
         status = surety_train(&model, &o->train, data, &o->checkpointing, &result, &c->run, &c->error);
-    if (status == SURETY_E_STOPPED && o->checkpointing.file)
-        snprintf(c->error.expected, sizeof c->error.expected, "to go on, the same command with --resume");
-    if (status == SURETY_OK) status = surety_model_save(model, o->out, &c->error);
     cli_progress_end(c);
+    if (status == SURETY_OK) log_look(c, o, model, data);
+    if (status == SURETY_OK) status = surety_model_save(model, o->out, &c->error);
+    end_checkpoint(c, o, status);
     if (status == SURETY_OK && c->json)
-        status = cli_print_json(c, surety_train_result_json(&result));
+        status = cli_print_json(
+            c, surety_train_result_json(&result, surety_class_names(surety_data_describe(data))));
     else if (status == SURETY_OK)
-        print_result(o, &result);
+        print_all(o, &result, model, surety_class_names(surety_data_describe(data)));
     surety_train_result_free(&result);
     surety_model_free(model);
     surety_data_free(data);

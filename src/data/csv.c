@@ -14,12 +14,16 @@
 #include "data/table.h"
 #include "io/sha256.h"
 
-enum { LONGEST = 127 }; /* characters of a number */
+enum {
+    LONGEST = 127,   /* characters of a number */
+    POLLED = 1 << 20 /* fields between two looks at stop */
+};
 
 typedef surety_text field;
 
 typedef struct reader {
-    const char *at, *end;
+    const char *start, *at, *end;
+    size_t fields;       /* read so far */
     field whole;         /* the field read last, with the blanks around it unless it is in quotes */
     size_t line, column; /* of the field read last, from 1 */
     int more;            /* 1: the line goes on behind the field read last */
@@ -68,14 +72,16 @@ static surety_status next_field(reader *r, field *f) {
     if (!r->more && length && r->at[length - 1] == '\r') length--;
     *f = r->whole = (field){r->at, length};
     r->at = stop < r->end ? stop + 1 : stop;
+    if (++r->fields % POLLED == 0)
+        SURETY_TRY(surety_reading_poll((uint64_t)(r->at - r->start), (uint64_t)(r->end - r->start), r->err));
     SURETY_TRY(trim(r, f));
     if (f->at > r->whole.at && f->at[-1] == '"') r->whole = *f;
     return SURETY_OK;
 }
 
 static reader begin(const surety_file *file, surety_error *err) {
-    reader r = {.at = (const char *)file->data, .err = err};
-    r.end = r.at + file->size;
+    const char *start = (const char *)file->data;
+    reader r = {.start = start, .at = start, .end = start + file->size, .err = err};
     if (file->size >= 3 && !memcmp(r.at, "\xef\xbb\xbf", 3)) r.at += 3;
     return r;
 }

@@ -12,7 +12,7 @@ typedef struct attacking {
     size_t n, first;             /* k of the first example of this wave */
     float *points;               /* (wave, n, stride), or NULL: nobody wants them */
     double *norms;               /* (wave) sums over an example's perturbations */
-    surety_attack_result *found; /* per thread: fooled, tied and norm_max */
+    surety_attack_result *found; /* per thread: fooled (by class), tied and norm_max */
 } attacking;
 
 static surety_status see_point(void *arg, const surety_ended *e, size_t j, const float *x,
@@ -34,9 +34,12 @@ static surety_status see_votes(void *arg, const surety_ended *e, const float *vo
     const attacking *w = arg;
     surety_attack_result *found = &w->found[e->thread];
     (void)err;
+    if (e->found > found->found_by) found->found_by = e->found;
     for (size_t j = 0; j < e->n; j++) {
-        double margin = surety_margin_column(w->vote, votes + j, ld, w->set->y[e->i]);
+        uint8_t y = w->set->y[e->i];
+        double margin = surety_margin_column(w->vote, votes + j, ld, y);
         found->fooled += !(margin > 0);
+        found->class_fooled[y] += !(margin > 0);
         found->tied += margin == 0;
     }
     return SURETY_OK;
@@ -80,7 +83,9 @@ static surety_status attack_all(attacking *w, surety_sampler *sampler, surety_pe
     for (size_t t = 0; t < threads; t++) {
         result->fooled += w->found[t].fooled;
         result->tied += w->found[t].tied;
+        for (size_t k = 0; k < w->set->classes; k++) result->class_fooled[k] += w->found[t].class_fooled[k];
         if (w->found[t].norm_max > result->norm_max) result->norm_max = w->found[t].norm_max;
+        if (w->found[t].found_by > result->found_by) result->found_by = w->found[t].found_by;
     }
     result->norm_mean /= (double)result->m * (double)result->n;
     return SURETY_OK;
@@ -110,6 +115,7 @@ char *surety_attack_result_json(const surety_attack_result *result) {
     return surety_json_text(SURETY_JSON_OBJECT(
         {"m", surety_json_count(result->m)}, {"n", surety_json_count(result->n)},
         {"fooled", surety_json_count(result->fooled)}, {"tied", surety_json_count(result->tied)},
+        {"found_by", surety_json_string(surety_threat_name(result->found_by))},
         {"norm_max", surety_json_real(result->norm_max)},
         {"norm_mean", surety_json_real(result->norm_mean)}));
 }

@@ -9,7 +9,7 @@
 #include "evaluate/perturbed.h"
 #include "evaluate/vote.h"
 #include "evaluate/worst.h"
-#include "io/write.h"
+#include "io/csv.h"
 #include "surety/evaluate.h"
 
 /* ---- per example ---- */
@@ -23,6 +23,8 @@ typedef struct example {
 
 typedef struct listing {
     const surety_set *set;
+    const char *const *labels;  /* (K) or NULL */
+    uint8_t *answers;           /* (m) of the clean vote; only where K > 2 */
     surety_threat plain, noisy; /* R_att's attack, and the perturbed set's */
     surety_vote posterior, prior;
     size_t n;
@@ -123,18 +125,33 @@ static surety_status line(surety_writer *w, surety_error *err, const char *forma
     return surety_writer_append(w, text, (size_t)length, err);
 }
 
+/* A class, or that there is none. */
+static surety_status write_class(const listing *l, surety_writer *w, uint8_t y, surety_error *err) {
+    SURETY_TRY(line(w, err, ","));
+    if (y == SURETY_TIED) return line(w, err, "tied");
+    return l->labels ? surety_csv_field(w, l->labels[y], err) : line(w, err, "%d", y);
+}
+
+/* Label, and answer where there are more than two classes. */
+static surety_status write_label(const listing *l, surety_writer *w, size_t i, surety_error *err) {
+    uint8_t y = l->set->y[i];
+    if (!l->answers) return line(w, err, ",%d", surety_sign(y));
+    SURETY_TRY(write_class(l, w, y, err));
+    return write_class(l, w, l->answers[i], err);
+}
+
 static surety_status write_examples(const listing *l, surety_writer *w, surety_error *err) {
-    int two = l->set->classes == 2;
-    const char *what = two ? "vote" : "margin";
+    const char *answer = l->answers ? ",answer" : "", *what = l->answers ? "margin" : "vote";
     SURETY_TRY(line(w, err,
-                    "index,row,label,clean_%s,attacked_%s,norm,fooled_share,certified_radius,verdict\n", what,
-                    what));
+                    "index,row,label%s,clean_%s,attacked_%s,norm,fooled_share,certified_radius,verdict\n",
+                    answer, what, what));
     for (size_t i = 0; i < l->set->m; i++) {
         const example *e = &l->found[i];
-        int y = l->set->y[i], label = two ? surety_sign(l->set->y[i]) : y, sign = two ? label : 1;
-        SURETY_TRY(line(w, err, "%zu,%" PRIu32 ",%d,%.17g,%.17g,%.17g,%.17g,%.9g,%s\n", i, l->set->row[i],
-                        label, sign * e->clean, sign * e->attacked, e->norm,
-                        (double)e->fooled / (double)l->n, e->radius, e->verdict));
+        int sign = l->answers ? 1 : surety_sign(l->set->y[i]);
+        SURETY_TRY(line(w, err, "%zu,%" PRIu32, i, l->set->row[i]));
+        SURETY_TRY(write_label(l, w, i, err));
+        SURETY_TRY(line(w, err, ",%.17g,%.17g,%.17g,%.17g,%.9g,%s\n", sign * e->clean, sign * e->attacked,
+                        e->norm, (double)e->fooled / (double)l->n, e->radius, e->verdict));
     }
     return SURETY_OK;
 }
@@ -147,6 +164,11 @@ static surety_status list_all(listing *l, const char *path, const surety_run *ru
             surety_worst_new(&l->worst[t], l->posterior.voters, &l->plain.ball, l->posterior.set, err));
     SURETY_TRY(surety_alloc(&l->found, l->set->m, sizeof *l->found, err));
     SURETY_TRY(see_all(l, run, err));
+    if (l->set->classes > 2) {
+        const surety_set *set = l->set;
+        SURETY_TRY(surety_alloc(&l->answers, set->m, sizeof *l->answers, err));
+        SURETY_TRY(surety_vote_classes(&l->posterior, set->x, set->stride, set->m, l->answers, run, err));
+    }
     surety_writer *w;
     SURETY_TRY(surety_writer_open(&w, path, 0, err));
     surety_status status = write_examples(l, w, err);
@@ -156,15 +178,16 @@ static surety_status list_all(listing *l, const char *path, const surety_run *ru
 }
 
 surety_status surety_evaluate_examples(const char *path, const surety_model *model, const surety_set *set,
-                                       const surety_threat *attack, const surety_run *run,
-                                       surety_error *err) {
+                                       const char *const *labels, const surety_threat *attack,
+                                       const surety_run *run, surety_error *err) {
     listing l = {.set = set,
+                 .labels = labels,
                  .plain = *attack,
                  .noisy = *attack,
                  .posterior = surety_model_vote(model, SURETY_POSTERIOR),
                  .prior = surety_model_vote(model, SURETY_PRIOR),
                  .n = surety_threat_samples(attack)};
-    l.plain.kind = surety_threat_plain(attack->kind);
+    l.plain.kind = surety_strongest(model, attack->kind);
     l.plain.epoch = SURETY_PASS_ATTACKED;
     l.noisy.epoch = SURETY_PASS_PERTURBED;
     SURETY_TRY(surety_threat_validate(attack, err));
@@ -172,6 +195,7 @@ surety_status surety_evaluate_examples(const char *path, const surety_model *mod
     surety_status status = list_all(&l, path, run, err);
     for (size_t t = 0; l.worst && t < (size_t)surety_threads(run); t++) surety_worst_free(l.worst[t]);
     surety_free((void *)l.worst);
+    surety_free(l.answers);
     surety_free(l.found);
     return status;
 }
@@ -195,12 +219,8 @@ static surety_status check_curve(const surety_curve_settings *s, surety_error *e
 static surety_status curve_risk(double *risk, const surety_threat *threat, const surety_model *model,
                                 const surety_set *set, const surety_run *run, surety_error *err) {
     if (threat->kind != SURETY_WORST_CASE) {
-        surety_threat plain = *threat;
-        surety_vote vote = surety_model_vote(model, SURETY_POSTERIOR);
         surety_attack_result result;
-        plain.kind = surety_threat_plain(threat->kind);
-        plain.epoch = SURETY_PASS_ATTACKED;
-        SURETY_TRY(surety_attack_set(&plain, &vote, set, NULL, NULL, &result, run, err));
+        SURETY_TRY(surety_evaluate_attacked(&result, model, set, threat, run, err));
         *risk = (double)result.fooled / (double)set->m;
         return SURETY_OK;
     }

@@ -2,7 +2,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "data/classes.h"
 #include "data/copies.h"
+#include "evaluate/clean.h"
 #include "evaluate/perturbed.h"
 #include "io/json.h"
 #include "risk/json.h"
@@ -88,18 +90,20 @@ surety_status surety_measured_input(const surety_risks *risks, const surety_mode
                                      : surety_risks_input(risks, q, p, input, err);
 }
 
-surety_status surety_evaluate_attacked(double *risk, double *norm_max, const surety_model *model,
+surety_threat_kind surety_strongest(const surety_model *model, surety_threat_kind kind) {
+    if (kind == SURETY_ATTACK_NONE) return SURETY_ATTACK_NONE;
+    return surety_voters_can(surety_model_voters(model), SURETY_CAN_CLIMB) ? SURETY_ATTACK_APGD
+                                                                           : surety_threat_plain(kind);
+}
+
+surety_status surety_evaluate_attacked(surety_attack_result *result, const surety_model *model,
                                        const surety_set *set, const surety_threat *attack,
                                        const surety_run *run, surety_error *err) {
     surety_threat settings = *attack;
-    settings.kind = surety_threat_plain(attack->kind);
+    settings.kind = surety_strongest(model, attack->kind);
     settings.epoch = SURETY_PASS_ATTACKED;
     surety_vote vote = surety_model_vote(model, SURETY_POSTERIOR);
-    surety_attack_result result;
-    SURETY_TRY(surety_attack_set(&settings, &vote, set, NULL, NULL, &result, run, err));
-    *risk = (double)result.fooled / (double)set->m;
-    *norm_max = result.norm_max;
-    return SURETY_OK;
+    return surety_attack_set(&settings, &vote, set, NULL, NULL, result, run, err);
 }
 
 /* Bounds from S, as far as its origin allows. */
@@ -125,9 +129,14 @@ static surety_status fill(surety_row *row, const surety_model *model, const sure
                           const surety_row_settings *s, const surety_run *run, surety_error *err) {
     row->threat = s->threat.kind;
     row->adversarial_risk = row->averaged_risk = row->averaged_max = row->norm_max = NAN;
+    memcpy(row->class_failed, row->test.class_failed, row->test.classes * sizeof *row->class_failed);
     if (row->threat != SURETY_WORST_CASE) {
-        SURETY_TRY(surety_evaluate_attacked(&row->adversarial_risk, &row->norm_max, model, test, &s->threat,
-                                            run, err));
+        surety_attack_result attacked;
+        SURETY_TRY(surety_evaluate_attacked(&attacked, model, test, &s->threat, run, err));
+        row->adversarial_risk = (double)attacked.fooled / (double)test->m;
+        row->found_by = attacked.found_by;
+        row->norm_max = attacked.norm_max;
+        memcpy(row->class_failed, attacked.class_fooled, sizeof row->class_failed);
         row->averaged_risk = row->test.averaged;
         row->averaged_max = row->test.averaged_max;
     }
@@ -261,6 +270,29 @@ void surety_row_free(surety_row *row) {
     *row = (surety_row){0};
 }
 
+int surety_row_refuted(const surety_row *row, surety_refutation *worst) {
+    int found = -1;
+    surety_refutation most = {.chance = SURETY_IMPOSSIBLE};
+    for (int id = 0; id < SURETY_BOUNDS; id++) {
+        if (!row->bounds[id].available) continue;
+        surety_refutation r =
+            surety_risks_refute(&row->test, surety_bound_list()[id].risk, row->bounds[id].vote);
+        if (r.chance < most.chance) most = r, found = id;
+    }
+    if (worst && found >= 0) *worst = most;
+    return found;
+}
+
+static json_t *refuted_json(const surety_row *row) {
+    surety_refutation r;
+    int id = surety_row_refuted(row, &r);
+    if (id < 0) return json_null();
+    return SURETY_JSON_OBJECT({"bound", surety_json_string(surety_bound_list()[id].name)},
+                              {"limit", surety_json_real(r.limit)}, {"m", surety_json_count(r.m)},
+                              {"failed", surety_json_count(r.failed)},
+                              {"chance", surety_json_real(r.chance)});
+}
+
 static json_t *worst_json(const surety_risks *learn) {
     return SURETY_JSON_OBJECT(
         {"not_proved", surety_json_real(learn->averaged_max)},
@@ -268,35 +300,42 @@ static json_t *worst_json(const surety_risks *learn) {
         {"gibbs", surety_json_real(learn->gmax)});
 }
 
-static json_t *row_json(const surety_row *row) {
-    int worst = row->threat == SURETY_WORST_CASE, bounded = row->origin != SURETY_ORIGIN_OTHER;
-    return SURETY_JSON_OBJECT({"attack", surety_json_string(surety_threat_name(row->threat))},
-                              {"not_proved", worst ? surety_json_real(row->test.averaged_max) : json_null()},
-                              {"adversarial_risk", surety_json_real(row->adversarial_risk)},
-                              {"averaged_risk", surety_json_real(row->averaged_risk)},
-                              {"averaged_max_risk", surety_json_real(row->averaged_max)},
-                              {"norm_max", surety_json_real(row->norm_max)},
-                              {"m", bounded ? surety_json_count(row->input.m) : json_null()},
-                              {"n", surety_json_count(row->test.n)}, {"kl", surety_json_real(row->input.kl)},
-                              {"delta", surety_json_real(row->input.delta)},
-                              {"priors_compared", surety_json_count(row->input.priors_compared)},
-                              {"looks", surety_json_count(row->input.looks)},
-                              {"risks", !bounded ? json_null()
-                                        : worst  ? worst_json(&row->learn)
-                                                 : surety_risks_object(&row->learn)},
-                              {"bounds", surety_bounds_object(row->bounds)});
-}
-
 static json_t *overlap_json(const surety_overlap *o) {
     return SURETY_JSON_OBJECT({"m", surety_json_count(o->m)}, {"in_prior", surety_json_count(o->in_prior)},
                               {"in_learn", surety_json_count(o->in_learn)});
 }
 
-char *surety_rows_json(const surety_row *rows, size_t count) {
+static json_t *row_json(const surety_row *row, const char *const *names) {
+    int worst = row->threat == SURETY_WORST_CASE, bounded = row->origin != SURETY_ORIGIN_OTHER;
+    return SURETY_JSON_OBJECT(
+        {"attack", surety_json_string(surety_threat_name(row->threat))},
+        {"not_proved", worst ? surety_json_real(row->test.averaged_max) : json_null()},
+        {"adversarial_risk", surety_json_real(row->adversarial_risk)},
+        {"found_by", surety_json_string(surety_threat_name(row->found_by))},
+        {"averaged_risk", surety_json_real(row->averaged_risk)},
+        {"averaged_max_risk", surety_json_real(row->averaged_max)},
+        {"class_risks",
+         surety_class_risks_json(names, row->test.class_examples, row->class_failed, row->test.classes)},
+        {"norm_max", surety_json_real(row->norm_max)},
+        {"m", bounded ? surety_json_count(row->input.m) : json_null()}, {"n", surety_json_count(row->test.n)},
+        {"kl", surety_json_real(row->input.kl)}, {"delta", surety_json_real(row->input.delta)},
+        {"priors_compared", surety_json_count(row->input.priors_compared)},
+        {"looks", surety_json_count(row->input.looks)},
+        {"risks", !bounded ? json_null()
+                  : worst  ? worst_json(&row->learn)
+                           : surety_risks_object(&row->learn)},
+        {"refuted", refuted_json(row)}, {"bounds", surety_bounds_object(row->bounds)});
+}
+
+char *surety_rows_json(const surety_row *rows, size_t count, const surety_clean *clean,
+                       const char *const *names) {
     json_t *array = json_array();
-    for (size_t i = 0; i < count; i++) json_array_append_new(array, row_json(&rows[i]));
-    if (!count) return surety_json_text(SURETY_JSON_OBJECT({"attacks", array}));
+    for (size_t i = 0; i < count && array; i++) array = surety_json_append(array, row_json(&rows[i], names));
     return surety_json_text(SURETY_JSON_OBJECT(
-        {"attacks", array}, {"rows", surety_json_string(surety_origin_name(rows[0].origin))},
+        {"attacks", array}, {"classes", surety_labels_json(names, clean->classes, 0)},
+        {"clean_error", surety_json_real(clean->error)},
+        {"majority_error", surety_json_real(clean->majority_error)},
+        {"confusion", surety_confusion_json(clean)},
+        {"rows", surety_json_string(surety_origin_name(rows[0].origin))},
         {"test_rows", overlap_json(&rows[0].overlap)}, {"copies", surety_copies_json(&rows[0].copies)}));
 }

@@ -11,9 +11,9 @@
 typedef struct worker {
     surety_attacker *attacker; /* or, in the worst case, */
     surety_worst *worst;
-    float *points;                      /* (SURETY_BLOCK, stride) */
-    float *votes; /* (H, width, SURETY_LANES n): of a block's examples, one after the other */
-    float *h, *scratch;                 /* one block of voters' outputs */
+    float *points;      /* (SURETY_BLOCK, stride) */
+    float *votes;       /* (H, width, SURETY_LANES n): of a block's examples, one after the other */
+    float *h, *scratch; /* one block of voters' outputs */
     surety_ended waiting[SURETY_BLOCK]; /* examples that have ended */
     size_t examples, asked, drawn;      /* these, their points with votes and without */
     surety_sampler_work work;           /* of a run */
@@ -135,7 +135,12 @@ static surety_status ended(void *arg, size_t k, size_t r, size_t steps, surety_e
     const surety_sampler *s = mine->s;
     const surety_sampling *what = s->what;
     worker *w = mine->w;
-    surety_ended e = {k, what->order ? what->order[k] : k, s->n, steps, mine->thread};
+    surety_ended e = {k,
+                      what->order ? what->order[k] : k,
+                      s->n,
+                      steps,
+                      mine->thread,
+                      surety_attacker_found(w->attacker, r)};
     SURETY_TRY(look_up(mine, k, err));
     for (size_t j = 0; j < s->n; j++) {
         float *point = w->points + w->drawn * s->stride;
@@ -183,7 +188,8 @@ static surety_status prove(surety_sampler *s, worker *w, int thread, surety_erro
         if (first >= what->end) return SURETY_OK;
         SURETY_TRY(look_up(&mine, first - what->first, err));
         for (size_t k = first; k < what->end && e.rows < SURETY_BLOCK; k++) {
-            of[e.rows] = (surety_ended){k, what->order ? what->order[k] : k, 1, 0, thread};
+            of[e.rows] =
+                (surety_ended){k, what->order ? what->order[k] : k, 1, 0, thread, SURETY_ATTACK_NONE};
             surety_examples_put(&e, e.rows, what->set, of[e.rows].i);
             e.rows++;
         }

@@ -34,7 +34,8 @@ typedef struct surety_ended {
     size_t k, i; /* the k-th of the run, example i of its set */
     size_t n;    /* perturbations */
     size_t steps;
-    int thread; /* which counter's slot may be used without asking */
+    int thread;               /* which counter's slot may be used without asking */
+    surety_threat_kind found; /* which attack made the attacked vote wrong (surety_attacker_found) */
 } surety_ended;
 
 /* Perturbation j of it. Not called in the worst case, which has none. */

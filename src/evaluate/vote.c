@@ -2,10 +2,14 @@
 
 #include "voters/voters.h"
 
-/* v of one voter against class k, or y v of two classes. */
+/* v of one voter against class k, or y v of two classes. A score that is not a number makes v none: the label
+ * of such a voter is nobody's, and the sums must show it, as those of the attack do. */
 static double v_of(const float *h, size_t ld, size_t width, surety_voter_set set, uint8_t y, size_t k,
                    uint8_t label) {
-    if (width > 1 && set == SURETY_SIGNED) return label == SURETY_TIED ? 0 : (label == y) - (label == k);
+    if (width > 1 && set == SURETY_SIGNED) {
+        double nothing = 0 * ((double)h[y * ld] + (double)h[k * ld]);
+        return nothing + (label == SURETY_TIED ? 0 : (label == y) - (label == k));
+    }
     if (width > 1) return (double)h[y * ld] - (double)h[k * ld];
     double v = (double)h[0];
     if (set == SURETY_SIGNED) v = v > 0 ? 1 : v < 0 ? -1 : v;
@@ -21,7 +25,7 @@ double surety_voter_margin(const float *outputs, size_t ld, size_t width, surety
     uint8_t label = label_of(outputs, ld, width, set);
     for (size_t k = 0; k < width; k++) {
         double v = v_of(outputs, ld, width, set, y, k, label);
-        if ((width == 1 || k != y) && v < least) least = v;
+        if ((width == 1 || k != y) && least == least && !(v >= least)) least = v;
     }
     return least;
 }

@@ -38,9 +38,9 @@ void surety_worst_free(surety_worst *w) {
     surety_free(w);
 }
 
-/* A voter's limits (others, lanes) become those of its label, for one example. Where all are above 0 the label
- * is y everywhere. Else a class whose limit is above 0 is never the label, and v >= 0 against it; against the
- * others nothing is known, v >= -1. */
+/* A voter's limits (others, lanes) become those of its label, for one example. Where all are above 0 the
+ * label is y everywhere. Else a class whose limit is above 0 is never the label, and v >= 0 against it;
+ * against the others nothing is known, v >= -1. */
 static void sign_limits(float *low, size_t others) {
     int proved = 1;
     for (size_t k = 0; k < others; k++) proved &= low[k * L] > 0;

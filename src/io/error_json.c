@@ -1,16 +1,15 @@
 /* The error record as JSON: here and not in base, because only io knows JSON. */
-#include <jansson.h>
 #include <stdlib.h>
 
-#include "surety/base.h"
+#include "io/json.h"
 
 char *surety_error_json(const surety_error *err) {
-    json_t *json =
-        json_pack("{s:{s:s,s:s,s:s,s:s,s:s}}", "error", "code", surety_status_name(err->code), "what",
-                  err->what, "file", err->file, "place", err->place, "expected", err->expected);
-    char *text = json ? json_dumps(json, JSON_INDENT(2)) : NULL;
-    json_decref(json);
-    return text;
+    return surety_json_text(SURETY_JSON_OBJECT(
+        {"error",
+         SURETY_JSON_OBJECT({"code", surety_json_string(surety_status_name(err->code))},
+                            {"what", surety_json_string(err->what)}, {"file", surety_json_string(err->file)},
+                            {"place", surety_json_string(err->place)},
+                            {"expected", surety_json_string(err->expected)})}));
 }
 
 void surety_text_free(char *text) {

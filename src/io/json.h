@@ -26,6 +26,9 @@ surety_status surety_json_load(json_t **out, const char *path, surety_error *err
  * text: indented, keys in the order they were set, for people and files. */
 char *surety_json_canonical(json_t *root);
 char *surety_json_text(json_t *root);
+/* The same with jansson's flags (JSON_COMPACT, ..); root stays the caller's. Never json_dumps: without memory
+ * it leaves keys out. */
+char *surety_json_dump(const json_t *root, size_t flags);
 
 /* Values: a real that is not finite becomes null; a text that is not UTF-8 (a path may be anything) has '?'
  * for every byte beyond ASCII; a NULL text becomes null; a count is below 2^63. */
@@ -44,5 +47,14 @@ json_t *surety_json_object(const surety_json_entry *entries, size_t count);
 #define SURETY_JSON_OBJECT(...)                                  \
     surety_json_object((const surety_json_entry[]){__VA_ARGS__}, \
                        sizeof((const surety_json_entry[]){__VA_ARGS__}) / sizeof(surety_json_entry))
+
+/* The array with one more value, the object with one more key; both are taken over. NULL if one of them is
+ * NULL or there is no memory, so that a loop needs no check of its own. */
+json_t *surety_json_append(json_t *array, json_t *value);
+json_t *surety_json_put(json_t *object, const char *key, json_t *value);
+json_t *surety_json_reals(const double *values, size_t count);
+
+/* A shallow copy with all its keys, or NULL (json_copy leaves out what it has no memory for). */
+json_t *surety_json_copy(const json_t *object);
 
 #endif

@@ -2,8 +2,14 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "values are copied as little endian");
+
+enum {
+    HEAD = 1 << 16, /* first bytes of a streamed file, which hold its header */
+    PIECE = 1 << 13 /* bytes that are read and converted at a time, on the stack */
+};
 
 static const struct {
     const char *descr, *name;
@@ -231,7 +237,40 @@ surety_status surety_npy_open(surety_npy *out, const char *path, surety_error *e
     return status;
 }
 
+/* Header and size are checked, the values stay in the file; head holds its first bytes. */
+static surety_status parse_head(surety_npy *out, const uint8_t *head, size_t used, uint64_t size,
+                                surety_error *err) {
+    cursor c = {head, head, head, err};
+    SURETY_TRY(find_header(&c, used));
+    SURETY_TRY(read_dictionary(&c, out));
+    SURETY_TRY(check_size(out, &c, (size_t)size));
+    out->begin = (uint64_t)(c.end - c.start);
+    out->data = NULL;
+    return SURETY_OK;
+}
+
+surety_status surety_npy_stream(surety_npy *out, const char *path, surety_error *err) {
+    uint64_t size = 0;
+    uint8_t *head = NULL;
+    *out = (surety_npy){0};
+    SURETY_TRY(surety_open_regular(&out->fd, &size, path, err));
+    out->streamed = 1;
+    size_t used = size < HEAD ? (size_t)size : HEAD;
+    surety_status status = surety_alloc(&head, HEAD, 1, err);
+    if (status == SURETY_OK) status = surety_read_at(out->fd, head, used, 0, err);
+    int whole = status == SURETY_OK && surety_is_gzip(head, used);
+    if (status == SURETY_OK && !whole) status = parse_head(out, head, used, size, err);
+    surety_free(head);
+    whole |= out->dtype == SURETY_B1; /* whose values are checked at once */
+    if (status == SURETY_OK && !whole) return SURETY_OK;
+    surety_npy_close(out);
+    if (status == SURETY_OK) return surety_npy_open(out, path, err);
+    surety_fail_file(err, path);
+    return status;
+}
+
 void surety_npy_close(surety_npy *array) {
+    if (array->streamed) close(array->fd);
     surety_file_close(&array->file);
     *array = (surety_npy){0};
 }
@@ -273,16 +312,54 @@ void surety_npy_close(surety_npy *array) {
             break;             \
     }
 
-void surety_npy_doubles(const surety_npy *array, size_t first, size_t count, double *out) {
+static void to_doubles(surety_dtype dtype, const uint8_t *from, size_t count, double *out) {
     typedef double TO;
-    const uint8_t *from = array->data + first * dtypes[array->dtype].size;
-    CONVERT_ANY(array->dtype)
+    CONVERT_ANY(dtype)
+}
+
+static void to_floats(surety_dtype dtype, const uint8_t *from, size_t count, float *out) {
+    typedef float TO;
+    CONVERT_ANY(dtype)
+}
+
+void surety_npy_doubles(const surety_npy *array, size_t first, size_t count, double *out) {
+    to_doubles(array->dtype, array->data + first * dtypes[array->dtype].size, count, out);
 }
 
 void surety_npy_floats(const surety_npy *array, size_t first, size_t count, float *out) {
-    typedef float TO;
-    const uint8_t *from = array->data + first * dtypes[array->dtype].size;
-    CONVERT_ANY(array->dtype)
+    to_floats(array->dtype, array->data + first * dtypes[array->dtype].size, count, out);
+}
+
+/* Values first, first + 1, .. of a streamed array, as many as the buffer holds. */
+static surety_status read_piece(const surety_npy *array, size_t first, size_t *count, uint8_t buffer[PIECE],
+                                surety_error *err) {
+    size_t size = dtypes[array->dtype].size;
+    if (*count > PIECE / size) *count = PIECE / size;
+    return surety_read_at(array->fd, buffer, *count * size, array->begin + (uint64_t)first * size, err);
+}
+
+surety_status surety_npy_read_doubles(const surety_npy *array, size_t first, size_t count, double *out,
+                                      surety_error *err) {
+    uint8_t buffer[PIECE];
+    if (!array->streamed) return surety_npy_doubles(array, first, count, out), SURETY_OK;
+    for (size_t done = 0, n; done < count; done += n) {
+        n = count - done;
+        SURETY_TRY(read_piece(array, first + done, &n, buffer, err));
+        to_doubles(array->dtype, buffer, n, out + done);
+    }
+    return SURETY_OK;
+}
+
+surety_status surety_npy_read_floats(const surety_npy *array, size_t first, size_t count, float *out,
+                                     surety_error *err) {
+    uint8_t buffer[PIECE];
+    if (!array->streamed) return surety_npy_floats(array, first, count, out), SURETY_OK;
+    for (size_t done = 0, n; done < count; done += n) {
+        n = count - done;
+        SURETY_TRY(read_piece(array, first + done, &n, buffer, err));
+        to_floats(array->dtype, buffer, n, out + done);
+    }
+    return SURETY_OK;
 }
 
 /* ---- writing ---- */

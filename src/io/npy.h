@@ -1,4 +1,4 @@
-/* NPY arrays (NumPy's format, versions 1 to 3): reading, mapped when large, and streamed writing.
+/* NPY arrays (NumPy's format, versions 1 to 3): reading as a whole or piece by piece, and streamed writing.
  *
  * Layout: "\x93NUMPY", major, minor, header length (2 or 4 bytes, little endian), the header (a Python
  * dictionary with descr, fortran_order, shape), then the values. Read: C order, little endian or single
@@ -31,19 +31,30 @@ typedef struct surety_npy {
     int ndim; /* 0: one number */
     size_t shape[SURETY_NPY_DIMS];
     size_t count;        /* product of the shape */
-    const uint8_t *data; /* count values; may lie at any byte, so read them with the calls below */
+    const uint8_t *data; /* count values; may lie at any byte, so read them with the calls below. NULL if
+                          * streamed */
     size_t nbytes;       /* of data */
-    surety_file file;    /* the whole file, e.g. for its checksum */
+    surety_file file;    /* the whole file, e.g. for its checksum; empty if streamed */
+    int streamed, fd;    /* 1: values are read from fd when asked for, from byte `begin` on */
+    uint64_t begin;
 } surety_npy;
 
 surety_status surety_npy_open(surety_npy *out, const char *path, surety_error *err);
 /* The same over a file that is open already: takes it over when it succeeds. name: what errors call it. */
 surety_status surety_npy_parse(surety_npy *out, surety_file *file, const char *name, surety_error *err);
+/* The same without reading the values, for arrays that need not fit into memory (gzip is read as a whole). */
+surety_status surety_npy_stream(surety_npy *out, const char *path, surety_error *err);
 void surety_npy_close(surety_npy *array); /* all zero is fine */
 
-/* Values first .. first+count-1 in C order, converted (a 64-bit integer may round). */
+/* Values first .. first+count-1 in C order, converted (a 64-bit integer may round). The first two are for
+ * arrays in memory, the others for streamed ones too: a file that became shorter is SURETY_E_INPUT. Any
+ * number of threads may read at a time. */
 void surety_npy_doubles(const surety_npy *array, size_t first, size_t count, double *out);
 void surety_npy_floats(const surety_npy *array, size_t first, size_t count, float *out);
+surety_status surety_npy_read_doubles(const surety_npy *array, size_t first, size_t count, double *out,
+                                      surety_error *err);
+surety_status surety_npy_read_floats(const surety_npy *array, size_t first, size_t count, float *out,
+                                     surety_error *err);
 
 size_t surety_dtype_size(surety_dtype dtype);      /* bytes of one value */
 const char *surety_dtype_name(surety_dtype dtype); /* "float32" */

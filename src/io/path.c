@@ -5,9 +5,16 @@
 #include <string.h>
 #include <sys/stat.h>
 
+/* Errors that say nothing about the file. */
+static int machine_failed(int number) {
+    return number == EIO || number == EMFILE || number == ENFILE || number == ENOMEM || number == ESTALE ||
+           number == ENODEV;
+}
+
 surety_status surety_fail_errno(surety_error *err, surety_status code, const char *verb, const char *path,
                                 int number) {
     char text[128] = "";
+    if (code == SURETY_E_INPUT && machine_failed(number)) code = SURETY_E_SYSTEM;
     if (strerror_r(number, text, sizeof text)) snprintf(text, sizeof text, "error %d", number);
     surety_fail(err, code, "cannot %s it: %s", verb, text);
     if (number == ENOSPC || number == EDQUOT) surety_fail_expected(err, "more free space: the disk is full");

@@ -5,7 +5,8 @@
 #include "base/memory.h"
 
 /* Records "cannot <verb> it: <the system's text for number>" about path. A full disk, a quota and a file size
- * limit get a sentence of their own. */
+ * limit get a sentence of their own. Where the machine failed and not the file (EIO, EMFILE, ENOMEM, ..),
+ * SURETY_E_INPUT becomes SURETY_E_SYSTEM. */
 surety_status surety_fail_errno(surety_error *err, surety_status code, const char *verb, const char *path,
                                 int number);
 

@@ -3,18 +3,44 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #define ZLIB_CONST /* zlib's next_in is then a pointer to const */
 #include <zlib.h>
 
-#define MAP_FROM ((size_t)8 << 20)     /* bytes from which a plain file is mapped, not read */
-#define GZIP_LIMIT ((size_t)1 << 36)   /* bytes that a file may decompress to: against bombs */
-#define GZIP_PIECE ((size_t)1 << 30)   /* zlib counts in 32 bits */
+#include "base/parallel.h"
+
+#define PIECE ((size_t)16 << 20)       /* bytes between two looks at stop; zlib counts in 32 bits */
 #define GZIP_RATIO ((size_t)1032)      /* deflate cannot compress better */
 #define GZIP_START ((size_t)64 * 1024) /* bytes of the first buffer where the size is not known */
+
+/* ---- how this thread reads ---- */
+
+static _Thread_local struct {
+    const surety_run *run;
+    uint64_t largest; /* 0: the default */
+} reading;
+
+void surety_reading(const surety_run *run, uint64_t largest) {
+    reading.run = run;
+    reading.largest = largest;
+}
+
+surety_status surety_reading_poll(uint64_t done, uint64_t total, surety_error *err) {
+    surety_report(reading.run, "reading", done, total, "");
+    return surety_stopped(reading.run, err);
+}
+
+static uint64_t largest(void) {
+    return reading.largest ? reading.largest : SURETY_LARGEST_FILE;
+}
+
+static surety_status too_large(uint64_t limit, surety_error *err) {
+    surety_fail(err, SURETY_E_INPUT, "it has more than %llu bytes, decompressed", (unsigned long long)limit);
+    surety_fail_expected(err, "a smaller file, or a larger --largest-file");
+    return SURETY_E_INPUT;
+}
 
 /* ---- gzip ---- */
 
@@ -52,7 +78,7 @@ static surety_status bad_gzip(inflater *f, const char *what) {
 static surety_status grow(inflater *f) {
     uint8_t *larger = NULL;
     if (f->capacity >= f->limit) {
-        surety_fail(f->err, SURETY_E_INPUT, "it decompresses to more than %zu bytes", f->limit);
+        too_large(f->limit, f->err);
         surety_fail_place(f->err, "byte %zu of the compressed file", f->at);
         return SURETY_E_INPUT;
     }
@@ -65,10 +91,10 @@ static surety_status grow(inflater *f) {
     return SURETY_OK;
 }
 
-/* One call of inflate over at most GZIP_PIECE bytes each way. Returns zlib's code. */
+/* One call of inflate over at most PIECE bytes each way. Returns zlib's code. */
 static int inflate_piece(inflater *f) {
-    size_t in = f->size - f->at < GZIP_PIECE ? f->size - f->at : GZIP_PIECE;
-    size_t room = f->capacity - f->used < GZIP_PIECE ? f->capacity - f->used : GZIP_PIECE;
+    size_t in = f->size - f->at < PIECE ? f->size - f->at : PIECE;
+    size_t room = f->capacity - f->used < PIECE ? f->capacity - f->used : PIECE;
     f->z.next_in = f->data + f->at;
     f->z.avail_in = (uInt)in;
     f->z.next_out = f->out + f->used;
@@ -86,6 +112,7 @@ static surety_status inflate_member(inflater *f) {
     inflateReset(&f->z);
     for (;;) {
         if (f->used == f->capacity) SURETY_TRY(grow(f));
+        if (f->used >= PIECE) SURETY_TRY(surety_reading_poll(f->at, f->size, f->err));
         int code = inflate_piece(f);
         if (code == Z_STREAM_END) return SURETY_OK;
         if (code == Z_MEM_ERROR) return surety_fail(f->err, SURETY_E_MEMORY, "no memory for decompression");
@@ -146,7 +173,8 @@ static surety_status refuse_special(const char *path, mode_t mode, surety_error 
 
 static surety_status read_all(int fd, uint8_t *to, size_t size, surety_error *err) {
     for (size_t done = 0; done < size;) {
-        ssize_t got = read(fd, to + done, size - done);
+        if (done) SURETY_TRY(surety_reading_poll(done, size, err));
+        ssize_t got = read(fd, to + done, size - done < PIECE ? size - done : PIECE);
         if (got < 0 && errno == EINTR) continue;
         if (got < 0) return surety_fail_errno(err, SURETY_E_INPUT, "read", "", errno);
         if (got == 0) return surety_fail(err, SURETY_E_INPUT, "it became shorter while it was read");
@@ -155,41 +183,52 @@ static surety_status read_all(int fd, uint8_t *to, size_t size, surety_error *er
     return SURETY_OK;
 }
 
-static surety_status load(surety_file *file, int fd, size_t size, surety_error *err) {
-    if (size >= MAP_FROM) {
-        void *map = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
-        if (map == MAP_FAILED) return surety_fail_errno(err, SURETY_E_SYSTEM, "map", "", errno);
-        *file = (surety_file){map, size, size};
-        return SURETY_OK;
+surety_status surety_read_at(int fd, void *to, size_t count, uint64_t from, surety_error *err) {
+    for (size_t done = 0; done < count;) {
+        ssize_t got = pread(fd, (uint8_t *)to + done, count - done, (off_t)(from + done));
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) return surety_fail_errno(err, SURETY_E_INPUT, "read", "", errno);
+        if (got == 0) return surety_fail(err, SURETY_E_INPUT, "it became shorter while it was read");
+        done += (size_t)got;
     }
+    return SURETY_OK;
+}
+
+static surety_status load(surety_file *file, int fd, uint64_t size, surety_error *err) {
     uint8_t *memory = NULL;
-    SURETY_TRY(surety_alloc(&memory, size, 1, err));
-    *file = (surety_file){memory, size, 0};
-    return read_all(fd, memory, size, err);
+    if (size > largest()) return too_large(largest(), err);
+    SURETY_TRY(surety_alloc(&memory, (size_t)size, 1, err));
+    *file = (surety_file){memory, (size_t)size};
+    return read_all(fd, memory, (size_t)size, err);
 }
 
 static surety_status unzip(surety_file *file, surety_error *err) {
     surety_file plain = {0};
     uint8_t *data = NULL;
-    SURETY_TRY(surety_gunzip(file->data, file->size, GZIP_LIMIT, &data, &plain.size, err));
+    size_t limit = largest() < SIZE_MAX ? (size_t)largest() : SIZE_MAX;
+    SURETY_TRY(surety_gunzip(file->data, file->size, limit, &data, &plain.size, err));
     plain.data = data;
     surety_file_close(file);
     *file = plain;
     return SURETY_OK;
 }
 
-/* The file as it is on the disk. */
-static surety_status open_raw(surety_file *file, const char *path, surety_error *err) {
+surety_status surety_open_regular(int *fd, uint64_t *size, const char *path, surety_error *err) {
     struct stat info;
     if (stat(path, &info) != 0) return surety_fail_errno(err, SURETY_E_INPUT, "read", path, errno);
     SURETY_TRY(refuse_special(path, info.st_mode, err)); /* before opening: a pipe would wait */
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return surety_fail_errno(err, SURETY_E_INPUT, "read", path, errno);
-    surety_status status = SURETY_OK;
-    if (fstat(fd, &info) != 0)
-        status = surety_fail_errno(err, SURETY_E_INPUT, "read", path, errno);
-    else
-        status = load(file, fd, (size_t)info.st_size, err);
+    *fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (*fd < 0) return surety_fail_errno(err, SURETY_E_INPUT, "read", path, errno);
+    *size = fstat(*fd, &info) == 0 ? (uint64_t)info.st_size : 0;
+    return SURETY_OK;
+}
+
+/* The file as it is on the disk. */
+static surety_status open_raw(surety_file *file, const char *path, surety_error *err) {
+    int fd = -1;
+    uint64_t size = 0;
+    SURETY_TRY(surety_open_regular(&fd, &size, path, err));
+    surety_status status = load(file, fd, size, err);
     close(fd);
     return status;
 }
@@ -212,9 +251,6 @@ void surety_file_close(surety_file *file) {
         const uint8_t *data;
         void *memory;
     } cast = {file->data}; /* the view is const, the memory is ours */
-    if (file->mapped)
-        munmap(cast.memory, file->mapped);
-    else
-        surety_free(cast.memory);
+    surety_free(cast.memory);
     *file = (surety_file){0};
 }

@@ -4,19 +4,29 @@
 
 #include "io/path.h"
 
-/* The content of a file after decompression. Small files are read, large plain ones are mapped (nobody may
- * shorten them meanwhile). */
+/* The content of a file after decompression. It is read, never mapped: a map of a file that somebody shortens
+ * ends the program. */
 typedef struct surety_file {
-    const uint8_t *data;
+    const uint8_t *data; /* ours to free */
     size_t size;
-    size_t mapped; /* bytes to unmap; 0: data is ours to free */
 } surety_file;
 
 /* Reads path. Gzip is recognised by its first bytes; a name that ends in .gz must be gzip. The stream must be
  * whole: a truncated or damaged member, a wrong checksum, or anything behind the last member is an error that
- * names the byte of the compressed file. Absent, unreadable, a folder, not a regular file: SURETY_E_INPUT. */
+ * names the byte of the compressed file. Absent, unreadable, a folder, not a regular file, larger than
+ * surety_reading allows: SURETY_E_INPUT. */
 surety_status surety_file_open(surety_file *out, const char *path, surety_error *err);
 void surety_file_close(surety_file *file); /* all zero is fine */
+
+/* Opens a regular file for reading; *size bytes at this moment. */
+surety_status surety_open_regular(int *fd, uint64_t *size, const char *path, surety_error *err);
+
+/* Exactly count bytes of an open file, from byte `from` on. */
+surety_status surety_read_at(int fd, void *to, size_t count, uint64_t from, surety_error *err);
+
+/* For loops over what was read: tells the progress, and SURETY_E_STOPPED if surety_reading's run asks for it.
+ */
+surety_status surety_reading_poll(uint64_t done, uint64_t total, surety_error *err);
 
 /* Decompresses a gzip stream of one or more members into *out (free with surety_free), *out_size bytes,
  * refusing to make more than limit of them. */

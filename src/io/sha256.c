@@ -2,7 +2,9 @@
 
 #include <openssl/evp.h>
 
-#include "base/memory.h"
+#include "io/read.h"
+
+#define PIECE ((size_t)16 << 20) /* bytes between two looks at stop */
 
 struct surety_sha256_sum {
     EVP_MD_CTX *context;
@@ -57,7 +59,13 @@ surety_status surety_sha256(const void *data, size_t size, char text[SURETY_SHA2
     surety_sha256_sum *sum = NULL;
     text[0] = 0;
     SURETY_TRY(surety_sha256_new(&sum, err));
-    surety_status status = surety_sha256_add(sum, data, size, err);
+    surety_status status = SURETY_OK;
+    for (size_t at = 0; status == SURETY_OK && at < size; at += PIECE) {
+        if (at) status = surety_reading_poll(at, size, err);
+        if (status == SURETY_OK)
+            status = surety_sha256_add(sum, (const uint8_t *)data + at, size - at < PIECE ? size - at : PIECE,
+                                       err);
+    }
     if (status == SURETY_OK) status = surety_sha256_text(sum, text, err);
     surety_sha256_free(sum);
     return status;

@@ -1,26 +1,32 @@
 #define _XOPEN_SOURCE 700 /* realpath */
 #include "io/write.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "io/lock.h"
+
 enum {
-    BUFFER = 1 << 16,  /* bytes gathered before a write */
-    TEMPORARIES = 100, /* writers of one name at a time */
-    SUFFIX = 24        /* room for ".part-" and a number */
+    BUFFER = 1 << 16, /* bytes gathered before a write */
+    TRIES = 100,      /* names that may be taken before we give up */
+    DIGITS = 8,       /* of a temporary's name */
+    SUFFIX = 24       /* room for dot, ".part-" and the digits */
 };
 
 struct surety_writer {
     char *target, *folder, *temporary;
-    int fd;     /* of the temporary, locked; -1: none */
-    int failed; /* a write failed: only abort is left */
+    size_t prefix; /* letters of temporary up to its digits, the folder included */
+    int mode;      /* of the file that is replaced; -1: a new one */
+    int fd;        /* of the temporary, locked; -1: none */
+    int failed;    /* a write failed: only abort is left */
     size_t used;
     unsigned char buffer[BUFFER];
 };
@@ -29,9 +35,10 @@ struct surety_writer {
 
 /* The file that path means: links are followed, so that the link stays and its target is replaced. What is
  * there and is not a regular file (/dev/null!) must never be renamed over. */
-static surety_status resolve(char **target, const char *path, surety_error *err) {
+static surety_status resolve(surety_writer *w, const char *path, surety_error *err) {
     struct stat info;
     int there = stat(path, &info) == 0;
+    w->mode = there ? (int)(info.st_mode & 0777) : -1;
     if ((there && !S_ISREG(info.st_mode)) || !*surety_path_name(path)) {
         surety_fail(err, SURETY_E_USAGE, "cannot write it: it is not a regular file");
         surety_fail_expected(err, "the name of a file, new or to be replaced");
@@ -39,7 +46,7 @@ static surety_status resolve(char **target, const char *path, surety_error *err)
         return SURETY_E_USAGE;
     }
     char *real = there && lstat(path, &info) == 0 && S_ISLNK(info.st_mode) ? realpath(path, NULL) : NULL;
-    surety_status status = surety_join(target, real ? real : path, "", "", err);
+    surety_status status = surety_join(&w->target, real ? real : path, "", "", err);
     free(real);
     return status;
 }
@@ -48,40 +55,51 @@ static surety_status split_target(surety_writer *w, surety_error *err) {
     const char *name = surety_path_name(w->target);
     SURETY_TRY(surety_join(&w->folder, name == w->target ? "." : w->target, "/", "", err));
     if (name != w->target) w->folder[name - w->target] = 0;
-    SURETY_TRY(surety_join(&w->temporary, w->folder, ".", name, err));
-    size_t length = strlen(w->temporary);
-    char *longer = NULL;
-    SURETY_TRY(surety_alloc(&longer, length + SUFFIX, 1, err));
-    memcpy(longer, w->temporary, length);
-    surety_free(w->temporary);
-    w->temporary = longer;
+    SURETY_TRY(surety_alloc(&w->temporary, strlen(w->folder) + strlen(name) + SUFFIX, 1, err));
+    w->prefix = (size_t)sprintf(w->temporary, "%s.%s.part-", w->folder, name);
     return SURETY_OK;
 }
 
 /* ---- the temporary ---- */
 
-/* Opens and locks the temporary of this name. Returns 0 if it is ours now, the system's error number if it
- * cannot be opened, EBUSY if it is somebody's or was renamed into place between open and lock. */
-static int take(surety_writer *w) {
-    struct stat opened, named;
-    w->fd = open(w->temporary, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
-    if (w->fd < 0) return errno;
-    if (flock(w->fd, LOCK_EX | LOCK_NB) == 0 && fstat(w->fd, &opened) == 0 &&
-        lstat(w->temporary, &named) == 0 && opened.st_ino == named.st_ino && opened.st_dev == named.st_dev &&
-        S_ISREG(opened.st_mode) && ftruncate(w->fd, 0) == 0)
-        return 0;
-    close(w->fd);
-    w->fd = -1;
-    return EBUSY;
+/* Removes what killed runs left behind: temporaries of this name that are ours and that nobody holds. */
+static void sweep(surety_writer *w) {
+    const char *name = w->temporary + strlen(w->folder);
+    size_t length = w->prefix - strlen(w->folder);
+    DIR *folder = opendir(w->folder);
+    for (const struct dirent *entry; folder && (entry = readdir(folder));) {
+        if (strncmp(entry->d_name, name, length) || strlen(entry->d_name) > length + DIGITS) continue;
+        strcpy(w->temporary + w->prefix, entry->d_name + length);
+        int fd = surety_lock_old(w->temporary);
+        if (fd < 0) continue;
+        unlink(w->temporary);
+        close(fd);
+    }
+    if (folder) closedir(folder);
 }
 
-/* A name that is busy, or another user's, makes room for the next one. */
+/* Makes a temporary of a new name that nobody can guess, and locks it. Returns 0, or the system's error
+ * number; EEXIST: the name was taken, or a sweeper was quicker than our lock. */
+static int make(surety_writer *w) {
+    uint32_t digits = 0;
+    if (getrandom(&digits, sizeof digits, 0) != sizeof digits) return errno;
+    snprintf(w->temporary + w->prefix, DIGITS + 1, "%08x", (unsigned)digits);
+    w->fd = open(w->temporary, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, w->mode < 0 ? 0666 : 0600);
+    if (w->fd < 0) return errno;
+    if (surety_lock_new(w->fd, w->temporary)) {
+        if (w->mode >= 0) (void)!fchmod(w->fd, (mode_t)w->mode); /* some file systems have no modes */
+        return 0;
+    }
+    close(w->fd);
+    w->fd = -1;
+    return EEXIST;
+}
+
 static surety_status open_temporary(surety_writer *w, surety_error *err) {
-    size_t length = strlen(w->temporary);
-    int number = EBUSY;
-    for (int n = 0; n < TEMPORARIES && (number == EBUSY || number == EACCES || number == ELOOP); n++) {
-        snprintf(w->temporary + length, SUFFIX, ".part-%d", n);
-        number = take(w);
+    int number = EEXIST;
+    sweep(w);
+    for (int n = 0; n < TRIES && number == EEXIST; n++) {
+        number = make(w);
         if (number == 0) return SURETY_OK;
     }
     return surety_fail_errno(err, SURETY_E_SYSTEM, "write", w->target, number);
@@ -119,7 +137,7 @@ surety_status surety_writer_open(surety_writer **out, const char *path, uint64_t
     *out = NULL;
     SURETY_TRY(surety_alloc(&w, 1, sizeof *w, err));
     w->fd = -1;
-    surety_status status = resolve(&w->target, path, err);
+    surety_status status = resolve(w, path, err);
     if (status == SURETY_OK) status = split_target(w, err);
     if (status == SURETY_OK) status = open_temporary(w, err);
     if (status == SURETY_OK) status = check_space(w, bytes, err);

@@ -1,9 +1,10 @@
 /* Safe file writing: a file appears under its name complete or not at all.
  *
- * Bytes go into a temporary file beside the target (folder/.name.part-N). Commit flushes it to the disk
+ * Bytes go into a temporary file beside the target (folder/.name.part-1f0c5a2e, a new file with a name that
+ * cannot be guessed; where a file is replaced, its mode is kept). Commit flushes it to the disk
  * (fsync), renames it over the target and flushes the folder, so that at every moment, also after a kill or a
  * power cut, the name holds the old content or the new one. A temporary is locked while it is written; one
- * that a killed run left behind is no longer locked, and the next writer of the same name takes it over.
+ * that a killed run left behind is no longer locked, and the next writer of the same name removes it.
  * Several writers of one name do not meet: the last commit stays.
  */
 #ifndef SURETY_IO_WRITE_H

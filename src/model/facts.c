@@ -7,6 +7,7 @@
 #include "base/number.h"
 #include "base/random.h"
 #include "model/model.h"
+#include "surety/bound.h"
 
 static const char *const keys[] = {"kind", "voters", "seed", "priors_compared", "delta",
                                    "norm", "eps",    "box",  "defense",         "objective"};
@@ -28,8 +29,9 @@ void surety_model_facts_defaults(surety_model_facts *f) {
 
 surety_status surety_facts_validate(const surety_model_facts *f, surety_error *err) {
     if (f->seed >= SURETY_SEED_LIMIT) return surety_fail(err, SURETY_E_USAGE, "a seed is below 2^63");
-    if (f->priors_compared < 1)
-        return surety_fail(err, SURETY_E_USAGE, "at least one prior was compared, not 0");
+    if (f->priors_compared < 1 || f->priors_compared > SURETY_PRIORS_MOST)
+        return surety_fail(err, SURETY_E_USAGE, "at least one prior was compared, and at most 10^9, not %llu",
+                           (unsigned long long)f->priors_compared);
     if (!(f->delta > 0 && f->delta < 1))
         return surety_fail(err, SURETY_E_USAGE, "delta is above 0 and below 1, not %g", f->delta);
     if (!f->defense[0] || !memchr(f->defense, 0, sizeof f->defense) || !f->objective[0] ||
@@ -106,8 +108,9 @@ surety_status surety_facts_read(surety_model_facts *f, json_t *metadata, surety_
     if (surety_voter_set_parse(text[1], &f->set, &inner)) return bad("voters", "signed or real", err);
     if (!read_u64(text[2], &f->seed) || f->seed >= SURETY_SEED_LIMIT)
         return bad("seed", "a number below 2^63", err);
-    if (!read_u64(text[3], &f->priors_compared) || !f->priors_compared)
-        return bad("priors_compared", "a whole number, at least 1", err);
+    if (!read_u64(text[3], &f->priors_compared) || !f->priors_compared ||
+        f->priors_compared > SURETY_PRIORS_MOST)
+        return bad("priors_compared", "a whole number, at least 1 and at most 10^9", err);
     if (!read_real(text[4], &end, &f->delta) || *end || !(f->delta > 0 && f->delta < 1))
         return bad("delta", "a number above 0 and below 1", err);
     if (surety_norm_parse(text[5], &f->ball.norm, &inner)) return bad("norm", "l2, linf or l1", err);

@@ -65,7 +65,7 @@ surety_status surety_model_encode(const surety_model *m, uint8_t **out, size_t *
     surety_stored list[SURETY_TENSORS_MOST];
     size_t count = list_tensors(m, list), header_size = 0;
     uint8_t *header = NULL;
-    json_t *all = json_copy(m->texts);
+    json_t *all = surety_json_copy(m->texts);
     *out = NULL;
     surety_status status = surety_facts_write(&m->facts, m->voters, all, err);
     json_t *metadata = surety_texts_sorted(all);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/number.h"
+#include "base/text.h"
 #include "surety/bound.h"
 
 static surety_status bad(surety_error *err, const char *tensor, size_t index, const char *what) {
@@ -113,10 +114,9 @@ int surety_text_key(const char *key) {
 surety_status surety_model_set_text(surety_model *m, const char *key, const char *value, surety_error *err) {
     if (!surety_text_key(key))
         return surety_fail(err, SURETY_E_USAGE, "'%.80s' cannot be the key of a text", key);
-    json_t *text = json_string(value), *any = text ? NULL : json_string_nocheck(value);
-    json_decref(any);
-    if (any) return surety_fail(err, SURETY_E_USAGE, "the text of '%s' is not UTF-8", key);
-    if (json_object_set_new(m->texts, key, text))
+    if (!value || !surety_utf8_valid(value))
+        return surety_fail(err, SURETY_E_USAGE, "the text of '%s' is not UTF-8", key);
+    if (json_object_set_new(m->texts, key, json_string(value)))
         return surety_fail(err, SURETY_E_MEMORY, "no memory for a text");
     return strcmp(key, "data.classes") ? SURETY_OK : surety_model_read_labels(m, err);
 }
@@ -192,18 +192,53 @@ surety_status surety_model_reals(const surety_model *m, const char *key, double 
     return SURETY_OK;
 }
 
+static int by_text(const void *a, const void *b) {
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
 json_t *surety_texts_sorted(const json_t *texts) {
-    char *text = json_dumps(texts, JSON_SORT_KEYS | JSON_COMPACT);
-    json_t *sorted = text ? json_loads(text, 0, NULL) : NULL;
-    free(text);
+    const char **keys = NULL, *key;
+    json_t *all = (json_t *)(uintptr_t)texts, *value, *sorted = texts ? json_object() : NULL;
+    size_t count = 0;
+    if (!sorted || surety_alloc(&keys, json_object_size(texts), sizeof *keys, NULL) != SURETY_OK)
+        return json_decref(sorted), NULL;
+    json_object_foreach(all, key, value) keys[count++] = key;
+    qsort(keys, count, sizeof *keys, by_text);
+    for (size_t i = 0; i < count && sorted; i++)
+        sorted = surety_json_put(sorted, keys[i], json_incref(json_object_get(texts, keys[i])));
+    surety_free(keys);
     return sorted;
 }
 
-static json_t *weights_json(const double *weights, size_t H) {
+/* ---- what it says of itself ---- */
+
+double surety_model_largest_weight(const surety_model *m, size_t *voter) {
+    size_t best = 0;
+    for (size_t t = 1; t < surety_voters_count(m->voters); t++)
+        if (m->posterior[t] > m->posterior[best]) best = t;
+    if (voter) *voter = best;
+    return m->posterior[best];
+}
+
+const char *surety_model_class(const surety_model *m, size_t k, char number[4]) {
+    size_t K = surety_voters_classes(m->voters);
+    const char *name = surety_model_text(m, "data.task");
+    const surety_task *task = name && name[0] ? surety_task_find(name, NULL) : NULL;
+    if (task && task->classes == K) return task->class_names[k];
+    if (m->class_count == K) return m->labels[k];
+    if (K == 2)
+        snprintf(number, 4, "%s", k ? "+1" : "-1");
+    else
+        snprintf(number, 4, "%u", (unsigned)k % 1000);
+    return number;
+}
+
+static json_t *classes_json(const surety_model *m) {
     json_t *list = json_array();
-    int failed = 0;
-    for (size_t t = 0; t < H; t++) failed |= json_array_append_new(list, surety_json_real(weights[t]));
-    if (failed) json_decref(list), list = NULL;
+    for (size_t k = 0; k < surety_voters_classes(m->voters) && list; k++) {
+        char number[4];
+        list = surety_json_append(list, surety_json_string(surety_model_class(m, k, number)));
+    }
     return list;
 }
 
@@ -216,13 +251,15 @@ char *surety_model_json(const surety_model *m) {
     json_t *texts = surety_texts_sorted(m->texts);
     json_t *about = json_object();
     if (surety_facts_write(&m->facts, m->voters, about, NULL)) json_decref(about), about = NULL;
-    json_t *prior = weights_json(m->prior, surety_voters_count(m->voters)),
-           *posterior = weights_json(m->posterior, surety_voters_count(m->voters));
-    return surety_json_text(
-        SURETY_JSON_OBJECT({"kind", surety_json_string(surety_voters_kind(m->voters))},
-                           {"voter_count", surety_json_count(surety_voters_count(m->voters))},
-                           {"features", surety_json_count(surety_voters_features(m->voters))},
-                           {"depth", surety_json_count(surety_voters_depth(m->voters))},
-                           {"sha256", surety_json_string(sha256)}, {"kl", surety_json_real(kl)},
-                           {"about", about}, {"texts", texts}, {"prior", prior}, {"posterior", posterior}));
+    json_t *prior = surety_json_reals(m->prior, surety_voters_count(m->voters)),
+           *posterior = surety_json_reals(m->posterior, surety_voters_count(m->voters));
+    return surety_json_text(SURETY_JSON_OBJECT(
+        {"kind", surety_json_string(surety_voters_kind(m->voters))},
+        {"voter_count", surety_json_count(surety_voters_count(m->voters))},
+        {"features", surety_json_count(surety_voters_features(m->voters))},
+        {"depth", surety_json_count(surety_voters_depth(m->voters))},
+        {"class_count", surety_json_count(surety_voters_classes(m->voters))}, {"classes", classes_json(m)},
+        {"sha256", surety_json_string(sha256)}, {"kl", surety_json_real(kl)},
+        {"largest_weight", surety_json_real(surety_model_largest_weight(m, NULL))}, {"about", about},
+        {"texts", texts}, {"prior", prior}, {"posterior", posterior}));
 }

@@ -166,7 +166,7 @@ surety_status surety_safetensors_header(json_t *metadata, surety_stored *list, s
         at += list[i].bytes;
         failed |= json_object_set_new(root, list[i].name, entry_json(&list[i]));
     }
-    char *text = failed ? NULL : json_dumps(root, JSON_COMPACT);
+    char *text = failed ? NULL : surety_json_dump(root, JSON_COMPACT);
     json_decref(root);
     if (!text) return surety_fail(err, SURETY_E_MEMORY, "no memory for the header of the model");
     size_t length = strlen(text), padded = (8 + length + 63) / 64 * 64 - 8;

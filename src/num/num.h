@@ -34,8 +34,8 @@ typedef struct surety_gradient_use {
     float
         *squares; /* or NULL; squares[r] = sum_j dx_j^2 too: sixteen chains j mod 16, added as v16_sum does */
     const float *const *x, *const *lo,
-                               *const *hi; /* or NULL; out[r] = clip(x[r] + step sign(dx), lo[r], hi[r]) */
-    float step;
+                               *const *hi; /* or NULL; out[r] = clip(x[r] + step[r] sign(dx), lo[r], hi[r]) */
+    const float *step;
 } surety_gradient_use;
 
 /* dx[r][j] = sum_i g[r*ldg + i] W[i][j], one chain over i = 0 .. N-1 that starts at 0, used as `use` says. At

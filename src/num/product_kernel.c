@@ -88,7 +88,7 @@ INLINE void end_stepped(const surety_gradient_use *use, size_t row, size_t colum
                         const int P) {
     const float *x = use->x[row] + column, *lo = use->lo[row] + column, *hi = use->hi[row] + column;
     float *restrict out = use->out[row] + column;
-    v16 zero = v16_zero(), step = v16_set1(use->step), back = v16_sub(zero, step);
+    v16 zero = v16_zero(), step = v16_set1(use->step[row]), back = v16_sub(zero, step);
     AT(x);
     AT(lo);
     AT(hi);

@@ -1,5 +1,6 @@
 #include "report/draw.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,6 +36,18 @@ void surety_print(surety_growing *text, const char *format, ...) {
         surety_grow(text, piece, (size_t)length);
 }
 
+void surety_print_html(surety_growing *out, const char *text) {
+    static const char special[] = "<>&\"'";
+    static const char *const names[] = {"&lt;", "&gt;", "&amp;", "&quot;", "&#39;"};
+    for (; *text; text++) {
+        const char *found = strchr(special, *text);
+        if (found)
+            surety_print(out, "%s", names[found - special]);
+        else
+            surety_grow(out, text, 1);
+    }
+}
+
 void surety_grow_base64(surety_growing *text, const uint8_t *bytes, size_t count) {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     for (size_t i = 0; i < count; i += 3) {
@@ -53,7 +66,14 @@ void surety_growing_free(surety_growing *text) {
     *text = (surety_growing){0};
 }
 
+/* Coordinates come from files: whatever stands there, the drawing stays a drawing. */
+static double within_paper(double at) {
+    return isnan(at) ? 0 : fmin(fmax(at, -10000), 10000);
+}
+
 void surety_draw(surety_drawing *d, surety_mark mark) {
+    mark.x = within_paper(mark.x), mark.y = within_paper(mark.y);
+    mark.x2 = within_paper(mark.x2), mark.y2 = within_paper(mark.y2);
     if (d->count == d->room) {
         size_t room = 2 * d->room + 64;
         surety_mark *more = d->failed ? NULL : realloc(d->marks, room * sizeof mark);

@@ -19,6 +19,9 @@ typedef struct surety_growing {
 
 void surety_grow(surety_growing *text, const void *bytes, size_t count);
 void surety_print(surety_growing *text, const char *format, ...) SURETY_PRINTF(2);
+/* Text between tags or in a quoted attribute of HTML and SVG: every text that is not written in the source
+ * itself goes this way. */
+void surety_print_html(surety_growing *out, const char *text);
 void surety_grow_base64(surety_growing *text, const uint8_t *bytes, size_t count);
 void surety_growing_free(surety_growing *text);
 

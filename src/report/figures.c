@@ -8,7 +8,17 @@
 #include "io/write.h"
 #include "report/report.h"
 
-enum { WIDTH = 360, HEIGHT = 300, LEFT = 60, RIGHT = 10, TOP = 28, BOTTOM = 44, LETTERS = 12 };
+enum {
+    WIDTH = 360,
+    HEIGHT = 300,
+    LEFT = 60,
+    RIGHT = 10,
+    TOP = 28,
+    BOTTOM = 44,
+    LETTERS = 12,
+    TICKS = 8,
+    POINTS = 1000 /* of a curve */
+};
 
 static const surety_threat_kind defenses[] = {SURETY_ATTACK_NONE,   SURETY_ATTACK_UNIF, SURETY_ATTACK_PGDU,
                                               SURETY_ATTACK_IFGSMU, SURETY_ATTACK_PGD,  SURETY_ATTACK_IFGSM};
@@ -47,7 +57,12 @@ static void text(surety_drawing *d, double x, double y, surety_anchor anchor, in
     surety_draw(d, m);
 }
 
-/* A round step with four to eight ticks up to the end of an axis. */
+/* How far an axis goes: as far as its values do, within limits that keep its arithmetic finite. */
+static void reach(double *end, double value) {
+    if (value > *end) *end = fmin(value, 1e6);
+}
+
+/* A round step with four to eight ticks up to the end of an axis, which is within 1e-6 and 1e6. */
 static double tick_step(double end) {
     double step = pow(10, floor(log10(end)));
     while (end / step > 8) step *= 2;
@@ -61,7 +76,9 @@ static void number(char *words, size_t size, double value) {
 
 static void draw_y_axis(const axes *a) {
     char words[32];
-    for (double y = 0, step = tick_step(a->y_max); y <= a->y_max * 1.0001; y += step) {
+    double step = tick_step(a->y_max);
+    for (int i = 0; i <= TICKS && i * step <= a->y_max * 1.0001; i++) {
+        double y = i * step;
         line(a->d, LEFT, y_at(a, y), WIDTH - RIGHT, y_at(a, y), 0.7, SURETY_FAINT, 0);
         number(words, sizeof words, y);
         text(a->d, LEFT - 6, y_at(a, y) + 4, SURETY_END, 0, words);
@@ -70,7 +87,9 @@ static void draw_y_axis(const axes *a) {
 
 static void draw_x_axis(const axes *a, const char *label) {
     char words[32];
-    for (double x = 0, step = tick_step(a->x_max); x <= a->x_max * 1.0001; x += step) {
+    double step = tick_step(a->x_max);
+    for (int i = 0; i <= TICKS && i * step <= a->x_max * 1.0001; i++) {
+        double x = i * step;
         line(a->d, x_at(a, x), HEIGHT - a->bottom, x_at(a, x), HEIGHT - a->bottom + 4, 1, SURETY_INK, 0);
         number(words, sizeof words, x);
         text(a->d, x_at(a, x), HEIGHT - a->bottom + 17, SURETY_MIDDLE, 0, words);
@@ -145,7 +164,7 @@ static void draw_bars(surety_drawing *d, const bar *bars, size_t count, surety_v
     snprintf(title, sizeof title, "%s voters", surety_voter_set_name(set));
     begin_panel(d, title);
     axes a = {.d = d, .x_max = (double)count, .y_max = 0.1, .bottom = 110};
-    for (size_t i = 0; i < count; i++) a.y_max = fmax(a.y_max, 1.05 * fmax(bars[i].total, bars[i].printed));
+    for (size_t i = 0; i < count; i++) reach(&a.y_max, 1.05 * fmax(bars[i].total, bars[i].printed));
     draw_y_axis(&a);
     for (size_t i = 0; i < count; i++) {
         const bar *b = &bars[i];
@@ -222,8 +241,8 @@ static void draw_points(surety_drawing *d, const point *points, size_t count, co
     begin_panel(d, title);
     axes a = {.d = d, .x_max = 0.02, .bottom = BOTTOM};
     for (size_t i = 0; i < count; i++)
-        a.x_max = fmax(a.x_max, 1.06 * fmax(fmax(points[i].x, points[i].y),
-                                            fmax(points[i].printed_x, points[i].printed_y)));
+        reach(&a.x_max,
+              1.06 * fmax(fmax(points[i].x, points[i].y), fmax(points[i].printed_x, points[i].printed_y)));
     a.y_max = a.x_max;
     draw_y_axis(&a);
     draw_x_axis(&a, title);
@@ -283,7 +302,7 @@ static size_t curve_of(const json_t *cell, const json_t **eps, const json_t **ri
     *eps = json_object_get(curve, "eps");
     *risk = json_object_get(curve, "risk");
     size_t count = json_array_size(*eps);
-    return count >= 2 && json_array_size(*risk) == count ? count : 0;
+    return count >= 2 && count <= POINTS && json_array_size(*risk) == count ? count : 0;
 }
 
 static double at(const json_t *array, size_t i) {
@@ -293,11 +312,11 @@ static double at(const json_t *array, size_t i) {
 static void draw_curves(surety_drawing *d, const surety_shown *shown, size_t task, surety_norm norm) {
     char title[64];
     const json_t *eps, *risk;
-    axes a = {.d = d, .x_max = 0, .y_max = 0.05, .bottom = BOTTOM};
+    axes a = {.d = d, .x_max = 1e-6, .y_max = 0.05, .bottom = BOTTOM};
     surety_task_title(task, title, sizeof title);
     begin_panel(d, title);
     for (int draw = 0; draw < 2; draw++) { /* first how far the axes go */
-        if (draw && a.x_max > 0) {
+        if (draw) {
             draw_y_axis(&a);
             draw_x_axis(&a, norm == SURETY_L2 ? "radius of the l2 ball" : "radius of the linf ball");
             line(d, x_at(&a, surety_norm_radius(norm)), y_at(&a, 0), x_at(&a, surety_norm_radius(norm)),
@@ -307,7 +326,7 @@ static void draw_curves(surety_drawing *d, const surety_shown *shown, size_t tas
             surety_cell cell = {task, norm, SURETY_SIGNED, defenses[k], 0};
             size_t count = curve_of(surety_shown_cell(shown, &cell), &eps, &risk);
             for (size_t i = 0; i < count; i++) {
-                if (!draw) a.x_max = fmax(a.x_max, at(eps, i)), a.y_max = fmax(a.y_max, at(risk, i));
+                if (!draw) reach(&a.x_max, at(eps, i)), reach(&a.y_max, at(risk, i));
                 if (draw && i)
                     line(d, x_at(&a, at(eps, i - 1)), y_at(&a, at(risk, i - 1)), x_at(&a, at(eps, i)),
                          y_at(&a, at(risk, i)), 2, SURETY_SERIES + k, 0);

@@ -227,23 +227,26 @@ void surety_page_figures(surety_growing *page, const surety_figure *figures, siz
     for (size_t i = 0; i < count; i++) {
         const surety_figure *f = &figures[i];
         if (!f->count) continue;
-        surety_print(page, "<figure>\n<h3>%s</h3>\n<div class=\"panels%s\">\n", f->title,
-                     f->columns == 2 ? " two" : "");
+        surety_print(page, "<figure>\n<h3>");
+        surety_print_html(page, f->title);
+        surety_print(page, "</h3>\n<div class=\"panels%s\">\n", f->columns == 2 ? " two" : "");
         for (size_t k = 0; k < f->count; k++) surety_draw_svg(&f->panels[k], 1, page);
         surety_print(page, "</div>\n<div class=\"legend\">\n");
         surety_draw_svg(&f->legend, 1, page);
-        surety_print(page, "</div>\n<figcaption>%s</figcaption>\n</figure>\n", f->caption);
+        surety_print(page, "</div>\n<figcaption>");
+        surety_print_html(page, f->caption);
+        surety_print(page, "</figcaption>\n</figure>\n");
     }
 }
 
 void surety_page_foot(surety_growing *page, const surety_shown *shown) {
-    const char *version = json_string_value(json_object_get(shown->json, "surety"));
+    (void)shown;
     surety_print(
         page,
         "<footer><p>Made by surety %s from results.csv and results.json of this folder; figures/ holds the "
         "drawings as SVG, PNG and PDF, models/ the votes of a study by the theory.</p></footer>\n</body>\n"
         "</html>\n",
-        version ? version : "");
+        surety_version());
 }
 
 void surety_task_title(size_t task, char *title, size_t size) {

@@ -117,7 +117,8 @@ static surety_status make(const surety_shown *shown, const char *folder, surety_
     if (status == SURETY_OK) status = surety_figures_make(figures, &count, shown, err);
     for (size_t i = 0; i < count && status == SURETY_OK; i++) {
         surety_report(run, "figures", i, count, "");
-        if (!figures[i].count) continue;
+        status = surety_stopped(run, err);
+        if (status != SURETY_OK || !figures[i].count) continue;
         status = surety_figure_write(&figures[i], folder, err);
         info->figures++;
     }

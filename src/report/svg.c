@@ -25,17 +25,6 @@ static void print_paint(surety_growing *out, const surety_mark *m, int inlined) 
     if (m->dashed) surety_print(out, " stroke-dasharray=\"4 4\"");
 }
 
-static void print_escaped(surety_growing *out, const char *text) {
-    for (; *text; text++) {
-        if (*text == '<')
-            surety_print(out, "&lt;");
-        else if (*text == '&')
-            surety_print(out, "&amp;");
-        else
-            surety_grow(out, text, 1);
-    }
-}
-
 static void print_text(surety_growing *out, const surety_mark *m, int inlined) {
     static const char *const anchors[] = {"start", "middle", "end"};
     surety_print(out, "<text x=\"%.2f\" y=\"%.2f\" font-size=\"%.1f\" text-anchor=\"%s\"", m->x, m->y,
@@ -43,7 +32,7 @@ static void print_text(surety_growing *out, const surety_mark *m, int inlined) {
     if (m->turned) surety_print(out, " transform=\"rotate(-90 %.2f %.2f)\"", m->x, m->y);
     print_paint(out, m, inlined);
     surety_print(out, ">");
-    print_escaped(out, m->text);
+    surety_print_html(out, m->text);
     surety_print(out, "</text>\n");
 }
 
@@ -70,7 +59,7 @@ void surety_draw_svg(const surety_drawing *d, int inlined, surety_growing *out) 
                  inlined ? "" : " xmlns=\"http://www.w3.org/2000/svg\"", d->width, d->height);
     if (!inlined) surety_print(out, " width=\"%.0f\" height=\"%.0f\"", d->width, d->height);
     surety_print(out, "><title>");
-    print_escaped(out, d->title);
+    surety_print_html(out, d->title);
     surety_print(out, "</title>\n");
     if (!inlined)
         surety_print(out, "<rect width=\"%.0f\" height=\"%.0f\" fill=\"#ffffff\"/>\n", d->width, d->height);

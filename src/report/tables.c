@@ -185,11 +185,13 @@ static surety_status print_strip(surety_growing *page, const json_t *example, si
             label * json_number_value(json_object_get(example, "clean_vote")),
             label * json_number_value(json_object_get(example, "attacked_vote")), surety_norm_name(norm),
             json_number_value(json_object_get(example, "distance")));
-        surety_print(page,
-                     "<figure><img alt=\"original, perturbation, fooled: %s\" src=\"data:image/png;base64,",
-                     words);
+        surety_print(page, "<figure><img alt=\"original, perturbation, fooled: ");
+        surety_print_html(page, words);
+        surety_print(page, "\" src=\"data:image/png;base64,");
         surety_grow_base64(page, (const uint8_t *)png.bytes, png.used);
-        surety_print(page, "\"><figcaption>%s</figcaption></figure>\n", words);
+        surety_print(page, "\"><figcaption>");
+        surety_print_html(page, words);
+        surety_print(page, "</figcaption></figure>\n");
     }
     surety_growing_free(&png);
     return status;

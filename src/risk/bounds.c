@@ -1,4 +1,5 @@
 /* From risks to bounds: what surety/bound.h asks for, filled from the sums (docs/theory.md 4.5). */
+#include <math.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -46,6 +47,24 @@ surety_status surety_risks_bounds(const surety_bound_input *input, surety_bound_
         value->vote_clipped = value->vote < 1 ? value->vote : 1;
     }
     return SURETY_OK;
+}
+
+/* m means of n votes each, in [0,1], whose mean is q: P[mean >= q] <= e^(-m kl(q||p)) for p < q, as for m
+ * coins (Hoeffding 1963). kl is off by 1e-14 of itself, q rounded down. */
+static double mean_chance(uint64_t failed, uint64_t votes, uint64_t m, double p) {
+    double q = nextafter((double)failed / (double)votes, 0);
+    return q <= p ? 1 : fmin(1, exp(-(double)m * surety_kl(q, p) * (1 - 1e-13)) * (1 + 1e-13));
+}
+
+surety_refutation surety_risks_refute(const surety_risks *t, surety_risk_kind kind, double limit) {
+    surety_refutation r = {.m = t->m, .failed = t->max_wrong + t->max_tied, .limit = limit, .chance = 1};
+    int averaged = kind == SURETY_RISK_AVERAGED && t->n > 1;
+    if (averaged) r.m = t->m * t->n, r.failed = t->wrong + t->tied;
+    if (t->m && limit < 1)
+        r.chance =
+            averaged ? mean_chance(r.failed, r.m, t->m, limit) : surety_binomial_tail(r.failed, r.m, limit);
+    r.refuted = r.chance < SURETY_IMPOSSIBLE;
+    return r;
 }
 
 /* object[name] = value; on failure the object is released and NULL comes back. */

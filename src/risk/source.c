@@ -43,14 +43,17 @@ size_t surety_vote_source_scratch(const surety_vote_source *s) {
     return example_size(s) + (s->n * s->H + sizeof(double) - 1) / sizeof(double);
 }
 
-static void fetch(const surety_vote_source *s, size_t i, double *row) {
-    size_t count = example_size(s);
+/* Values first .. first+count-1 of all votes. */
+static surety_status fetch(const surety_vote_source *s, size_t first, size_t count, double *row,
+                           surety_error *err) {
     if (s->path) {
-        surety_npy_doubles(&s->file, i * count, count, row);
-        return;
+        surety_status status = surety_npy_read_doubles(&s->file, first, count, row, err);
+        if (status != SURETY_OK) surety_fail_file(err, s->path);
+        return status;
     }
     for (size_t k = 0; k < count; k++)
-        row[k] = s->numbers ? (double)s->numbers[i * count + k] : (double)s->classes[i * count + k];
+        row[k] = s->numbers ? (double)s->numbers[first + k] : (double)s->classes[first + k];
+    return SURETY_OK;
 }
 
 static surety_status add_votes(const surety_vote_source *s, size_t i, const double *row, surety_risk *risk,
@@ -95,7 +98,7 @@ static surety_status add_classes(const surety_vote_source *s, size_t i, const do
 
 surety_status surety_vote_source_add(const surety_vote_source *s, size_t i, double *scratch,
                                      surety_risk *risk, surety_error *err) {
-    fetch(s, i, scratch);
+    SURETY_TRY(fetch(s, i * example_size(s), example_size(s), scratch, err));
     if (s->kind == SURETY_BALLOT_VOTES) return add_votes(s, i, scratch, risk, err);
     if (s->kind == SURETY_BALLOT_SCORES) return add_scores(s, i, scratch, risk, err);
     return add_classes(s, i, scratch, (uint8_t *)(scratch + example_size(s)), risk, err);
@@ -117,23 +120,21 @@ static void look_at(const double *values, size_t count, whole *w) {
     }
 }
 
-static void look_at_votes(const surety_vote_source *s, whole *w) {
+static surety_status look_at_votes(const surety_vote_source *s, whole *w, surety_error *err) {
     double some[1024];
     size_t count = s->m * s->n * s->H;
     *w = (whole){.most = -1};
     for (size_t first = 0, many; first < count; first += many) {
         many = count - first < 1024 ? count - first : 1024;
-        if (s->path)
-            surety_npy_doubles(&s->file, first, many, some);
-        else
-            for (size_t k = 0; k < many; k++) some[k] = (double)s->classes[first + k];
+        SURETY_TRY(fetch(s, first, many, some, err));
         look_at(some, many, w);
     }
+    return SURETY_OK;
 }
 
 static surety_status open_file(surety_vote_source *s, surety_error *err) {
     const char *expected = "votes of shape (m, n, H) or (m, H), or scores (m, n, H, K), no length 0";
-    SURETY_TRY(surety_npy_open(&s->file, s->path, err));
+    SURETY_TRY(surety_npy_stream(&s->file, s->path, err));
     const surety_npy *a = &s->file;
     int integers = a->dtype != SURETY_F4 && a->dtype != SURETY_F8;
     if (a->ndim == 4 && integers)
@@ -248,7 +249,7 @@ static surety_status find_classes(surety_vote_source *s, const surety_vote_label
                                   const surety_votes_settings *set, surety_error *err) {
     whole w = {.most = -1};
     if (s->kind == SURETY_BALLOT_CLASSES) {
-        look_at_votes(s, &w);
+        SURETY_TRY(look_at_votes(s, &w, err));
         if (w.negative)
             s->kind = SURETY_BALLOT_VOTES;
         else

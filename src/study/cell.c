@@ -43,7 +43,8 @@ static json_t *bounds_json(const surety_row *row) {
     json_t *bounds = json_object();
     for (size_t i = 0; i < SURETY_BOUNDS && bounds; i++)
         if (row->bounds[i].available)
-            json_object_set_new(bounds, surety_bound_list()[i].name, surety_json_real(row->bounds[i].vote));
+            bounds =
+                surety_json_put(bounds, surety_bound_list()[i].name, surety_json_real(row->bounds[i].vote));
     return bounds;
 }
 
@@ -98,16 +99,17 @@ static surety_threat attack_of(const work *w, surety_threat_kind kind) {
 
 static surety_status baseline_row(work *w, const surety_model *model, surety_threat_kind kind,
                                   surety_error *err) {
-    double risk, norm;
+    surety_attack_result found;
     surety_threat attack = attack_of(w, kind);
-    SURETY_TRY(surety_evaluate_attacked(&risk, &norm, model, surety_data_set(w->data, SURETY_SET_TEST),
-                                        &attack, w->run, err));
+    SURETY_TRY(surety_evaluate_attacked(&found, model, surety_data_set(w->data, SURETY_SET_TEST), &attack,
+                                        w->run, err));
+    double risk = (double)found.fooled / (double)found.m;
     note_risk(w, model, kind, risk);
     return surety_cell_add_row(w->rows,
                                SURETY_JSON_OBJECT({"algorithm", surety_json_string("baseline")},
                                                   {"attack", surety_json_string(surety_threat_name(kind))},
                                                   {"adversarial_risk", surety_json_real(risk)},
-                                                  {"norm_max", surety_json_real(norm)}),
+                                                  {"norm_max", surety_json_real(found.norm_max)}),
                                err);
 }
 
@@ -148,20 +150,21 @@ static surety_status all_rows(work *w, surety_error *err) {
 /* ---- risk against radius, and fooled examples: of the first objective ---- */
 
 static surety_status curve_json(work *w, json_t **out, surety_error *err) {
-    json_t *eps = json_array(), *risks = json_array();
+    double eps[RADII] = {0};
     surety_status status = SURETY_OK;
     for (int i = 0; i < RADII && status == SURETY_OK; i++) {
         surety_threat attack = attack_of(w, SURETY_ATTACK_PGD);
-        double norm;
         attack.ball.radius *= (double)i / AT_B;
-        if (isnan(w->risk[i]))
-            status =
-                surety_evaluate_attacked(&w->risk[i], &norm, w->models[0],
-                                         surety_data_set(w->data, SURETY_SET_TEST), &attack, w->run, err);
-        json_array_append_new(eps, surety_json_real(attack.ball.radius));
-        json_array_append_new(risks, surety_json_real(w->risk[i]));
+        if (isnan(w->risk[i])) {
+            surety_attack_result found;
+            status = surety_evaluate_attacked(&found, w->models[0], surety_data_set(w->data, SURETY_SET_TEST),
+                                              &attack, w->run, err);
+            if (status == SURETY_OK) w->risk[i] = (double)found.fooled / (double)found.m;
+        }
+        eps[i] = attack.ball.radius;
     }
-    *out = SURETY_JSON_OBJECT({"attack", surety_json_string("pgd")}, {"eps", eps}, {"risk", risks});
+    *out = SURETY_JSON_OBJECT({"attack", surety_json_string("apgd")}, {"eps", surety_json_reals(eps, RADII)},
+                              {"risk", surety_json_reals(w->risk, RADII)});
     if (status == SURETY_OK && !*out) status = surety_fail(err, SURETY_E_MEMORY, "no memory for a curve");
     return status;
 }
@@ -254,9 +257,9 @@ static surety_status save_models(const work *w, surety_error *err) {
 
 static json_t *models_json(const work *w) {
     json_t *models = json_array();
-    for (size_t k = 0; k < w->count; k++) {
+    for (size_t k = 0; k < w->count && models; k++) {
         const surety_train_result *r = &w->trained[k];
-        json_array_append_new(
+        models = surety_json_append(
             models,
             SURETY_JSON_OBJECT({"objective", surety_json_string(surety_objective_name(w->objectives[k]))},
                                {"step1_best_epoch", surety_json_count(r->step1_best)},
@@ -327,8 +330,8 @@ surety_status surety_cell_run(json_t **found, const surety_study_settings *setti
 /* ---- the file ---- */
 
 static surety_status digest_of(const json_t *found, char digest[SURETY_SHA256_TEXT], surety_error *err) {
-    json_t *copy = json_copy((json_t *)(uintptr_t)found);
-    if (copy) json_object_del(copy, "digest");
+    json_t *copy = surety_json_copy(found);
+    json_object_del(copy, "digest");
     char *text = surety_json_canonical(copy);
     if (!text) return surety_fail(err, SURETY_E_MEMORY, "no memory for the digest of a cell");
     surety_status status = surety_sha256(text, strlen(text), digest, err);
@@ -343,8 +346,7 @@ surety_status surety_cell_save(json_t *found, const char *folder, const surety_c
     surety_status status = digest_of(found, digest, err);
     if (status == SURETY_OK) status = surety_study_path(&path, folder, "cells", name, ".json", err);
     if (status == SURETY_OK) {
-        json_object_set_new(found, "digest", json_string(digest));
-        text = surety_json_text(found);
+        text = surety_json_text(surety_json_put(found, "digest", json_string(digest)));
         status = text ? surety_write_file(path, text, strlen(text), err)
                       : surety_fail(err, SURETY_E_MEMORY, "no memory for the file of a cell");
     } else {
@@ -360,6 +362,7 @@ static surety_status check(const json_t *found, const surety_cell *cell, surety_
     SURETY_TRY(digest_of(found, digest, err));
     const char *written = json_string_value(json_object_get(found, "digest"));
     json_t *identity = identity_json(cell);
+    if (!identity) return surety_fail(err, SURETY_E_MEMORY, "no memory to compare a cell");
     int same = json_equal(identity, json_object_get(found, "cell"));
     json_decref(identity);
     if (written && !strcmp(written, digest) && same) return SURETY_OK;

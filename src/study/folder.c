@@ -38,8 +38,8 @@ static surety_status check_facts(const json_t *was, const json_t *now, surety_er
     json_object_foreach((json_t *)(uintptr_t)now, key, value) {
         const json_t *other = json_object_get(was, key);
         if (json_equal((json_t *)(uintptr_t)value, (json_t *)(uintptr_t)other)) continue;
-        char *old = other ? json_dumps(other, JSON_ENCODE_ANY) : NULL,
-             *wanted = json_dumps(value, JSON_ENCODE_ANY);
+        char *old = other ? surety_json_dump(other, JSON_ENCODE_ANY) : NULL,
+             *wanted = surety_json_dump(value, JSON_ENCODE_ANY);
         surety_fail(err, SURETY_E_INPUT,
                     "this folder holds a study with another %s (%s, not %s): nothing was changed", key,
                     old ? old : "unknown", wanted ? wanted : "?");

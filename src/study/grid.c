@@ -271,12 +271,12 @@ void surety_study_plan_free(surety_study_plan *plan) {
 
 char *surety_study_plan_json(const surety_study_plan *plan) {
     json_t *cells = json_array();
-    for (size_t i = 0; i < plan->count; i++) {
+    for (size_t i = 0; i < plan->count && cells; i++) {
         char name[SURETY_CELL_NAME];
         surety_cell_name(&plan->cells[i], name);
-        json_array_append_new(cells, SURETY_JSON_OBJECT({"name", surety_json_string(name)},
-                                                        {"seconds", surety_json_real(plan->seconds[i])},
-                                                        {"done", json_boolean(plan->done[i])}));
+        cells = surety_json_append(cells, SURETY_JSON_OBJECT({"name", surety_json_string(name)},
+                                                             {"seconds", surety_json_real(plan->seconds[i])},
+                                                             {"done", json_boolean(plan->done[i])}));
     }
     return surety_json_text(SURETY_JSON_OBJECT({"cells", cells}, {"values", surety_json_count(plan->values)},
                                                {"seconds_left", surety_json_real(plan->left)}));

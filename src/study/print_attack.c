@@ -267,7 +267,9 @@ static void step_block(surety_print *p, const size_t *members, size_t rows, size
     }
     int linf = p->norm == SURETY_LINF;
     surety_gradient_use use = {.out = linf ? points : gradients, .squares = linf ? NULL : squares};
-    if (linf) use.x = (const float *const *)points, use.lo = lo, use.hi = hi, use.step = step;
+    float steps[SURETY_LANES];
+    for (size_t r = 0; r < SURETY_LANES; r++) steps[r] = step;
+    if (linf) use.x = (const float *const *)points, use.lo = lo, use.hi = hi, use.step = steps;
     if (kept) surety_product_backward(p->packed, p->dz, p->ldz, kept, &use);
     for (size_t k = 0; k < kept && !linf; k++)
         l2_step(points[k], gradients[k], squares[k], step, lo[k], hi[k], p->d);

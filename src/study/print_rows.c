@@ -331,8 +331,8 @@ static surety_status train(cell_work *w, surety_error *err) {
 
 static json_t *models_json(const cell_work *w) {
     json_t *models = json_array();
-    for (size_t k = 0; k < w->count; k++)
-        json_array_append_new(
+    for (size_t k = 0; k < w->count && models; k++)
+        models = surety_json_append(
             models, SURETY_JSON_OBJECT(
                         {"objective", surety_json_string(surety_objective_name(w->models[k].objective))},
                         {"step1_best_epoch", surety_json_count(w->step1_best)},
@@ -352,12 +352,10 @@ static surety_status curve(cell_work *w, surety_error *err) {
 }
 
 static json_t *curve_json(const cell_work *w) {
-    json_t *eps = json_array(), *risk = json_array();
-    for (size_t i = 0; i < RADII; i++) {
-        json_array_append_new(eps, surety_json_real(w->p.radius * (double)i / AT_B));
-        json_array_append_new(risk, surety_json_real(w->curve[i]));
-    }
-    return SURETY_JSON_OBJECT({"attack", surety_json_string("pgd")}, {"eps", eps}, {"risk", risk});
+    double eps[RADII];
+    for (size_t i = 0; i < RADII; i++) eps[i] = w->p.radius * (double)i / AT_B;
+    return SURETY_JSON_OBJECT({"attack", surety_json_string("pgd")}, {"eps", surety_json_reals(eps, RADII)},
+                              {"risk", surety_json_reals(w->curve, RADII)});
 }
 
 static surety_status compute(cell_work *w, json_t **found, surety_error *err) {

@@ -152,11 +152,11 @@ static surety_status write_csv(const surety_results *r, const char *folder, sure
 static json_t *compared_json(const surety_results *r) {
     json_t *array = json_array();
     size_t tasks;
-    for (size_t i = 0; i < r->count; i++) {
+    for (size_t i = 0; i < r->count && array; i++) {
         const surety_printed *p = &r->printed[i];
         surety_compared c = surety_results_compare(r, i);
         if (!c.seeds) continue;
-        json_array_append_new(
+        array = surety_json_append(
             array,
             SURETY_JSON_OBJECT({"task", surety_json_string(surety_paper_tasks(&tasks)[p->task].name)},
                                {"norm", surety_json_string(surety_norm_name(p->norm))},
@@ -218,11 +218,13 @@ surety_status surety_results_write(const char *folder, const surety_study_settin
 
 /* ---- reading ---- */
 
+#define MOST 1e6 /* no risk and no bound is larger */
+
 /* value,seed,published,difference behind the key of a line. */
 static int parse_numbers(const char *rest, double *value, size_t *seed) {
     char *end;
     *value = surety_number(rest, &end);
-    if (end == rest || *end != ',' || !isfinite(*value)) return 0;
+    if (end == rest || *end != ',' || !(fabs(*value) <= MOST)) return 0;
     const char *number = end + 1;
     unsigned long long n = strtoull(number, &end, 10);
     if (*number < '0' || *number > '9' || *end != ',' || n >= SURETY_STUDY_SEEDS) return 0;

@@ -3,6 +3,8 @@
  * along. */
 #include "train/checkpoint.h"
 
+#include <float.h>
+#include <math.h>
 #include <string.h>
 
 #include "io/json.h"
@@ -12,30 +14,58 @@
 
 static const char magic[16] = "surety training\n";
 
+/* A run of numbers, and between which values they must be: width 8 are doubles, 4 floats, 0 counts (which
+ * check_counts knows). */
 typedef struct chunk {
     void *data;
-    size_t size;
+    size_t size, width;
+    double least, most;
 } chunk;
 
 enum { CHUNKS = 11 + 4 * SURETY_TENSORS };
 
-/* All that a training changes, in order; the same list serves writing and reading. */
+/* All that a training changes, in order; the same list serves writing and reading. Parameters are finite,
+ * moments and values are numbers, second moments are not negative. */
 static size_t list_chunks(surety_train_state *s, chunk *list) {
+    const double any = (double)INFINITY, finite = DBL_MAX, finite_float = (double)FLT_MAX;
     size_t n = 0, weights = s->H * sizeof(double);
-    double *of_weights[] = {s->theta, s->theta_m, s->theta_v, s->best_theta, s->prior_theta};
-    list[n++] = (chunk){&s->phase, sizeof s->phase};
-    list[n++] = (chunk){&s->epoch, sizeof s->epoch};
-    list[n++] = (chunk){&s->steps, sizeof s->steps};
-    list[n++] = (chunk){s->best, sizeof s->best};
-    for (size_t i = 0; i < 5; i++) list[n++] = (chunk){of_weights[i], weights};
+    list[n++] = (chunk){.data = &s->phase, sizeof s->phase};
+    list[n++] = (chunk){.data = &s->epoch, sizeof s->epoch};
+    list[n++] = (chunk){.data = &s->steps, sizeof s->steps};
+    list[n++] = (chunk){.data = s->best, sizeof s->best};
+    list[n++] = (chunk){s->theta, weights, 8, -finite, finite};
+    list[n++] = (chunk){s->theta_m, weights, 8, -any, any};
+    list[n++] = (chunk){s->theta_v, weights, 8, 0, any};
+    list[n++] = (chunk){s->best_theta, weights, 8, -finite, finite};
+    list[n++] = (chunk){s->prior_theta, weights, 8, -finite, finite};
     for (size_t i = 0; i < SURETY_PHASES; i++)
-        list[n++] = (chunk){s->values[i], s->epochs[i] * sizeof(double)};
+        list[n++] = (chunk){s->values[i], s->epochs[i] * sizeof(double), 8, -any, any};
     for (size_t k = 0; k < s->tensors; k++) {
         surety_tensor t = surety_voters_tensor(s->voters, k);
-        float *of_tensor[] = {t.values, s->m[k], s->v[k], s->best_tensors[k]};
-        for (size_t i = 0; i < 4; i++) list[n++] = (chunk){of_tensor[i], t.rows * t.stride * sizeof(float)};
+        size_t size = t.rows * t.stride * sizeof(float);
+        list[n++] = (chunk){t.values, size, 4, -finite_float, finite_float};
+        list[n++] = (chunk){s->m[k], size, 4, -any, any};
+        list[n++] = (chunk){s->v[k], size, 4, 0, any};
+        list[n++] = (chunk){s->best_tensors[k], size, 4, -finite_float, finite_float};
     }
     return n;
+}
+
+/* A checkpoint is written behind an epoch: one or more of this phase are done, the best is among them. */
+static int counts_fit(const surety_train_state *s) {
+    if (s->phase >= SURETY_PHASES || s->epoch < 1 || s->epoch > s->epochs[s->phase]) return 0;
+    if (s->best[s->phase] < 1 || s->best[s->phase] > s->epoch || s->steps > INT64_MAX) return 0;
+    return s->phase == SURETY_STEP1
+               ? !s->best[SURETY_STEP2]
+               : s->best[SURETY_STEP1] >= 1 && s->best[SURETY_STEP1] <= s->epochs[SURETY_STEP1];
+}
+
+static int chunk_fits(const chunk *c) {
+    for (size_t i = 0; c->width && i < c->size / c->width; i++) {
+        double value = c->width == 8 ? ((const double *)c->data)[i] : (double)((const float *)c->data)[i];
+        if (!(value >= c->least && value <= c->most)) return 0; /* also what is not a number */
+    }
+    return 1;
 }
 
 static size_t total_size(const chunk *list, size_t count) {
@@ -53,9 +83,9 @@ surety_status surety_checkpoint_save(const char *path, const char *settings, con
     size_t size = sizeof magic + sizeof length + length + total_size(list, count);
     uint8_t *bytes;
     SURETY_TRY(surety_alloc(&bytes, size + SURETY_SHA256_TEXT, 1, err));
-    const chunk head[] = {{(void *)(uintptr_t)magic, sizeof magic},
-                          {&length, sizeof length},
-                          {(void *)(uintptr_t)settings, length}};
+    const chunk head[] = {{.data = (void *)(uintptr_t)magic, sizeof magic},
+                          {.data = &length, sizeof length},
+                          {.data = (void *)(uintptr_t)settings, length}};
     for (size_t i = 0; i < 3; i++) memcpy(bytes + at, head[i].data, head[i].size), at += head[i].size;
     for (size_t i = 0; i < count; i++)
         if (list[i].size) memcpy(bytes + at, list[i].data, list[i].size), at += list[i].size;
@@ -114,8 +144,13 @@ static surety_status take(const surety_file *file, const char *settings, surety_
                            total_size(list, count));
     for (size_t i = 0; i < count; i++)
         if (list[i].size) memcpy(list[i].data, file->data + at, list[i].size), at += list[i].size;
+    int fits = counts_fit(state);
+    for (size_t i = 0; i < count && fits; i++) fits = chunk_fits(&list[i]);
     surety_voters_changed(state->voters);
-    return SURETY_OK;
+    if (fits) return SURETY_OK;
+    surety_fail(err, SURETY_E_INPUT, "the checkpoint holds numbers that no training has");
+    surety_fail_expected(err, "a checkpoint as it was written; without it, the training begins anew");
+    return SURETY_E_INPUT;
 }
 
 surety_status surety_checkpoint_load(const char *path, const char *settings, surety_train_state *state,

@@ -29,8 +29,9 @@ typedef struct loop {
     surety_threat attack; /* on batches: the defense, or what is mixed into the worst case */
     int grows;            /* the voters move by growing, not by batches */
     surety_sampler *sampler;
-    size_t width;    /* outputs of a voter */
-    int logistic;    /* the loss of step 1; the weights stay uniform then */
+    size_t width; /* outputs of a voter */
+    int logistic; /* the loss of step 1; the weights stay uniform then */
+    double sharpness;
     double *margins; /* per thread: (width, lanes) */
     float *asking;   /* per thread: v (H, lanes) | pull (width, lanes) | h (H, width, lanes) | scratch */
     size_t asking_floats;
@@ -58,10 +59,6 @@ typedef struct loop {
     surety_timing *work; /* per block of the batch: busy and rows */
     uint32_t pass;
 } loop;
-
-/* How fast the logistic loss forgets what is right: margins lie in [-1, 1]. Chosen on hold-outs of S'
- * (docs/notes/classes.md). */
-static const double SHARPNESS = 20;
 
 /* One thread's part of a loop's memory. */
 typedef struct workspace {
@@ -136,15 +133,15 @@ static void pull_logistic(loop *l, const surety_examples *e, size_t at, double w
     for (size_t r = 0; r < e->rows; r++) {
         double most = 0;
         for (size_t k = 0; k < l->width; k++) most = fmax(most, -margins[k * SURETY_LANES + r]);
-        double own = exp(-SHARPNESS * most), sum = own;
+        double own = exp(-l->sharpness * most), sum = own;
         for (size_t k = 0; k < l->width; k++) {
-            double p = exp(-SHARPNESS * (margins[k * SURETY_LANES + r] + most));
+            double p = exp(-l->sharpness * (margins[k * SURETY_LANES + r] + most));
             if (l->width > 1 && k == e->y[r]) continue; /* that is own */
             sum += p;
             pull[k * SURETY_LANES + r] = (float)p;
         }
         share[r] = (float)(1 - own / sum);
-        l->losses[(at + r) * l->state->H] += weight * 0.5 * (log(sum) / SHARPNESS + most);
+        l->losses[(at + r) * l->state->H] += weight * 0.5 * (log(sum) / l->sharpness + most);
         float half = (float)(0.5 / sum) * (l->width == 1 ? (float)-surety_sign(e->y[r]) : 1);
         for (size_t k = 0; k < l->width; k++) pull[k * SURETY_LANES + r] *= half;
         if (l->width > 1) pull[e->y[r] * SURETY_LANES + r] = -0.5f * share[r];
@@ -176,7 +173,7 @@ static surety_status keep_point(void *arg, const surety_ended *e, size_t j, cons
                                 surety_error *err) {
     const loop *l = arg;
     (void)j, (void)err;
-    l->steps[e->i] = (uint32_t)e->steps;
+    l->steps[e->i] = (uint32_t)(e->steps < l->most ? e->steps : l->most); /* apgd takes more */
     memcpy(l->points + l->slots[e->k] * l->stride, x, l->stride * sizeof *x);
     return SURETY_OK;
 }
@@ -530,6 +527,7 @@ static surety_status loop_new(loop *l, const surety_run *run, surety_error *err)
     l->grows = l->phase->moves_voters && surety_voters_can(v, SURETY_CAN_GROW);
     l->threads = (size_t)surety_threads(run);
     l->width = surety_voters_width(v);
+    l->sharpness = surety_sharpness(surety_voters_classes(v));
     l->logistic = l->phase->moves_voters && l->s->loss == SURETY_LOSS_LOGISTIC;
     l->stride = surety_padded(surety_voters_features(v));
     l->terms = surety_voters_terms(v);

@@ -25,6 +25,12 @@ typedef struct surety_phase {
         first_pass; /* passes over sets, numbered through the whole training: they address random numbers */
 } surety_phase;
 
+/* C of the logistic loss (docs/theory.md 9.4): how fast it forgets what is right. Chosen on hold-outs of S'
+ * (docs/notes/classes.md). */
+static inline double surety_sharpness(size_t classes) {
+    return classes == 2 ? 5 : 40;
+}
+
 enum { SURETY_STEP1, SURETY_STEP2, SURETY_PHASES };
 
 /* Everything that a training changes. It is what a checkpoint holds. */

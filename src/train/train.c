@@ -8,11 +8,13 @@
 #include "base/parallel.h"
 #include "data/classes.h"
 #include "data/copies.h"
+#include "evaluate/clean.h"
 #include "evaluate/sampler.h"
 #include "evaluate/vote.h"
-#include "io/path.h"
+#include "io/lock.h"
 #include "train/checkpoint.h"
 #include "train/phase.h"
+#include "train/settings.h"
 
 static const char *const objectives[SURETY_OBJECTIVES] = {"chromatic",          "average-max", "seeger",
                                                           "average-max-seeger", "worst-case",  "baseline"};
@@ -99,56 +101,22 @@ surety_status surety_train_validate(const surety_train_settings *s, surety_error
     return SURETY_OK;
 }
 
-/* ---- settings and results as JSON ---- */
+/* ---- results as JSON ---- */
 
-static json_t *attack_json(const surety_threat *a) {
-    return SURETY_JSON_OBJECT(
-        {"name", surety_json_string(surety_threat_name(a->kind))},
-        {"norm", surety_json_string(surety_norm_name(a->ball.norm))},
-        {"eps", surety_json_real(a->ball.radius)},
-        {"box", a->ball.has_box ? SURETY_JSON_OBJECT({"lo", surety_json_real(a->ball.lo)},
-                                                     {"hi", surety_json_real(a->ball.hi)})
-                                : json_null()},
-        {"steps", surety_json_count(a->steps)}, {"step_size", surety_json_real(surety_threat_step(a))},
-        {"noise", surety_json_real(a->noise)}, {"restarts", surety_json_count(a->restarts)});
-}
-
-/* Everything that decides the result, as canonical text: kept in the model and in checkpoints. */
-static char *settings_text(const surety_train_settings *s, const surety_data_info *info) {
-    json_t *data = SURETY_JSON_OBJECT(
-        {"classes", surety_labels_json(info->labels, info->classes, info->whole)},
-        {"learn_size", surety_json_count(info->learn_size)},
-        {"test_size", surety_json_count(info->test_size)}, {"split_seed", surety_json_count(info->seed)});
-    return surety_json_canonical(SURETY_JSON_OBJECT(
-        {"objective", surety_json_string(objectives[s->objective])},
-        {"loss", surety_json_string(losses[s->loss])}, {"defense", attack_json(&s->defense)},
-        {"voters", surety_json_string(surety_voter_set_name(s->set))},
-        {"kind", surety_json_string(s->kind.kind)}, {"trees", surety_json_count(s->kind.voters)},
-        {"depth", surety_json_count(s->kind.depth)}, {"mask", surety_json_real(s->kind.mask)},
-        {"step1_epochs", surety_json_count(s->step1_epochs)},
-        {"step2_epochs", surety_json_count(s->step2_epochs)}, {"batch", surety_json_count(s->batch)},
-        {"lr", surety_json_real(s->lr)}, {"delta", surety_json_real(s->delta)},
-        {"holdout", surety_json_real(s->holdout)}, {"mix", surety_json_real(s->mix)},
-        {"keep_last", json_boolean(s->keep_last)}, {"decay", json_boolean(s->decay)},
-        {"seed", surety_json_count(s->seed)}, {"data", data},
-        {"rows_prior", surety_json_string(info->set_sha256[SURETY_SET_PRIOR])},
-        {"rows_learn", surety_json_string(info->set_sha256[SURETY_SET_LEARN])}));
-}
-
-static json_t *reals(const double *values, size_t count) {
-    json_t *array = json_array();
-    for (size_t i = 0; i < count; i++) json_array_append_new(array, surety_json_real(values[i]));
-    return array;
-}
-
-char *surety_train_result_json(const surety_train_result *r) {
+char *surety_train_result_json(const surety_train_result *r, const char *const *names) {
     const surety_timing *t = &r->timing;
     return surety_json_text(SURETY_JSON_OBJECT(
         {"step1", SURETY_JSON_OBJECT({"best_epoch", surety_json_count(r->step1_best)},
-                                     {"risk", reals(r->step1_risk, r->step1_epochs)})},
+                                     {"risk", surety_json_reals(r->step1_risk, r->step1_epochs)})},
         {"step2", SURETY_JSON_OBJECT({"best_epoch", surety_json_count(r->step2_best)},
-                                     {"objective", reals(r->step2_objective, r->step2_epochs)})},
+                                     {"objective", surety_json_reals(r->step2_objective, r->step2_epochs)})},
         {"kl", surety_json_real(r->kl)}, {"priors_compared", surety_json_count(r->priors_compared)},
+        {"kind", surety_json_string(r->kind)}, {"classes", surety_labels_json(names, r->clean.classes, 0)},
+        {"largest_weight", surety_json_real(r->largest_weight)},
+        {"clean_rows", surety_json_string(r->held_out ? "held_out" : "training")},
+        {"clean_error", surety_json_real(r->clean.error)},
+        {"majority_error", surety_json_real(r->clean.majority_error)},
+        {"class_errors", surety_class_errors_json(names, &r->clean)},
         {"copies", surety_copies_json(&r->copies)}, {"seconds", surety_json_real(r->seconds)},
         {"timing",
          SURETY_JSON_OBJECT({"attack", surety_json_real(t->attack)}, {"update", surety_json_real(t->update)},
@@ -160,6 +128,7 @@ char *surety_train_result_json(const surety_train_result *r) {
 void surety_train_result_free(surety_train_result *r) {
     surety_free(r->step1_risk);
     surety_free(r->step2_objective);
+    surety_clean_free(&r->clean);
     *r = (surety_train_result){0};
 }
 
@@ -170,16 +139,24 @@ typedef struct training {
     const surety_data_info *info;
     surety_set prior, choose, learn; /* S' (what of it trains), the set that chooses step 1's epoch, S */
     const surety_checkpointing *checkpointing;
-    char *settings; /* settings_text */
+    surety_lock lock;       /* on the checkpoint */
+    double next_checkpoint; /* not before this second */
+    char *settings;         /* surety_train_settings_text */
     surety_train_state state;
     uint64_t priors_compared; /* T_p */
     float *votes;             /* (m, H) on S, see fixed_votes */
 } training;
 
 static surety_status keep(void *arg, const surety_train_state *state, surety_error *err) {
-    const training *t = arg;
+    enum { SELDOM = 20 }; /* times as long as the last checkpoint took */
+    training *t = arg;
+    double began = surety_seconds();
     if (!t->checkpointing || !t->checkpointing->file) return SURETY_OK;
-    return surety_checkpoint_save(t->checkpointing->file, t->settings, state, err);
+    if (t->checkpointing->seldom && began < t->next_checkpoint) return SURETY_OK;
+    SURETY_TRY(surety_checkpoint_save(t->checkpointing->file, t->settings, state, err));
+    double ended = surety_seconds();
+    t->next_checkpoint = ended + SELDOM * (ended - began);
+    return SURETY_OK;
 }
 
 /* S' alone chooses (T_p = 1): its last share is held out and trains nothing. Else S chooses among the epochs.
@@ -193,8 +170,22 @@ static surety_status split_prior(training *t, const surety_data *data, surety_er
                            t->s.holdout, prior->m);
     t->prior = surety_set_slice(prior, 0, prior->m - held);
     t->choose = held ? surety_set_slice(prior, prior->m - held, held) : t->learn;
-    t->priors_compared = held || t->s.keep_last ? 1 : t->s.step1_epochs;
+    t->priors_compared = surety_train_priors(&t->s);
     return SURETY_OK;
+}
+
+/* The checkpoint that is there is read, or else stays: it may be another training's. */
+static surety_status go_on(training *t, surety_error *err) {
+    const char *file = t->checkpointing->file;
+    int there = 0;
+    SURETY_TRY(surety_lock_take(&t->lock, file, err));
+    SURETY_TRY(surety_path_look(file, &there, err));
+    if (!there) return SURETY_OK;
+    if (t->checkpointing->resume) return surety_checkpoint_load(file, t->settings, &t->state, err);
+    surety_fail(err, SURETY_E_USAGE, "there is a checkpoint already, and this training would write over it");
+    surety_fail_expected(err, "--resume, which goes on with it, or another file; or remove it first");
+    surety_fail_file(err, file);
+    return SURETY_E_USAGE;
 }
 
 static surety_status begin(training *t, surety_error *err) {
@@ -215,13 +206,9 @@ static surety_status begin(training *t, surety_error *err) {
     SURETY_TRY(surety_train_state_new(&t->state, voters, t->s.step1_epochs, step2, err));
     SURETY_TRY(surety_attack_check_set(&t->s.defense, voters, &t->prior, err));
     SURETY_TRY(surety_attack_check_set(&t->s.defense, voters, &t->learn, err));
-    if (!(t->settings = settings_text(&t->s, t->info)))
+    if (!(t->settings = surety_train_settings_text(&t->s, t->info)))
         return surety_fail(err, SURETY_E_MEMORY, "no memory for the settings");
-    int there = 0;
-    if (t->checkpointing && t->checkpointing->resume)
-        SURETY_TRY(surety_path_look(t->checkpointing->file, &there, err));
-    if (!there) return SURETY_OK;
-    return surety_checkpoint_load(t->checkpointing->file, t->settings, &t->state, err);
+    return t->checkpointing && t->checkpointing->file ? go_on(t, err) : SURETY_OK;
 }
 
 static surety_phase step1(const training *t) {
@@ -326,14 +313,7 @@ static surety_status make_model(training *t, surety_model **model, surety_train_
                                 surety_error *err) {
     surety_train_state *s = &t->state;
     surety_model_facts facts;
-    surety_model_facts_defaults(&facts);
-    facts.set = t->s.set;
-    facts.seed = t->s.seed;
-    facts.priors_compared = t->priors_compared;
-    facts.delta = t->s.delta;
-    facts.ball = t->s.defense.ball;
-    strcpy(facts.defense, surety_defense_name(t->s.defense.kind));
-    strcpy(facts.objective, objectives[t->s.objective]);
+    surety_train_facts(&t->s, &facts);
     double *P, *Q;
     SURETY_TRY(surety_alloc(&P, 2 * s->H, sizeof *P, err));
     Q = P + s->H;
@@ -353,12 +333,23 @@ static surety_status make_model(training *t, surety_model **model, surety_train_
     return surety_model_set_real(*model, "kl", r->kl, err);
 }
 
+/* What the model is worth on clean rows, which nothing is concluded from. */
+static surety_status look_back(const training *t, const surety_model *model, surety_train_result *r,
+                               const surety_run *run, surety_error *err) {
+    surety_vote prior = surety_model_vote(model, SURETY_PRIOR);
+    r->kind = surety_voters_kind(prior.voters);
+    r->largest_weight = surety_model_largest_weight(model, NULL);
+    r->held_out = t->s.holdout > 0;
+    return surety_evaluate_clean(&r->clean, &prior, r->held_out ? &t->choose : &t->prior, t->info, run, err);
+}
+
 /* What is left behind step 1, or behind a checkpoint: the rest of it, step 2, the model. */
 static surety_status finish(training *t, surety_model **model, surety_train_result *result,
                             const surety_run *run, surety_error *err) {
     SURETY_TRY(run_phases(t, &result->timing, run, err));
     SURETY_TRY(fill_result(t, result, err));
-    return make_model(t, model, result, err);
+    SURETY_TRY(make_model(t, model, result, err));
+    return look_back(t, *model, result, run, err);
 }
 
 static training training_of(const surety_train_settings *settings, const surety_data *data,
@@ -378,6 +369,7 @@ static surety_status open_training(training *t, const surety_data *data, surety_
 }
 
 static void close_training(training *t) {
+    surety_lock_release(&t->lock);
     surety_train_state_free(&t->state);
     surety_free(t->votes);
     free(t->settings);

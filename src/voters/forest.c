@@ -136,10 +136,15 @@ static void worst(const surety_voters *v, const float *z_lo, const float *z_hi, 
  * of exp, 2u of the sum, u of the quotient), which moves a node by at most 12u; difference, product and sum
  * of a node add at most 6u, because values lie in [-1,1]. A level passes errors on as a mean over its nodes,
  * so each adds 18u, twice. The leaf scores are the same floats, or (tanh at another CPU level) 4u apart. The
- * rest is room for second-order terms and the subtraction of the margin. A difference of two outputs is off
- * by twice what one is, and its own worst once more. */
+ * rest is room for second-order terms and the subtraction of the margin.
+ *
+ * Of several classes an output lies in [0,1], so that a level adds 6u and 3u to it and twice that to a
+ * difference of two; worst works on differences, in [-1,1], and adds 18u: 36u a level. Leaves add u for the
+ * rounding of their difference, and where another CPU level made them, s_y - s_o is 2 (K + 16) u apart at
+ * most (the softmax of linear.c). */
 static float margin(const surety_voters *v) {
-    return (float)(40 * v->depth + 16) * (v->width == 1 ? 0x1p-24f : 0x1p-23f);
+    size_t each = 40 * v->depth + 16, K = v->classes;
+    return (float)(v->width == 1 ? each : 2 * each + 2 * (K + 16)) * 0x1p-24f;
 }
 
 /* Score k of a leaf. */

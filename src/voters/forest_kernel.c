@@ -271,17 +271,26 @@ static void softmax_worst(const float *z_lo, const float *z_hi, const uint8_t *y
     }
 }
 
-/* dz_k = h_k (a_k - sum_l a_l h_l). */
+/* dz_k = h_k (a_k - sum_l a_l h_l) = h_k (b_k - sum_l b_l h_l), b_k = a_k - a_m with m the largest score.
+ * Where the softmax is saturated, h_m is 1 but for rounding and a_m - sum_l a_l h_l would have no digits
+ * left; b_m is 0, and what is left has them all. */
 static void softmax_backward(const float *h, const float *a, size_t rows, size_t H, size_t K, float *dz,
                              size_t ldz) {
     for (size_t t = 0; t < H; t++) {
-        v16 mean = v16_zero();
-        for (size_t k = t * K; k < (t + 1) * K; k++)
-            mean = v16_fma(v16_load(a + k * L), v16_load(h + k * L), mean);
-        for (size_t k = t * K; k < (t + 1) * K; k++) {
+        const float *ht = h + t * K * L, *at = a + t * K * L;
+        v16 most = v16_load(ht), am = v16_load(at), mean = v16_zero();
+        for (size_t k = 1; k < K; k++) {
+            v16_mask larger = v16_lt(most, v16_load(ht + k * L));
+            most = v16_select(larger, v16_load(ht + k * L), most);
+            am = v16_select(larger, v16_load(at + k * L), am);
+        }
+        for (size_t k = 0; k < K; k++)
+            mean = v16_fma(v16_sub(v16_load(at + k * L), am), v16_load(ht + k * L), mean);
+        for (size_t k = 0; k < K; k++) {
             float lane[L];
-            v16_store(lane, v16_mul(v16_load(h + k * L), v16_sub(v16_load(a + k * L), mean)));
-            for (size_t r = 0; r < rows; r++) dz[r * ldz + k] = lane[r];
+            v16 b = v16_sub(v16_load(at + k * L), am);
+            v16_store(lane, v16_mul(v16_load(ht + k * L), v16_sub(b, mean)));
+            for (size_t r = 0; r < rows; r++) dz[r * ldz + t * K + k] = lane[r];
         }
     }
 }

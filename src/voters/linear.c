@@ -72,10 +72,13 @@ static void worst(const surety_voters *v, const float *z_lo, const float *z_hi, 
         kernels()->softmax_worst(z_lo, z_hi, y, other, v->H, v->width, low, scratch_, ends);
 }
 
-/* tanh is within 2 2^-24 of itself, in forward and in worst; twice that for second-order terms. With u =
- * 2^-24, a softmax of K numbers has a relative error below (K + 8) u: 2 u of each exp, u |z - max| of its
- * argument, of which exp leaves less than u, K - 1 sums, a quotient. A difference has two of them, in forward
- * and in worst; twice that for the rest. */
+/* With u = 2^-24. tanh is within 2u of itself, in forward and in worst; twice that for second-order terms.
+ *
+ * Softmax of z, t_k = max z - z_k: e_k = exp(-t_k) is off by (2 + t_k) u e_k, exp's own error and the
+ * rounding of t_k. With T = sum_k t_k h_k the sum of the e_k is off by K + 1 + T times u, and h_k by 4 + t_k
+ * + K + T. T is the entropy of h less ln of that sum, so T <= ln K < 6, and a difference h_y - h_o, h_y + h_o
+ * <= 1, is off by at most K + 4 + 2T <= K + 16 times u. In forward and in worst, with the three roundings of
+ * differences and limit: 2K + 35 < 8 (K + 8). A score that underflows is off by less than 2^-126. */
 static float margin(const surety_voters *v) {
     return v->width == 1 ? 8 * 0x1p-24f : (float)(8 * (v->width + 8)) * 0x1p-24f;
 }

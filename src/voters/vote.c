@@ -114,15 +114,18 @@ typedef struct asking {
     uint8_t *classes;
 } asking;
 
-/* The scores s (K) of a voter as the signed set has them. */
+/* The scores s (K) of a voter as the signed set has them; what is not a number stays so. */
 static void label_scores(float *s, size_t K) {
     uint8_t top = surety_label_of(s, 1, K);
-    for (size_t k = 0; k < K; k++) s[k] = top == SURETY_TIED ? 1 / (float)K : (float)(k == top);
+    float nothing = 0;
+    for (size_t k = 0; k < K; k++) nothing += 0 * s[k];
+    for (size_t k = 0; k < K; k++) s[k] = nothing + (top == SURETY_TIED ? 1 / (float)K : (float)(k == top));
 }
 
 uint8_t surety_label_of(const float *scores, size_t ld, size_t K) {
-    size_t best = 0, ties = 0;
+    size_t best = 0, ties = scores[0] != scores[0];
     for (size_t k = 1; k < K; k++) {
+        if (scores[k * ld] != scores[k * ld]) return SURETY_TIED;
         if (scores[k * ld] == scores[best * ld]) ties++;
         if (scores[k * ld] > scores[best * ld]) best = k, ties = 0;
     }
@@ -190,15 +193,24 @@ surety_status surety_voters_outputs(const surety_voters *v, const float *x, size
     return ask(&(asking){.v = v, .x = x, .stride = stride, .m = m, .outputs = outputs}, run, err);
 }
 
+surety_status surety_vote_ask(const surety_vote *vote, const float *x, size_t stride, size_t m, double *votes,
+                              uint8_t *classes, const surety_run *run, surety_error *err) {
+    asking a = {.v = vote->voters,
+                .vote = vote,
+                .x = x,
+                .stride = stride,
+                .m = m,
+                .votes = votes,
+                .classes = classes};
+    return ask(&a, run, err);
+}
+
 surety_status surety_vote_predict(const surety_vote *vote, const float *x, size_t stride, size_t m,
                                   double *votes, const surety_run *run, surety_error *err) {
-    return ask(&(asking){.v = vote->voters, .vote = vote, .x = x, .stride = stride, .m = m, .votes = votes},
-               run, err);
+    return surety_vote_ask(vote, x, stride, m, votes, NULL, run, err);
 }
 
 surety_status surety_vote_classes(const surety_vote *vote, const float *x, size_t stride, size_t m,
                                   uint8_t *classes, const surety_run *run, surety_error *err) {
-    return ask(
-        &(asking){.v = vote->voters, .vote = vote, .x = x, .stride = stride, .m = m, .classes = classes}, run,
-        err);
+    return surety_vote_ask(vote, x, stride, m, NULL, classes, run, err);
 }

@@ -42,6 +42,10 @@ size_t surety_voters_width(const surety_voters *v);
  * are unspecified. */
 void surety_voters_ask(const surety_voters *v, const float *const *x, size_t rows, float *h, float *scratch);
 
+/* surety_vote_predict and surety_vote_classes at once; either may be NULL. */
+surety_status surety_vote_ask(const surety_vote *vote, const float *x, size_t stride, size_t m, double *votes,
+                              uint8_t *classes, const surety_run *run, surety_error *err);
+
 /* What decides everything (docs/theory.md 9): the margins M_k = sum_t q_t v_tk of the vote against the other
  * classes k, in double, in voter order; v is y h_t or its sign (two classes), else h_ty - h_tk of the scores
  * or of one-hot scores. margin[r] is the smallest of row r with class number y[r]: the vote is right where it
@@ -54,7 +58,8 @@ void surety_margin_lanes(const surety_vote *vote, const float *h, const uint8_t 
  * M_k for every k; that of k = y is 0. */
 void surety_margin_each(const surety_vote *vote, const float *h, const uint8_t *y, double *sums);
 
-/* The class of the only largest of a voter's scores[k * ld], k < K, or SURETY_TIED. */
+/* The class of the only largest of a voter's scores[k * ld], k < K, or SURETY_TIED: also where a score is not
+ * a number. */
 uint8_t surety_label_of(const float *scores, size_t ld, size_t K);
 
 /* The same from lower limits of v (voters/range.h), as they are. */

@@ -6,6 +6,7 @@
 #include "check.h"
 #include "draw.h"
 #include "surety/evaluate.h"
+#include "voters/voters.h"
 
 /* A vote over random voters, with its own memory. */
 typedef struct random_vote {
@@ -14,18 +15,15 @@ typedef struct random_vote {
     surety_vote vote;
 } random_vote;
 
+/* Half of them of two classes, the others of 3 to 7. */
 static inline random_vote random_vote_new(draw *r, size_t d, int linear) {
     surety_error err = SURETY_ERROR_NONE;
     random_vote v = {0};
-    size_t H = draw_size(r, 1, 6);
+    size_t H = draw_size(r, 1, 6), K = draw_size(r, 0, 1) ? 2 : draw_size(r, 3, 7);
     double sum = 0;
-    if (linear) {
-        check_ok(surety_voters_new(&v.voters, &(surety_voters_settings){.kind = "linear", .voters = H}, d,
-                                   draw_bits(r) >> 1, &err));
-    } else {
-        surety_voters_settings s = {"soft-forest", H, draw_size(r, 1, 3), draw_real(r, 0, 0.9), 2};
-        check_ok(surety_voters_new(&v.voters, &s, d, draw_bits(r) >> 1, &err));
-    }
+    surety_voters_settings s = {"soft-forest", H, draw_size(r, 1, 3), draw_real(r, 0, 0.9), K};
+    if (linear) s = (surety_voters_settings){.kind = "linear", .voters = H, .classes = K};
+    check_ok(surety_voters_new(&v.voters, &s, d, draw_bits(r) >> 1, &err));
     v.weights = malloc(H * sizeof *v.weights);
     for (size_t t = 0; t < H; t++) sum += v.weights[t] = draw_real(r, 0.01, 1);
     for (size_t t = 0; t < H; t++) v.weights[t] /= sum;
@@ -38,7 +36,32 @@ static inline void random_vote_free(random_vote *v) {
     free(v->weights);
 }
 
-/* Labelled examples with their own memory; in the box, often on its faces, or anywhere. */
+/* The margin of the vote at one point for class y, by a plain loop over the voters' outputs. */
+static inline double plain_margin(const surety_vote *vote, const float *x, size_t y) {
+    surety_error err = SURETY_ERROR_NONE;
+    size_t H = surety_voters_count(vote->voters), K = surety_voters_width(vote->voters), ties;
+    float *h = malloc(H * K * sizeof *h);
+    double least = 2;
+    check_ok(surety_voters_outputs(vote->voters, x, surety_voters_features(vote->voters), 1, h, NULL, &err));
+    for (size_t k = 0; k < K; k++) {
+        double sum = 0;
+        for (size_t t = 0; t < H && (K == 1 || k != y); t++) {
+            const float *s = h + t * K;
+            size_t top = 0;
+            double v = K == 1 ? (y ? 1 : -1) * (double)s[0] : (double)s[y] - (double)s[k];
+            for (size_t c = ties = 0; c < K; c++) top = s[c] > s[top] ? c : top;
+            for (size_t c = 0; c < K; c++) ties += s[c] == s[top];
+            if (vote->set == SURETY_SIGNED && K == 1) v = v > 0 ? 1 : v < 0 ? -1 : 0;
+            if (vote->set == SURETY_SIGNED && K > 1) v = ties > 1 ? 0 : (top == y ? 1. : top == k ? -1. : 0.);
+            sum += vote->weights[t] * v;
+        }
+        if ((K == 1 || k != y) && sum < least) least = sum;
+    }
+    free(h);
+    return fmin(1, fmax(-1, least));
+}
+
+/* Labelled examples of K classes with their own memory; in the box, often on its faces, or anywhere. */
 typedef struct random_set {
     float *x;
     uint8_t *y;
@@ -46,7 +69,8 @@ typedef struct random_set {
     surety_set set;
 } random_set;
 
-static inline random_set random_set_new(draw *r, size_t m, size_t d, const surety_ball *ball, double scale) {
+static inline random_set random_set_new(draw *r, size_t m, size_t d, const surety_ball *ball, double scale,
+                                        size_t K) {
     surety_error err = SURETY_ERROR_NONE;
     random_set s = {0};
     size_t stride = surety_padded(d);
@@ -55,7 +79,7 @@ static inline random_set random_set_new(draw *r, size_t m, size_t d, const suret
     check_ok(surety_alloc(&s.row, m, sizeof *s.row, &err));
     float lo = (float)ball->lo, hi = (float)ball->hi;
     for (size_t i = 0; i < m; i++) {
-        s.y[i] = (uint8_t)draw_size(r, 0, 1);
+        s.y[i] = (uint8_t)draw_size(r, 0, K - 1);
         s.row[i] = (uint32_t)(7 * i + 3);
         for (size_t j = 0; j < d; j++) {
             float x = (float)(scale * draw_normal(r)), u = (float)draw_real(r, 0, 1);
@@ -64,7 +88,7 @@ static inline random_set random_set_new(draw *r, size_t m, size_t d, const suret
             s.x[i * stride + j] = x;
         }
     }
-    s.set = (surety_set){m, d, stride, s.x, s.y, s.row, SURETY_SET_LEARN, 2};
+    s.set = (surety_set){m, d, stride, s.x, s.y, s.row, SURETY_SET_LEARN, K};
     return s;
 }
 

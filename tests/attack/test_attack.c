@@ -26,20 +26,14 @@ static surety_attacker *attacker_of(const surety_threat *s, const surety_voters 
     return a;
 }
 
-/* Linear loss and vote at one point, through the public calls. */
-static double loss_at(const surety_vote *vote, const float *x, double y) {
-    surety_error err = SURETY_ERROR_NONE;
+/* Loss and verdict at one point, by a plain loop. */
+static double loss_at(const surety_vote *vote, const float *x, uint8_t y) {
     surety_vote real = {vote->voters, vote->weights, SURETY_REAL};
-    double value;
-    check_ok(surety_vote_predict(&real, x, vote->voters->d, 1, &value, NULL, &err));
-    return 0.5 * (1 - y * value);
+    return 0.5 * (1 - plain_margin(&real, x, y));
 }
 
-static int wrong_at(const surety_vote *vote, const float *x, double y) {
-    surety_error err = SURETY_ERROR_NONE;
-    double value;
-    check_ok(surety_vote_predict(vote, x, vote->voters->d, 1, &value, NULL, &err));
-    return !(y * value > 0);
+static int wrong_at(const surety_vote *vote, const float *x, uint8_t y) {
+    return !(plain_margin(vote, x, y) > 0);
 }
 
 /* ---- strength ---- */
@@ -80,7 +74,7 @@ static void linear_voters_reach_the_optimum(void **state) {
         for (size_t j = 0; j < d; j++) w.values[j] = (float)(draw_normal(&r) / sqrt((double)d));
         dual = dual_norm(norm, w.values, d);
         surety_ball around = {.norm = norm};
-        random_set set = random_set_new(&r, 1, d, &around, 1);
+        random_set set = random_set_new(&r, 1, d, &around, 1, 2);
         set.y[0] = y > 0;
         double z0 = 0;
         for (size_t j = 0; j < d; j++) z0 += (double)w.values[j] * (double)set.x[j];
@@ -128,7 +122,7 @@ static void boxes_that_bind(void **state) {
         check_ok(surety_voters_new(&v, &(surety_voters_settings){.kind = "linear", .voters = 1}, d,
                                    (uint64_t)round, &err));
         const float *w = surety_voters_tensor(v, 0).values;
-        random_set set = random_set_new(&r, 1, d, &s.ball, 1);
+        random_set set = random_set_new(&r, 1, d, &s.ball, 1, 2);
         double y = surety_sign(set.y[0]), left = s.ball.radius, z = 0;
         for (size_t j = 0; j < d; j++) {
             order[j] = j;
@@ -181,7 +175,7 @@ static void the_result_is_what_it_says(void **state) {
         surety_threat s = any_settings(&r), start = s;
         size_t d = draw_size(&r, 1, 60);
         random_vote v = random_vote_new(&r, d, 0);
-        random_set set = random_set_new(&r, SURETY_BLOCK, d, &s.ball, 1);
+        random_set set = random_set_new(&r, SURETY_BLOCK, d, &s.ball, 1, surety_voters_classes(v.voters));
         surety_threat_kind plain = surety_threat_plain(s.kind);
         start.kind = plain == SURETY_ATTACK_PGD ? SURETY_ATTACK_UNIF : SURETY_ATTACK_NONE;
         start.restarts = 1;
@@ -191,8 +185,8 @@ static void the_result_is_what_it_says(void **state) {
         const surety_attacked *result = surety_attacker_run(a, &v.vote, &e),
                               *from = surety_attacker_run(b, &v.vote, &e);
         for (size_t i = 0; i < e.rows; i++) {
-            assert_true(result->loss[i] == loss_at(&v.vote, result->x[i], surety_sign(e.y[i])));
-            assert_int_equal(result->fooled[i], wrong_at(&v.vote, result->x[i], surety_sign(e.y[i])));
+            assert_true(result->loss[i] == loss_at(&v.vote, result->x[i], e.y[i]));
+            assert_int_equal(result->fooled[i], wrong_at(&v.vote, result->x[i], e.y[i]));
             if (!(result->fooled[i] && v.vote.set == SURETY_SIGNED))
                 assert_true(result->loss[i] >= from->loss[i]);
             if (from->fooled[i]) assert_true(result->fooled[i]);
@@ -214,7 +208,7 @@ static void more_work_never_hurts(void **state) {
         size_t d = draw_size(&r, 1, 40);
         random_vote v = random_vote_new(&r, d, 0);
         v.vote.set = SURETY_REAL;
-        random_set set = random_set_new(&r, SURETY_BLOCK, d, &s.ball, 1);
+        random_set set = random_set_new(&r, SURETY_BLOCK, d, &s.ball, 1, surety_voters_classes(v.voters));
         surety_examples e = surety_examples_of(&set.set, 0);
         double before[SURETY_BLOCK];
         s.restarts = 1; /* with several, a wrong point of an earlier restart would end the attack */
@@ -244,22 +238,46 @@ typedef struct naive {
     const surety_voters *v; /* linear */
     const double *q;
     const float *x0;
-    double y;
-    size_t d;
+    size_t y, d;
 } naive;
 
-static double naive_vote(const naive *n, const double *x, double *gradient) {
+/* Scores (K) of voter t, or (-h, h)/2 of two classes, and their slopes in x (K, d). */
+static void naive_scores(const naive *n, size_t t, const double *x, double *h, double *slope) {
     surety_tensor w = surety_voters_tensor(n->v, 0), c = surety_voters_tensor(n->v, 1);
-    double sum = 0;
-    memset(gradient, 0, n->d * sizeof *gradient);
-    for (size_t t = 0; t < n->v->H; t++) {
-        double z = (double)c.values[t];
-        for (size_t j = 0; j < n->d; j++) z += (double)w.values[t * w.stride + j] * x[j];
-        sum += n->q[t] * tanh(z);
-        for (size_t j = 0; j < n->d; j++) /* of the loss, up to a factor */
-            gradient[j] -= n->y * n->q[t] * (1 - tanh(z) * tanh(z)) * (double)w.values[t * w.stride + j];
+    size_t K = n->v->classes, width = n->v->width, d = n->d;
+    double z[8] = {0}, sum = 0;
+    for (size_t k = 0; k < width; k++) {
+        size_t i = t * width + k;
+        z[k] = (double)c.values[i];
+        for (size_t j = 0; j < d; j++) z[k] += (double)w.values[i * w.stride + j] * x[j];
     }
-    return sum;
+    for (size_t k = 0; k < K; k++) sum += h[k] = exp(z[k]);
+    for (size_t k = 0; k < K; k++) h[k] = K == 2 ? (k ? 0.5 : -0.5) * tanh(z[0]) : h[k] / sum;
+    for (size_t k = 0; k < K; k++)
+        for (size_t j = 0; j < d; j++) {
+            double g = 0;
+            for (size_t l = 0; l < K && K > 2; l++)
+                g += h[k] * ((k == l) - h[l]) * (double)w.values[(t * K + l) * w.stride + j];
+            if (K == 2) g = (k ? 0.5 : -0.5) * (1 - 4 * h[1] * h[1]) * (double)w.values[t * w.stride + j];
+            slope[k * d + j] = g;
+        }
+}
+
+/* The smallest margin, and the gradient of the loss up to a factor: that of the class nearest to winning. */
+static double naive_vote(const naive *n, const double *x, double *gradient) {
+    size_t K = n->v->classes, d = n->d, rival = 0;
+    double f[8] = {0}, *slopes = calloc(2 * K * d, sizeof *slopes), *all = slopes + K * d, least = 2;
+    for (size_t t = 0; t < n->v->H; t++) {
+        double h[8];
+        naive_scores(n, t, x, h, slopes);
+        for (size_t k = 0; k < K; k++) f[k] += n->q[t] * h[k];
+        for (size_t i = 0; i < K * d; i++) all[i] += n->q[t] * slopes[i];
+    }
+    for (size_t k = 0; k < K; k++)
+        if (k != n->y && f[n->y] - f[k] < least) least = f[n->y] - f[k], rival = k;
+    for (size_t j = 0; j < d; j++) gradient[j] = all[rival * d + j] - all[n->y * d + j];
+    free(slopes);
+    return least;
 }
 
 static void naive_project(const naive *n, double *x) {
@@ -279,11 +297,12 @@ static void naive_project(const naive *n, double *x) {
 /* l2 and linf, from x, real votes. out: the best iterate. */
 static void naive_attack(const naive *n, double *out) {
     double x[64], g[64],
-        best = -1, step = n->s->step_size > 0 ? n->s->step_size : n->s->ball.radius / (double)n->s->steps;
+        best = -1,
+        step = n->s->step_size > 0 ? n->s->step_size : 2.5 * n->s->ball.radius / (double)n->s->steps;
     for (size_t j = 0; j < n->d; j++) x[j] = (double)n->x0[j];
     for (size_t k = 0;; k++) {
-        double vote = naive_vote(n, x, g), loss = 0.5 * (1 - n->y * vote), squares = 0;
-        int wrong = n->y * vote <= 0;
+        double margin = naive_vote(n, x, g), loss = 0.5 * (1 - margin), squares = 0;
+        int wrong = margin <= 0;
         if (wrong || loss > best) memcpy(out, x, n->d * sizeof *x);
         best = fmax(best, loss);
         if (wrong || k == n->s->steps) return;
@@ -306,15 +325,15 @@ static void the_naive_attack_agrees(void **state) {
         size_t d = draw_size(&r, 1, 60);
         random_vote v = random_vote_new(&r, d, 1);
         v.vote.set = SURETY_REAL;
-        random_set set = random_set_new(&r, SURETY_BLOCK, d, &s.ball, 1);
+        random_set set = random_set_new(&r, SURETY_BLOCK, d, &s.ball, 1, surety_voters_classes(v.voters));
         surety_examples e = surety_examples_of(&set.set, 0);
         surety_attacker *a = attacker_of(&s, v.voters);
         const surety_attacked *result = surety_attacker_run(a, &v.vote, &e);
         for (size_t i = 0; i < e.rows; i++) {
-            naive n = {&s, v.voters, v.weights, e.x[i], surety_sign(e.y[i]), d};
+            naive n = {&s, v.voters, v.weights, e.x[i], e.y[i], d};
             double want[64], g[64], apart = 0;
             naive_attack(&n, want);
-            double loss = 0.5 * (1 - n.y * naive_vote(&n, want, g));
+            double loss = 0.5 * (1 - naive_vote(&n, want, g));
             for (size_t j = 0; j < d; j++) apart = fmax(apart, fabs(want[j] - (double)result->x[i][j]));
             far += apart > 1e-4; /* a sign or a comparison that rounding decided; the loss must agree still */
             check(fabs(loss - result->loss[i]) < 1e-3, "%s: loss %.9g, naive %.9g",
@@ -340,7 +359,7 @@ static void early_stop_counts_moves(void **state) {
         s.step_size = s.ball.radius * draw_real(&r, 0.05, 0.4);
         size_t d = draw_size(&r, 1, 40), K = draw_size(&r, 1, 8), expected = 0;
         random_vote v = random_vote_new(&r, d, 0);
-        random_set set = random_set_new(&r, SURETY_BLOCK, d, &s.ball, 1);
+        random_set set = random_set_new(&r, SURETY_BLOCK, d, &s.ball, 1, surety_voters_classes(v.voters));
         surety_examples e = surety_examples_of(&set.set, 0);
         for (size_t steps = 0; steps < K;
              steps++) { /* one move for every row that is still right after `steps` */
@@ -382,7 +401,7 @@ static void zero_gradients_move_nothing(void **state) {
                 surety_threat s = settings_of(SURETY_ATTACK_IFGSM, (surety_norm)norm, huge ? 1e29 : 0.5);
                 s.early_stop = 0;
                 if (huge) s.step_size = 1e29;
-                random_set set = random_set_new(&r, SURETY_BLOCK, D, &s.ball, 1);
+                random_set set = random_set_new(&r, SURETY_BLOCK, D, &s.ball, 1, 2);
                 surety_tensor w = surety_voters_tensor(v, 0);
                 for (size_t j = 0; j < D; j += 2) w.values[j] = half ? (float)draw_normal(&r) : 0;
                 surety_voters_changed(v);
@@ -438,7 +457,7 @@ static void short_steps_stay_in_the_ball(void **state) {
         s.step_size = s.ball.radius * draw_real(&r, 0.001, 0.3);
         s.early_stop = s.ball.has_box = 0;
         s.seed = (uint64_t)round;
-        random_set set = random_set_new(&r, SURETY_BLOCK, D, &s.ball, 1);
+        random_set set = random_set_new(&r, SURETY_BLOCK, D, &s.ball, 1, 2);
         surety_tensor w = surety_voters_tensor(v, 0);
         for (size_t j = 0; j < D; j++) w.values[j] = (float)(0.1 * draw_normal(&r));
         surety_voters_changed(v);
@@ -462,7 +481,8 @@ static void zero_radius_is_no_attack(void **state) {
         for (int norm = 0; norm < 3; norm++) {
             surety_threat s = settings_of((surety_threat_kind)kind, (surety_norm)norm, 0);
             random_vote v = random_vote_new(&r, 13, 0);
-            random_set set = random_set_new(&r, SURETY_BLOCK, 13, &s.ball, 1);
+            random_set set =
+                random_set_new(&r, SURETY_BLOCK, 13, &s.ball, 1, surety_voters_classes(v.voters));
             surety_examples e = surety_examples_of(&set.set, 0);
             surety_attacker *a = attacker_of(&s, v.voters);
             surety_attacker_run(a, &v.vote, &e);
@@ -516,7 +536,7 @@ static void streams_are_runs(void **state) {
         s.early_stop = (int)draw_size(&r, 0, 1);
         size_t d = draw_size(&r, 1, WIDEST);
         random_vote v = random_vote_new(&r, d, 0);
-        random_set set = random_set_new(&r, STREAMED, d, &s.ball, 1);
+        random_set set = random_set_new(&r, STREAMED, d, &s.ball, 1, surety_voters_classes(v.voters));
         surety_attacker *a = attacker_of(&s, v.voters), *alone = attacker_of(&s, v.voters);
         for (int changed = 0; changed < 2; changed++) {
             uint32_t order[STREAMED];
@@ -576,7 +596,7 @@ static void samples_are_noise_around_the_result(void **state) {
         more.samples = 50;
         size_t d = draw_size(&r, 1, 48);
         random_vote v = random_vote_new(&r, d, 0);
-        random_set set = random_set_new(&r, SURETY_BLOCK, d, &s.ball, 1);
+        random_set set = random_set_new(&r, SURETY_BLOCK, d, &s.ball, 1, surety_voters_classes(v.voters));
         surety_examples e = surety_examples_of(&set.set, 0);
         surety_attacker *a = attacker_of(&s, v.voters), *b = attacker_of(&more, v.voters);
         const surety_attacked *result = surety_attacker_run(a, &v.vote, &e);
@@ -649,7 +669,7 @@ static void an_example_never_sees_its_neighbours(void **state) {
         surety_threat s = any_settings(&r);
         size_t d = draw_size(&r, 1, 60);
         random_vote v = random_vote_new(&r, d, 0);
-        random_set set = random_set_new(&r, SURETY_BLOCK, d, &s.ball, 1);
+        random_set set = random_set_new(&r, SURETY_BLOCK, d, &s.ball, 1, surety_voters_classes(v.voters));
         surety_examples all = surety_examples_of(&set.set, 0), some = {.which = all.which};
         size_t from[SURETY_BLOCK];
         for (size_t i = draw_size(&r, 0, SURETY_BLOCK - 1); i < SURETY_BLOCK; i += draw_size(&r, 1, 5)) {
@@ -689,7 +709,7 @@ static surety_status collect(void *arg, size_t i, size_t j, const float *x, sure
     collected *c = arg;
     (void)j, (void)err;
     c->digest = digest_add(c->digest, x, c->set->d * sizeof *x);
-    c->fooled += (uint64_t)wrong_at(c->vote, x, surety_sign(c->set->y[i]));
+    c->fooled += (uint64_t)wrong_at(c->vote, x, c->set->y[i]);
     return SURETY_OK;
 }
 
@@ -703,7 +723,7 @@ static uint64_t digest_sets(int threads, long rounds) {
         surety_run run = {.threads = threads};
         size_t d = draw_size(&r, 1, 60), m = draw_size(&r, 1, 150);
         random_vote v = random_vote_new(&r, d, 0);
-        random_set set = random_set_new(&r, m, d, &s.ball, 1);
+        random_set set = random_set_new(&r, m, d, &s.ball, 1, surety_voters_classes(v.voters));
         surety_attack_result result, silent;
         c.vote = &v.vote, c.set = &set.set, c.fooled = 0;
         check_ok(surety_attack_set(&s, &v.vote, &set.set, collect, &c, &result, &run, &err));
@@ -794,7 +814,7 @@ static void data_that_cannot_be_attacked(void **state) {
     surety_threat s = settings_of(SURETY_ATTACK_NONE, SURETY_L2, 1), open = s;
     open.ball.has_box = 0;
     random_vote v = random_vote_new(&r, 5, 0);
-    random_set set = random_set_new(&r, 40, 5, &s.ball, 1);
+    random_set set = random_set_new(&r, 40, 5, &s.ball, 1, surety_voters_classes(v.voters));
     surety_attack_result result;
     const float bad[] = {1.0001f, -1e-7f, NAN, HUGE_VALF, -HUGE_VALF, 2e30f};
     for (size_t i = 0; i < 6; i++)
@@ -839,7 +859,7 @@ static void failing_along_the_way(void **state) {
     draw r = {34};
     surety_threat s = settings_of(SURETY_ATTACK_PGDU, SURETY_L2, 1);
     random_vote v = random_vote_new(&r, 5, 0);
-    random_set set = random_set_new(&r, 40, 5, &s.ball, 1);
+    random_set set = random_set_new(&r, 40, 5, &s.ball, 1, surety_voters_classes(v.voters));
     surety_attack_result result;
     surety_error err = SURETY_ERROR_NONE;
     assert_int_equal(surety_attack_set(&s, &v.vote, &set.set, refuse, NULL, &result, NULL, &err),

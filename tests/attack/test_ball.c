@@ -70,7 +70,8 @@ static void points_stay_in_ball_and_box(void **state) {
         check_ok(surety_threat_validate(&s, &err));
         size_t d = draw_size(&r, 0, 9) ? (size_t)pow(10, draw_real(&r, 0, 2)) : draw_size(&r, 1, 784);
         random_vote v = random_vote_new(&r, d, draw_size(&r, 0, 1) != 0);
-        random_set set = random_set_new(&r, SURETY_BLOCK, d, &s.ball, pow(10, draw_real(&r, -3, 3)));
+        random_set set = random_set_new(&r, SURETY_BLOCK, d, &s.ball, pow(10, draw_real(&r, -3, 3)),
+                                        surety_voters_classes(v.voters));
         check_ok(surety_attack_check_set(&s, v.voters, &set.set, &err));
         surety_attacker *a = NULL;
         check_ok(surety_attacker_new(&a, &s, v.voters, &err));
@@ -119,7 +120,7 @@ static void the_result_reports_the_largest_norm(void **state) {
         surety_threat s = random_settings(&r);
         size_t d = draw_size(&r, 1, 60), m = draw_size(&r, 1, 100);
         random_vote v = random_vote_new(&r, d, 0);
-        random_set set = random_set_new(&r, m, d, &s.ball, 1);
+        random_set set = random_set_new(&r, m, d, &s.ball, 1, surety_voters_classes(v.voters));
         seen look = {&set.set, s.ball.norm, 0, 0, surety_threat_samples(&s)};
         surety_attack_result result;
         check_ok(surety_attack_set(&s, &v.vote, &set.set, see, &look, &result, NULL, &err));

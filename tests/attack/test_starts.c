@@ -66,7 +66,7 @@ static float *draw_starts(surety_norm norm, size_t d, size_t n, uint64_t seed) {
     surety_voters *v = NULL;
     check_ok(surety_linear_empty(&v, 1, d, 2, &err));
     surety_vote vote = {v, (const double[]){1}, SURETY_REAL};
-    random_set set = random_set_new(&r, SURETY_BLOCK, d, &s.ball, 1e-3);
+    random_set set = random_set_new(&r, SURETY_BLOCK, d, &s.ball, 1e-3, 2);
     surety_attacker *a = NULL;
     check_ok(surety_attacker_new(&a, &s, v, &err));
     float *out = malloc(n * d * sizeof *out);
@@ -163,7 +163,7 @@ static void addresses_separate_starts(void **state) {
         surety_threat_defaults(&s);
         s.kind = SURETY_ATTACK_UNIF;
         s.ball = (surety_ball){.norm = (surety_norm)norm, .radius = 1};
-        random_set set = random_set_new(&r, 1, D, &s.ball, 0);
+        random_set set = random_set_new(&r, 1, D, &s.ball, 0, 2);
         for (int k = 0; k < CASES; k++) { /* 0 and 6 are the same */
             surety_threat t = s;
             if (k == 1) t.epoch = 1;
@@ -204,7 +204,7 @@ static void noise_is_uniform(void **state) {
     surety_vote vote = {v, (const double[]){1}, SURETY_REAL};
     for (int norm = SURETY_L2; norm <= SURETY_L1; norm++) {
         s.ball = (surety_ball){.norm = (surety_norm)norm, .radius = 100};
-        random_set set = random_set_new(&r, 1, D, &s.ball, 1);
+        random_set set = random_set_new(&r, 1, D, &s.ball, 1, 2);
         surety_attacker *a = NULL;
         check_ok(surety_attacker_new(&a, &s, v, &err));
         surety_examples e = surety_examples_of(&set.set, 0);

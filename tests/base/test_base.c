@@ -11,6 +11,7 @@
 #include "base/number.h"
 #include "base/parallel.h"
 #include "base/random.h"
+#include "base/text.h"
 #include "comma.h"
 
 static void first_error_wins(void **state) {
@@ -231,6 +232,26 @@ static void a_forked_child_goes_on(void **state) {
     assert_int_equal(surety_threads(&run), 2);
 }
 
+/* UTF-8 as the standard has it, and what a terminal may see of a text. */
+static void texts_are_shown(void **state) {
+    (void)state;
+    static const struct {
+        const char *text, *shown;
+    } cases[] = {{"plain ~", "plain ~"},
+                 {"caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x8c\xb3", "caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x8c\xb3"},
+                 {"\x1b[31m\n\x7f", "\\u001b[31m\\u000a\\u007f"},
+                 {"\xc2\x9b\xe2\x80\xae", "\\u009b\\u202e"},
+                 {"\xff\xc3", "\\xff\\xc3"},
+                 {"\xc0\x80\xed\xa0\x80", "\\xc0\\x80\\xed\\xa0\\x80"}, /* too long, a surrogate */
+                 {"\xf4\x90\x80\x80\xe2\x82", "\\xf4\\x90\\x80\\x80\\xe2\\x82"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char all[128] = "", shown[SURETY_PRINTABLE];
+        for (const char *at = cases[i].text; *at; strcat(all, shown)) at += surety_printable(at, shown);
+        assert_string_equal(all, cases[i].shown);
+        assert_int_equal(surety_utf8_valid(cases[i].text), i < 4);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(first_error_wins),
@@ -245,6 +266,7 @@ int main(void) {
         cmocka_unit_test(a_forked_child_goes_on),
         cmocka_unit_test(numbers_have_a_point),
         cmocka_unit_test(level_has_a_name),
+        cmocka_unit_test(texts_are_shown),
     };
     return cmocka_run_group_tests_name("base", tests, NULL, NULL);
 }

@@ -6,6 +6,7 @@
 #include <mpfr.h>
 
 #include "bound/binomial.h"
+#include "draw.h"
 #include "points.h"
 
 enum { BITS = 400 };
@@ -157,6 +158,32 @@ static void outside_the_domain(void **state) {
                 surety_binomial_limit_log(3, 100, 700)); /* e^-900 underflows */
 }
 
+/* P[Bin(m,p) >= k] is never below the exact one, and close to it. */
+static void test_tail(void **state) {
+    (void)state;
+    draw d = {11};
+    for (long i = 0; i < check_count(2000, 100000); i++) {
+        uint64_t m = 1 + (uint64_t)pow(10, draw_real(&d, 0, 5));
+        double p = pow(10, draw_real(&d, -8, -0.001)), mean = (double)m * p;
+        uint64_t k = (uint64_t)(mean + 1 + draw_real(&d, 0, 12) * sqrt(mean + 1));
+        if (k > m || (double)k <= mean) continue;
+        mpfr_t exact, chance;
+        mpfr_inits2(BITS, exact, chance, (mpfr_ptr)0);
+        mpfr_set_d(chance, p, MPFR_RNDN);
+        exact_tail(exact, k, m, chance, 1);
+        double tail = surety_binomial_tail(k, m, p);
+        check(mpfr_cmp_d(exact, tail) <= 0, "k %" PRIu64 " m %" PRIu64 " p %a: %a is too small", k, m, p,
+              tail);
+        mpfr_mul_d(exact, exact, 1 + 1e-9, MPFR_RNDN);
+        check(tail < 1e-300 || mpfr_cmp_d(exact, tail) >= 0,
+              "k %" PRIu64 " m %" PRIu64 " p %a: %a is too large", k, m, p, tail);
+        mpfr_clears(exact, chance, (mpfr_ptr)0);
+    }
+    assert_true(surety_binomial_tail(0, 9, 0.5) == 1 && surety_binomial_tail(4, 9, 0.5) == 1);
+    assert_true(surety_binomial_tail(1, 9, 0) == 0 && surety_binomial_tail(9, 9, 1) == 1);
+    assert_true(isnan(surety_binomial_tail(10, 9, 0.5)) && isnan(surety_binomial_tail(1, 9, (double)NAN)));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(small_m_all_k),
@@ -165,6 +192,7 @@ int main(void) {
         cmocka_unit_test(closed_forms),
         cmocka_unit_test(monotone_and_below_chernoff),
         cmocka_unit_test(outside_the_domain),
+        cmocka_unit_test(test_tail),
     };
     return cmocka_run_group_tests_name("bound/binomial", tests, NULL, NULL);
 }

@@ -551,6 +551,8 @@ static void bad_inputs(void **state) {
     REFUSED(SEEGER, s.in.m = SURETY_M_LIMIT + 1, "m");
     REFUSED(SEEGER, s.in.H = 0, "H");
     REFUSED(SEEGER, s.in.priors_compared = 0, "priors_compared");
+    REFUSED(SEEGER, s.in.priors_compared = SURETY_PRIORS_MOST + 1, "priors_compared");
+    REFUSED(SEEGER, s.in.priors_compared = UINT64_MAX, "priors_compared");
     REFUSED(SEEGER, s.in.looks = 0, "looks");
     REFUSED(SEEGER, s.in.kl = -1e-300, "kl");
     REFUSED(SEEGER, s.in.kl = (double)INFINITY, "kl");
@@ -576,14 +578,14 @@ static void bad_inputs(void **state) {
     assert_int_equal(surety_bound_compute(SURETY_BOUNDS, &s.in, &v, &err), SURETY_E_USAGE);
 }
 
-/* One example, one voter, and a confidence of 1 - 1e-300 with 2^64 - 1 candidates: numbers, never below the
+/* One example, one voter, and a confidence of 1 - 1e-300 with 10^9 candidates: numbers, never below the
  * risk. */
 static void extremes(void **state) {
     (void)state;
     double q[1] = {1}, loss[1] = {1e-300};
     uint64_t none[1] = {0};
     surety_bound_input in = surety_bound_input_defaults();
-    in.m = 1, in.H = 1, in.delta = 1e-300, in.priors_compared = UINT64_MAX, in.looks = UINT64_MAX,
+    in.m = 1, in.H = 1, in.delta = 1e-300, in.priors_compared = SURETY_PRIORS_MOST, in.looks = UINT64_MAX,
     in.kl = 1e300;
     in.posterior = q, in.abar = in.tv = in.tandem = 1e-300;
     in.averaged = (surety_evidence){1e-300, loss, NULL, 0, SURETY_ABSENT, loss, NULL, 1, 0};

@@ -1,6 +1,7 @@
 /* Certificates on small data of our own: what is refused, what is written, and that no change to a
  * certificate, the model or the data goes unnoticed. */
 #include <math.h>
+#include <pthread.h>
 
 #include "certify/certificate.h"
 #include "comma.h"
@@ -83,6 +84,7 @@ static int begin(void **state) {
     surety_certify_defaults(&settings, model);
     settings.threat.samples = 5;
     settings.threat.steps = 3;
+    settings.threat.step_size = settings.threat.ball.radius / 3; /* short: every step counts */
     settings.looks = 1;
     settings.model_file = strdup(files_path("m.safetensors"));
     return 0;
@@ -199,6 +201,51 @@ static void test_sentence_errs_on_the_safe_side(void **state) {
     surety_certificate_word(&c);
     assert_non_null(strstr(c.claim, "promises nothing"));
     surety_certificate_free(&c);
+}
+
+/* What "fails" means, word by word, for every threat. */
+static void test_sentence_says_what_was_done(void **state) {
+    (void)state;
+    const struct {
+        surety_threat_kind kind;
+        const char *bound, *words;
+    } cases[] = {
+        {SURETY_ATTACK_NONE, NULL, "wrong or tied on the input itself, unperturbed; "},
+        {SURETY_ATTACK_UNIF, NULL,
+         "the perturbation that attack unif (the best of 2 random points of the ball) makes of it against "
+         "the "
+         "vote of the model's prior, within linf distance 0.05 of the input and inside [0, 1]; "},
+        {SURETY_ATTACK_FGSM, NULL, "that attack fgsm (one step of size 0.05 from the input itself) makes"},
+        {SURETY_ATTACK_IFGSM, NULL, "that attack ifgsm (3 steps of size 0.02 from the input itself) makes"},
+        {SURETY_ATTACK_PGD, NULL,
+         "that attack pgd (3 steps of size 0.02 from each of 2 random starts, of which the best counts) "
+         "makes"},
+        {SURETY_ATTACK_IFGSMU, "seeger",
+         "one perturbation, drawn at random among the 5 that attack ifgsmu (3 steps of size 0.02 from the "
+         "input itself, then noise of at most 0.01 per feature) makes"},
+        {SURETY_ATTACK_PGDU, NULL,
+         "at least one of 5 perturbations that attack pgdu (3 steps of size 0.02 from each of 2 random "
+         "starts, of which the best counts, then noise of at most 0.01 per feature) makes of it against the "
+         "vote of the "
+         "model's prior, within linf distance 0.05 of the input and inside [0, 1]; "},
+        {SURETY_WORST_CASE, NULL,
+         "if there is any point within linf distance 0.05 of the input and inside [0, 1] on which it is "
+         "wrong or tied: on all other inputs no perturbation of norm up to 0.05 that keeps the input inside "
+         "[0, 1], whatever the attack, makes it fail; "},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        surety_certify_settings s = settings;
+        surety_certificate c;
+        s.threat.kind = cases[i].kind;
+        s.threat.step_size = 0.02;
+        s.threat.restarts = 2;
+        s.bound = cases[i].bound;
+        make(&c, &s);
+        const surety_threat_info *info = surety_threat_about(cases[i].kind);
+        check(strstr(c.claim, cases[i].words) != NULL, "no '%s' in: %s", cases[i].words, c.claim);
+        check(!strstr(c.claim, "random numbers") == !(info->starts || info->noise), "%s", c.claim);
+        surety_certificate_free(&c);
+    }
 }
 
 /* Certificates that exist announced these events: one more would change what "best" pays for each. */
@@ -680,7 +727,7 @@ static void write_files(const char *model_name, const char *certificate_name, co
     check_ok(surety_model_save(m, files_path(model_name), &err));
     save(certificate_name, &settings);
     check_ok(surety_evaluate_examples(files_path(examples_name), m, surety_data_set(data, SURETY_SET_TEST),
-                                      &settings.threat, &one_thread, &err));
+                                      NULL, &settings.threat, &one_thread, &err));
     surety_model_free(m);
 }
 
@@ -709,11 +756,61 @@ static void test_decimal_comma(void **state) {
     free(v);
 }
 
+/* ---- a host with small stacks ---- */
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+enum { STACK = 1 << 23 }; /* sanitizers have larger frames */
+#else
+enum { STACK = 1 << 17 };
+#endif
+
+/* All that a program may do here, on the stack of one thread. */
+static void *whole_way(void *arg) {
+    static surety_verification v;
+    surety_error *err = arg;
+    surety_data_settings s = world();
+    surety_train_settings t = training(SURETY_OBJECTIVE_SEEGER);
+    surety_train_result result = {0};
+    surety_checkpointing checkpointing = {.file = files_path("stack.checkpoint")};
+    surety_data *mine = NULL;
+    surety_model *trained = NULL, *loaded = NULL;
+    surety_certificate c = {0};
+    surety_status status = surety_data_open(&mine, &s, err);
+    if (status == SURETY_OK)
+        status = surety_train(&trained, &t, mine, &checkpointing, &result, &one_thread, err);
+    if (status == SURETY_OK) status = surety_model_save(trained, files_path("m.safetensors"), err);
+    if (status == SURETY_OK) status = surety_model_load(&loaded, files_path("m.safetensors"), err);
+    if (status == SURETY_OK) status = surety_certify(&c, loaded, mine, &settings, &one_thread, err);
+    if (status == SURETY_OK) status = surety_certificate_save(&c, files_path("stack.json"), err);
+    if (status == SURETY_OK) status = verify(&v, files_path("stack.json"), err);
+    surety_certificate_free(&c);
+    surety_model_free(trained), surety_model_free(loaded);
+    surety_data_free(mine);
+    surety_train_result_free(&result);
+    return status == SURETY_OK && v.agrees ? NULL : arg;
+}
+
+/* The thread that calls needs half of the stack that include/surety/base.h asks for. */
+static void test_small_stack(void **state) {
+    surety_error err = SURETY_ERROR_NONE;
+    pthread_attr_t attributes;
+    pthread_t thread;
+    void *failed = &err;
+    (void)state;
+    assert_int_equal(pthread_attr_init(&attributes), 0);
+    assert_int_equal(pthread_attr_setstacksize(&attributes, STACK), 0);
+    assert_int_equal(pthread_create(&thread, &attributes, whole_way, &err), 0);
+    assert_int_equal(pthread_join(thread, &failed), 0);
+    pthread_attr_destroy(&attributes);
+    check(!failed, "%s: %s", err.what, err.expected);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_agrees_and_says_what_it_must),
         cmocka_unit_test(test_bits_for_any_number_of_threads),
         cmocka_unit_test(test_sentence_errs_on_the_safe_side),
+        cmocka_unit_test(test_sentence_says_what_was_done),
         cmocka_unit_test(test_best_events_stay),
         cmocka_unit_test(test_best_pays_for_its_events),
         cmocka_unit_test(test_more_looks_cost),
@@ -729,6 +826,7 @@ int main(void) {
         cmocka_unit_test(test_rows_from_memory),
         cmocka_unit_test(test_no_memory),
         cmocka_unit_test(test_decimal_comma),
+        cmocka_unit_test(test_small_stack),
     };
     return cmocka_run_group_tests(tests, begin, end);
 }

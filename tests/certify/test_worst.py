@@ -28,7 +28,7 @@ def test_baseline():
     run(*TRAIN, "--defense", "certified", "--out", path("m"))
     c = certify("m")  # the worst case is the default of the certified defense
     assert c["bound"] == "worst_case_frozen" and c["risk"] == "worst_case" and c["attack"]["name"] == "worst-case"
-    assert "no perturbation of norm up to 0.03, whatever the attack" in c["claim"], c["claim"]
+    assert "no perturbation of norm up to 0.03 that keeps the input inside [0, 1], whatever the attack" in c["claim"], c["claim"]
     k, m = c["counts"]["max_wrong"] + c["counts"]["max_tied"], c["inputs"]["m"]
     assert abs(mpmath.betainc(m - k, k + 1, 0, 1 - c["value"], regularized=True) - 0.05) < 1e-9
     row = answer("evaluate", path("m"), *DATA, "--attacks", "worst-case", "--quiet")["attacks"][0]

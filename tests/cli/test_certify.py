@@ -225,7 +225,7 @@ def test_refused():
     w = world()
     model = w.at("m.safetensors")
     certify = ["certify", model, *w.data, "--samples", "3", "--out", w.at("no.json")]
-    assert "--looks 1 is assumed" in run("certify", model, *w.data, "--samples", "3", "--out", w.at("one.json")).stderr
+    assert "--looks 1: model, attack" in error(*certify, code=2)["what"]
     assert "not paid for" in error(*certify, "--looks", "0", code=1)["what"]
     assert "--out" in error("certify", model, *w.data, "--looks", "1", code=2)["what"]
     assert "delta" in error(*certify, "--looks", "1", "--delta", "1.5", code=2)["what"]
@@ -264,7 +264,7 @@ def test_promises_nothing():
 
 def test_no_fma_compares_numbers():
     w = world()
-    v = json.loads(run("verify", w.at("c.json"), *w.data, "--json", *QUICK, env={"SURETY_CPU": "generic"}).stdout)
+    v = json.loads(run("verify", w.at("c.json"), *w.data, "--json", *QUICK, env={"SURETY_CPU": "generic"}, code=5).stdout)
     if w.certificate["software"]["cpu_level"] != "fma":
         raise Skip("this CPU has no FMA")
     assert v["agrees"] and v["level"] == "numbers" and 0 < v["tolerance"] <= 1 / 250 + 0.001

@@ -1,7 +1,10 @@
 """The frame of the command: help, exit codes, errors as JSON, closed pipes."""
+import gzip
+import os
 import re
 import subprocess
 import tempfile
+import time
 
 from tap import CURL, SURETY, Skip, answer, error, main, run
 
@@ -64,6 +67,24 @@ def test_full_output_device():
     with open("/dev/full", "w") as full:
         done = subprocess.run([SURETY, "help"], stdout=full, stderr=subprocess.PIPE, text=True)
     assert done.returncode == 4 and "standard output" in done.stderr
+
+
+def test_a_bomb_is_refused_and_can_be_stopped():
+    """A small file that decompresses to much more than the machine should read."""
+    with tempfile.TemporaryDirectory() as folder:
+        name = os.path.join(folder, "bomb.csv.gz")
+        with open(name, "wb") as f:
+            f.write(gzip.compress(bytes(64 << 20), 1) * 16)
+        words = ["data", "show", "--train", name, "--test-size", "10"]
+        e = error(*words, "--largest-file", "100M", code=3)
+        assert "--largest-file" in e["expected"] and e["file"] == name, e
+        for size in ("0", "1T", "x", "-1", "10Mb", "99999999999999999999"):
+            error(*words, "--largest-file", size, code=2)
+        process = subprocess.Popen([SURETY, *words], stderr=subprocess.PIPE, text=True)
+        time.sleep(0.2)
+        process.terminate()
+        said = process.communicate(timeout=60)[1]
+        assert process.returncode == 4 and "stopped" in said, (process.returncode, said)
 
 
 def test_list_names_the_tasks():

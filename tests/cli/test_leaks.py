@@ -52,7 +52,8 @@ def test_150_rows_six_times():
     row = answer("evaluate", model, *SIX, "--attacks", "none", "--quiet")
     assert row["copies"] == said["copies"]
     assert row["attacks"][0]["adversarial_risk"] > 0.4
-    c = claim(model, SIX)
+    assert "T refutes" in error("certify", model, *SIX, "--looks", 1, "--attack", "none", "--quiet", "--out", path("c.json"), code=1)["what"]
+    c = claim(model, SIX, "--despite-test")
     assert c["value"] < 0.4 and c["copies"] == said["copies"] and c["data"]["copies"] == "keep"
     assert "300 of the 300 examples of S (100.0 %) also occur in S'" in c["claim"]
     assert "so S is not independent of the training" in c["claim"]
@@ -193,6 +194,7 @@ def test_certificates_about_fresh_rows():
             assert c["value"] > 0.4 and [f["role"] for f in c["data"]["files"]] == ["fresh", "fresh_labels"]
             verify = ["verify", path("f.json"), "--model", model, "--quiet"]
             assert answer(*verify, *fresh)["level"] == "bits"
+            assert json.loads(run(*verify, "--numbers", "--json", code=5).stdout)["agrees"]
             assert "--fresh FILE" in json.loads(run(*verify, *PLAIN, "--json", code=1).stdout)["reason"]
             assert not json.loads(run(*verify, "--fresh", path("X_new.npy"), "--json", code=1).stdout)["agrees"]
     record = error("certify", learned, *fresh, "--attack", "none", "--bound", "average_max_seeger", "--looks", 1, "--quiet",

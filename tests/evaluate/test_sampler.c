@@ -7,8 +7,7 @@
 #include "base/parallel.h"
 #include "evaluate/sampler.h"
 #include "evaluate/vote.h"
-#include "voters/kind.h"
-#include "voters/range.h"
+#include "evaluate/worst.h"
 
 static surety_error err = SURETY_ERROR_NONE;
 
@@ -17,8 +16,8 @@ enum { M = 70, D = 20, VOTERS = 40, SAMPLES = 7 };
 /* What a run handed out, and how often. */
 typedef struct seen {
     const surety_set *set;
-    size_t n, H, stride, fails_at;
-    float *points, *votes; /* (M, SAMPLES, stride), (M, SAMPLES, H) */
+    size_t n, H, stride, fails_at; /* H: numbers per vote, outputs or limits */
+    float *points, *votes;         /* (M, SAMPLES, stride), (M, SAMPLES, H) */
     int point[M][SAMPLES], example[M];
     size_t order[M], steps[M];
     int count;
@@ -49,7 +48,8 @@ static surety_status see_votes(void *arg, const surety_ended *e, const float *vo
 
 static seen *seen_new(const surety_set *set, const surety_threat *threat, const surety_voters *v) {
     seen *s = calloc(1, sizeof *s);
-    s->set = set, s->n = surety_threat_samples(threat), s->H = surety_voters_count(v),
+    size_t each = threat->kind == SURETY_WORST_CASE ? surety_voters_classes(v) - 1 : surety_voters_width(v);
+    s->set = set, s->n = surety_threat_samples(threat), s->H = surety_voters_count(v) * each;
     s->stride = set->stride;
     s->points = calloc(M * SAMPLES * s->stride, sizeof(float));
     s->votes = calloc(M * SAMPLES * s->H, sizeof(float));
@@ -69,17 +69,12 @@ static void check_example(const seen *s, const surety_threat *threat, const sure
     surety_examples e = surety_examples_of(&one, 0);
     float *h = calloc(s->H, sizeof *h);
     if (threat->kind == SURETY_WORST_CASE) {
-        surety_range *range;
-        float *low = calloc(s->H * SURETY_LANES, sizeof *low);
-        check_ok(surety_range_new(&range, v, &threat->ball, &err));
-        surety_range_run(range, e.x, 1, &threat->ball.radius, e.y, low);
-        for (size_t t = 0; t < s->H; t++) {
-            float worst = low[t * SURETY_LANES];
-            if (vote->set == SURETY_SIGNED) worst = worst > 0 ? 1 : -1;
-            assert_true(s->votes[i * SAMPLES * s->H + t] == worst);
-        }
-        surety_range_free(range);
-        free(low);
+        surety_worst *worst;
+        check_ok(surety_worst_new(&worst, v, &threat->ball, vote->set, &err));
+        const float *low = surety_worst_run(worst, &e, &threat->ball.radius);
+        for (size_t t = 0; t < s->H; t++)
+            assert_true(s->votes[i * SAMPLES * s->H + t] == low[t * SURETY_LANES]);
+        surety_worst_free(worst);
     } else {
         surety_attacker *a;
         check_ok(surety_attacker_new(&a, threat, v, &err));
@@ -91,9 +86,7 @@ static void check_example(const seen *s, const surety_threat *threat, const sure
             assert_int_equal(s->point[i][j], 1);
             check_ok(surety_voters_outputs(v, x, D, 1, h, NULL, &err));
             assert_memory_equal(s->votes + (i * SAMPLES + j) * s->H, h, s->H * sizeof *h);
-            double votes;
-            check_ok(surety_vote_predict(vote, x, D, 1, &votes, NULL, &err));
-            assert_true(surety_sign(e.y[0]) * votes ==
+            assert_true(plain_margin(vote, x, e.y[0]) ==
                         surety_margin_column(vote, s->votes + (i * SAMPLES + j) * s->H, 1, e.y[0]));
         }
         surety_attacker_free(a);
@@ -121,7 +114,7 @@ static void test_naive_loop(void **state) {
     for (long round = 0; round < check_count(60, 1500); round++) {
         surety_threat threat = any_threat(&r);
         random_vote v = random_vote_new(&r, D, 0);
-        random_set set = random_set_new(&r, M, D, &threat.ball, 1);
+        random_set set = random_set_new(&r, M, D, &threat.ball, 1, surety_voters_classes(v.voters));
         uint32_t order[M];
         for (uint32_t i = 0; i < M; i++) order[i] = (i * 27 + 5) % M; /* 27 and 70 share no factor */
         surety_run run = {.threads = 1 + (int)draw_size(&r, 0, 3)};
@@ -157,7 +150,7 @@ static void test_a_counter_fails(void **state) {
             surety_threat threat = any_threat(&r);
             threat.kind = (surety_threat_kind)kind;
             random_vote v = random_vote_new(&r, D, 0);
-            random_set set = random_set_new(&r, M, D, &threat.ball, 1);
+            random_set set = random_set_new(&r, M, D, &threat.ball, 1, surety_voters_classes(v.voters));
             surety_run run = {.threads = threads};
             surety_error failed = SURETY_ERROR_NONE;
             seen *s = seen_new(&set.set, &threat, v.voters);
@@ -178,7 +171,7 @@ static void test_stops(void **state) {
     volatile sig_atomic_t stop = 1;
     surety_run run = {.threads = 2, .stop = &stop};
     random_vote v = random_vote_new(&r, D, 0);
-    random_set set = random_set_new(&r, M, D, &threat.ball, 1);
+    random_set set = random_set_new(&r, M, D, &threat.ball, 1, surety_voters_classes(v.voters));
     seen *s = seen_new(&set.set, &threat, v.voters);
     surety_sampling what = {.set = &set.set, .end = M, .vote = v.vote, .votes = see_votes, .arg = s};
     for (int kind = 0; kind < SURETY_THREATS; kind++) {

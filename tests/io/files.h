@@ -113,6 +113,12 @@ static inline void *files_json_malloc(size_t size) {
     return files_may_allocate(NULL, size) ? malloc(size) : NULL;
 }
 
+/* jansson's reader takes some of its own failed allocations for a syntax error and does not tell. */
+static inline int files_no_memory(surety_status status, const surety_error *err) {
+    return err->code == status &&
+           (status == SURETY_E_MEMORY || (status == SURETY_E_INPUT && !strncmp(err->what, "not JSON", 8)));
+}
+
 /* Runs call(arg, err) with only k allocations allowed, for k = 0, 1, .. until it succeeds: every failure must
  * be "no memory" and nothing else. Under AddressSanitizer leaks of the failing paths are found too. */
 static inline void files_fail_allocations(surety_status (*call)(void *arg, surety_error *err), void *arg) {
@@ -127,12 +133,55 @@ static inline void files_fail_allocations(surety_status (*call)(void *arg, suret
         status = call(arg, &err);
         surety_memory_hook(NULL, NULL);
         json_set_alloc_funcs(malloc, free);
-        /* jansson's reader takes some of its own failed allocations for a syntax error and does not tell */
-        check(status == SURETY_OK || (status == SURETY_E_MEMORY && err.code == status) ||
-                  (status == SURETY_E_INPUT && !strncmp(err.what, "not JSON", 8)),
-              "with %ld allocations: %s %s", k, surety_status_name(status), err.what);
+        check(status == SURETY_OK || files_no_memory(status, &err), "with %ld allocations: %s %s", k,
+              surety_status_name(status), err.what);
     }
     assert_true(k > 1);
+}
+
+/* What a call made, as text or bytes: free() releases it. */
+typedef struct files_result {
+    char *bytes;
+    size_t size;
+} files_result;
+
+static long files_allocation_fails; /* this one, counted from 0, and no other */
+static long files_allocation;
+
+static inline int files_one_fails(void *arg, size_t bytes) {
+    (void)arg, (void)bytes;
+    return files_allocation++ != files_allocation_fails;
+}
+
+static inline void *files_json_malloc_one(size_t size) {
+    return files_one_fails(NULL, size) ? malloc(size) : NULL;
+}
+
+/* Runs call(arg, &result, err) with the k-th allocation failing and all others served, for every
+ * step-th k: a success must give the bytes of a run without failures. */
+static inline void files_fail_each(surety_status (*call)(void *arg, files_result *result, surety_error *err),
+                                   void *arg, long step) {
+    files_result wanted = {0};
+    surety_error none = SURETY_ERROR_NONE;
+    assert_int_equal(call(arg, &wanted, &none), SURETY_OK);
+    for (long k = 0; k == 0 || files_allocation > k - step; k += step) {
+        surety_error err = SURETY_ERROR_NONE;
+        files_result got = {0};
+        files_allocation = 0;
+        files_allocation_fails = k;
+        json_set_alloc_funcs(files_json_malloc_one, free);
+        surety_memory_hook(files_one_fails, NULL);
+        surety_status status = call(arg, &got, &err);
+        surety_memory_hook(NULL, NULL);
+        json_set_alloc_funcs(malloc, free);
+        check(status != SURETY_OK || (got.size == wanted.size && !memcmp(got.bytes, wanted.bytes, got.size)),
+              "allocation %ld failed, and success was reported with other bytes:\n%.*s", k, (int)got.size,
+              got.bytes);
+        check(status == SURETY_OK || files_no_memory(status, &err), "allocation %ld: %s %s", k,
+              surety_status_name(status), err.what);
+        free(got.bytes);
+    }
+    free(wanted.bytes);
 }
 
 /* The call must fail with code, and say what, in which file, and where or what was expected. */

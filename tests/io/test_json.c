@@ -122,6 +122,57 @@ static void failing_allocations(void **state) {
     files_fail_allocations(load_for_allocations, path);
 }
 
+/* Long tokens, and texts of every length around the sizes at which jansson's buffers grow. */
+static json_t *long_tokens(void) {
+    json_t *root = json_object();
+    char key[100];
+    for (size_t length = 10; length < 70; length += length == 20 ? 40 : 1) {
+        memset(key, 'k', length);
+        key[length] = 0;
+        root = surety_json_put(root, key, surety_json_real(-1.2345678901234567e-300 * (double)length));
+    }
+    return surety_json_put(root, "accents", surety_json_string("caf\xc3\xa9"));
+}
+
+static surety_status written_once(void *arg, files_result *result, surety_error *failed) {
+    result->bytes = *(int *)arg ? surety_json_text(long_tokens()) : surety_json_canonical(long_tokens());
+    if (!result->bytes) return surety_fail(failed, SURETY_E_MEMORY, "no memory");
+    result->size = strlen(result->bytes);
+    return SURETY_OK;
+}
+
+static surety_status read_once(void *arg, files_result *result, surety_error *failed) {
+    json_t *root = NULL;
+    SURETY_TRY(surety_json_parse(&root, arg, strlen(arg), "memory", failed));
+    json_t *copy = surety_json_copy(root);
+    json_decref(root);
+    result->bytes = surety_json_canonical(copy);
+    if (!result->bytes) return surety_fail(failed, SURETY_E_MEMORY, "no memory");
+    result->size = strlen(result->bytes);
+    return SURETY_OK;
+}
+
+static surety_status error_once(void *arg, files_result *result, surety_error *failed) {
+    result->bytes = surety_error_json(arg);
+    if (!result->bytes) return surety_fail(failed, SURETY_E_MEMORY, "no memory");
+    result->size = strlen(result->bytes);
+    return SURETY_OK;
+}
+
+/* Success means the same bytes, whichever single allocation failed. */
+static void the_same_bytes_or_an_error(void **state) {
+    (void)state;
+    int forms[] = {0, 1};
+    files_fail_each(written_once, &forms[0], 1);
+    files_fail_each(written_once, &forms[1], 1);
+    char *text = surety_json_text(long_tokens());
+    files_fail_each(read_once, text, 1);
+    free(text);
+    surety_error record = {SURETY_E_INPUT, "w\xc3\xa4s", "caf\xe9.csv", "byte 7",
+                           "a text that is a good deal longer"};
+    files_fail_each(error_once, &record, 1);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(refuses),
@@ -130,6 +181,7 @@ int main(void) {
         cmocka_unit_test(reals_round_trip),
         cmocka_unit_test(two_forms),
         cmocka_unit_test(failing_allocations),
+        cmocka_unit_test(the_same_bytes_or_an_error),
     };
     return cmocka_run_group_tests_name("io json", tests, files_begin, files_end);
 }

@@ -246,6 +246,41 @@ static void failing_allocations(void **state) {
     files_fail_allocations(open_for_allocations, path);
 }
 
+/* Any slice of a streamed array is that of the array in memory; a file that becomes shorter is an error, and
+ * the program lives on. */
+static void streams(void **state) {
+    (void)state;
+    enum { ROWS = 3000, WIDTH = 7 };
+    surety_error err = SURETY_ERROR_NONE;
+    surety_npy whole = {0}, streamed = {0};
+    float *values = malloc(sizeof *values * ROWS * WIDTH), *some = malloc(sizeof *some * ROWS * WIDTH);
+    double *doubles = malloc(sizeof *doubles * ROWS * WIDTH);
+    for (size_t i = 0; i < ROWS * WIDTH; i++) values[i] = (float)i / 3;
+    surety_npy_writer *w = NULL;
+    const char *path = files_path("streamed.npy");
+    check_ok(surety_npy_writer_open(&w, path, SURETY_F4, 2, (const size_t[]){ROWS, WIDTH}, &err));
+    check_ok(surety_npy_writer_append(w, values, ROWS * WIDTH, &err));
+    check_ok(surety_npy_writer_commit(w, &err));
+    check_ok(surety_npy_open(&whole, path, &err));
+    check_ok(surety_npy_stream(&streamed, path, &err));
+    assert_true(streamed.streamed && streamed.count == whole.count && streamed.ndim == 2);
+    for (size_t first = 0; first < ROWS * WIDTH; first = 2 * first + 1)
+        for (size_t count = 0; first + count <= ROWS * WIDTH; count = 3 * count + 1) {
+            check_ok(surety_npy_read_floats(&streamed, first, count, some, &err));
+            check_ok(surety_npy_read_doubles(&streamed, first, count, doubles, &err));
+            assert_memory_equal(some, values + first, count * sizeof *some);
+            for (size_t i = 0; i < count; i++) assert_true(doubles[i] == (double)values[first + i]);
+        }
+    assert_int_equal(truncate(path, 5000), 0);
+    check_ok(surety_npy_read_floats(&streamed, 0, 1000, some, &err));
+    assert_int_equal(surety_npy_read_floats(&streamed, 0, ROWS * WIDTH, some, &err), SURETY_E_INPUT);
+    assert_non_null(strstr(err.what, "shorter"));
+    surety_npy_close(&whole);
+    surety_npy_close(&streamed);
+    check_bad(surety_npy_stream(&whole, path, &err), SURETY_E_INPUT);
+    free(values), free(some), free(doubles);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(headers),
@@ -255,6 +290,7 @@ int main(void) {
         cmocka_unit_test(writer_keeps_its_promise),
         cmocka_unit_test(exchanges_with_numpy),
         cmocka_unit_test(failing_allocations),
+        cmocka_unit_test(streams),
     };
     return cmocka_run_group_tests_name("io npy", tests, files_begin, files_end);
 }

@@ -1,6 +1,7 @@
 /* io: plain and gzipped files, their damage, SHA-256. */
 #include "io/files.h"
 
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include "io/read.h"
@@ -21,7 +22,7 @@ static void reads_plain(void **state) {
     }
 }
 
-/* Larger than the threshold for mapping, plain and gzipped. */
+/* Large, plain and gzipped. */
 static void reads_large(void **state) {
     (void)state;
     surety_error err = SURETY_ERROR_NONE;
@@ -37,7 +38,6 @@ static void reads_large(void **state) {
         check_ok(surety_file_open(&file, files_path(names[i]), &err));
         assert_int_equal(file.size, size);
         assert_memory_equal(file.data, bytes, size);
-        assert_true((file.mapped > 0) == (i == 0));
         surety_file_close(&file);
     }
     free(packed);
@@ -239,6 +239,67 @@ static void failing_allocations(void **state) {
     files_fail_allocations(sha_for_allocations, path);
 }
 
+/* ---- long files ---- */
+
+static volatile sig_atomic_t stop;
+static uint64_t seen;
+
+static void stop_at_once(void *arg, const surety_progress *p) {
+    (void)arg;
+    seen = p->done;
+    stop = 1;
+}
+
+/* 100 MB of zeros in 100 kB: told of while they come, stopped in the middle, and refused above the limit. */
+static void a_bomb_can_be_stopped(void **state) {
+    (void)state;
+    surety_error err = SURETY_ERROR_NONE;
+    surety_run run = {.progress = stop_at_once, .stop = &stop};
+    surety_file file;
+    size_t size = (size_t)100 << 20, small = 0;
+    unsigned char *zeros = calloc(size, 1), *bomb = files_gzip(zeros, size, &small);
+    free(zeros);
+    files_put("bomb.gz", bomb, small);
+    free(bomb);
+    surety_reading(&run, 0);
+    check_bad(surety_file_open(&file, files_path("bomb.gz"), &err), SURETY_E_STOPPED);
+    assert_true(seen > 0 && seen < small);
+    surety_reading(NULL, (uint64_t)20 << 20);
+    check_bad(surety_file_open(&file, files_path("bomb.gz"), &err), SURETY_E_INPUT);
+    assert_non_null(strstr(err.expected, "--largest-file"));
+    surety_reading(NULL, (uint64_t)100 << 20);
+    check_ok((err = (surety_error)SURETY_ERROR_NONE, surety_file_open(&file, files_path("bomb.gz"), &err)));
+    surety_file_close(&file);
+    surety_reading(NULL, 0);
+}
+
+/* A plain file above the limit is not even begun: this one has 8 GB on paper. */
+static void a_plain_file_above_the_limit(void **state) {
+    (void)state;
+    surety_error err = SURETY_ERROR_NONE;
+    surety_file file;
+    const char *path = files_text("sparse", "x");
+    assert_int_equal(truncate(path, (off_t)8 << 30), 0);
+    check_bad(surety_file_open(&file, path, &err), SURETY_E_INPUT);
+    assert_non_null(strstr(err.expected, "--largest-file"));
+}
+
+/* The machine's failures are not the file's. */
+static void no_descriptors_left(void **state) {
+    (void)state;
+    surety_error err = SURETY_ERROR_NONE;
+    surety_file file;
+    struct rlimit before, none;
+    const char *path = files_text("fine", "fine");
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    none = before;
+    none.rlim_cur = 0;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    surety_status status = surety_file_open(&file, path, &err);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    assert_int_equal(status, SURETY_E_SYSTEM);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_plain),
@@ -252,6 +313,9 @@ int main(void) {
         cmocka_unit_test(gzip_limits),
         cmocka_unit_test(sha256_known_answers),
         cmocka_unit_test_setup_teardown(failing_allocations, pack, unpack),
+        cmocka_unit_test(a_bomb_can_be_stopped),
+        cmocka_unit_test(a_plain_file_above_the_limit),
+        cmocka_unit_test(no_descriptors_left),
     };
     return cmocka_run_group_tests_name("io read", tests, files_begin, files_end);
 }

@@ -1,11 +1,16 @@
+#define _GNU_SOURCE /* syscall */
 /* io: the safe writer. The old file or the new one, whole, whatever happens. */
 #include "io/files.h"
 
+#include <errno.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 
+#include "io/lock.h"
 #include "io/write.h"
 
 static void check_content(const char *path, const char *wanted) {
@@ -119,6 +124,110 @@ static void writers_do_not_meet(void **state) {
     assert_int_equal(files_count(".shared.txt.part-"), 0);
 }
 
+static int no_locks;
+
+/* In the place of libc's: a file system without locks. */
+int flock(int fd, int operation) {
+    if (!no_locks) return (int)syscall(SYS_flock, fd, operation);
+    errno = ENOTSUP;
+    return -1;
+}
+
+static void works_without_locks(void **state) {
+    (void)state;
+    surety_error err = SURETY_ERROR_NONE;
+    surety_writer *a = NULL, *b = NULL;
+    surety_lock lock = {0};
+    no_locks = 1;
+    check_ok(surety_writer_open(&a, files_path("unlocked"), 0, &err));
+    check_ok(surety_writer_open(&b, files_path("unlocked"), 0, &err));
+    check_ok(surety_writer_append(a, "one", 3, &err));
+    check_ok(surety_writer_append(b, "two", 3, &err));
+    check_ok(surety_writer_commit(a, &err));
+    check_content(files_path("unlocked"), "one");
+    check_ok(surety_writer_commit(b, &err));
+    check_content(files_path("unlocked"), "two");
+    check_ok(surety_lock_take(&lock, files_path("unlocked"), &err));
+    surety_lock_release(&lock);
+    no_locks = 0;
+    assert_int_equal(files_count("unlocked"), 1);
+}
+
+/* A file that replaces another has its mode, also while it is written; a new one has that of the umask. */
+static void keeps_the_mode(void **state) {
+    (void)state;
+    static const mode_t modes[] = {0600, 0640, 0644, 0666, 0400};
+    surety_error err = SURETY_ERROR_NONE;
+    struct stat info;
+    mode_t before = umask(022);
+    for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
+        surety_writer *w = NULL;
+        const char *path = files_text("secret", "old");
+        assert_int_equal(chmod(path, modes[i]), 0);
+        check_ok(surety_writer_open(&w, path, 0, &err));
+        char command[1024];
+        snprintf(command, sizeof command, "test $(stat -c %%a '%s'/.secret.part-*) = %o", files_folder,
+                 modes[i]);
+        assert_int_equal(system(command), 0);
+        check_ok(surety_writer_commit(w, &err));
+        assert_int_equal(stat(path, &info), 0);
+        assert_int_equal(info.st_mode & 07777, modes[i]);
+    }
+    check_ok(surety_write_file(files_path("fresh"), "new", 3, &err));
+    assert_int_equal(stat(files_path("fresh"), &info), 0);
+    assert_int_equal(info.st_mode & 07777, 0644);
+    umask(before);
+}
+
+/* What others put where a temporary might be is neither written through nor removed. */
+static void others_files_are_safe(void **state) {
+    (void)state;
+    surety_error err = SURETY_ERROR_NONE;
+    char victim[768];
+    snprintf(victim, sizeof victim, "%s", files_text("victim", "precious"));
+    for (int n = 0; n < 100; n++) {
+        char name[64];
+        snprintf(name, sizeof name, ".trap.part-%d", n);
+        assert_int_equal(n % 2 ? link(victim, files_path(name)) : symlink(victim, files_path(name)), 0);
+    }
+    check_ok(surety_write_file(files_path("trap"), "mine", 4, &err));
+    check_content(files_path("trap"), "mine");
+    check_content(victim, "precious");
+    assert_int_equal(files_count(".trap.part-"), 100);
+}
+
+/* Root can be another user: a temporary of that user is not taken. */
+static void others_temporaries_stay(void **state) {
+    (void)state;
+    surety_error err = SURETY_ERROR_NONE;
+    if (geteuid() != 0) skip();
+    const char *theirs = files_text(".mixed.part-00000001", "theirs");
+    assert_int_equal(chown(theirs, 65534, 65534), 0);
+    files_text(".mixed.part-00000002", "ours, left behind");
+    check_ok(surety_write_file(files_path("mixed"), "mine", 4, &err));
+    check_content(files_path(".mixed.part-00000001"), "theirs");
+    assert_int_equal(files_count(".mixed.part-"), 1);
+}
+
+/* One holder at a time; a holder that is killed holds no more. */
+static void one_holder(void **state) {
+    (void)state;
+    surety_error err = SURETY_ERROR_NONE;
+    surety_lock a = {0}, b = {0};
+    char path[768];
+    snprintf(path, sizeof path, "%s", files_path("held"));
+    check_ok(surety_lock_take(&a, path, &err));
+    check_bad(surety_lock_take(&b, path, &err), SURETY_E_SYSTEM);
+    assert_string_equal(err.file, path);
+    surety_lock_release(&b);
+    surety_lock_release(&a);
+    assert_int_equal(files_count("held"), 0);
+    files_text("held.lock", ""); /* as a killed process leaves it */
+    check_ok((err = (surety_error)SURETY_ERROR_NONE, surety_lock_take(&a, path, &err)));
+    surety_lock_release(&a);
+    assert_int_equal(files_count("held"), 0);
+}
+
 /* kill -9 at any moment of many rewrites: the file is always one of the two whole contents. */
 static void survives_kill(void **state) {
     (void)state;
@@ -145,7 +254,7 @@ static void survives_kill(void **state) {
         check(size == SIZE && (!memcmp(got, content[0], SIZE) || !memcmp(got, content[1], SIZE)),
               "round %ld: neither the old content nor the new one (%zu bytes)", round, size);
         free(got);
-        assert_true(files_count(".killed.bin.part-") <= 1); /* leftovers are taken over, not piled up */
+        assert_true(files_count(".killed.bin.part-") <= 1); /* leftovers are removed, not piled up */
     }
 }
 
@@ -196,22 +305,20 @@ static void failing_allocations(void **state) {
     snprintf(path, sizeof path, "%s", files_path("allocations.txt"));
     files_fail_allocations(write_for_allocations, path);
     check_content(path, "content");
-    assert_int_equal(files_count("part"), files_count(".killed.bin.part-"));
+    assert_int_equal(files_count("allocations.txt.part"), 0);
     snprintf(path, sizeof path, "%s", files_path("x/y"));
     files_fail_allocations(folder_for_allocations, path);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(writes_and_replaces),
-        cmocka_unit_test(streams_pieces),
-        cmocka_unit_test(abort_leaves_nothing),
-        cmocka_unit_test(follows_links),
-        cmocka_unit_test(refuses_what_is_no_file),
-        cmocka_unit_test(makes_folders),
-        cmocka_unit_test(writers_do_not_meet),
-        cmocka_unit_test(survives_kill),
-        cmocka_unit_test(full_disk),
+        cmocka_unit_test(writes_and_replaces),     cmocka_unit_test(streams_pieces),
+        cmocka_unit_test(abort_leaves_nothing),    cmocka_unit_test(follows_links),
+        cmocka_unit_test(refuses_what_is_no_file), cmocka_unit_test(makes_folders),
+        cmocka_unit_test(writers_do_not_meet),     cmocka_unit_test(works_without_locks),
+        cmocka_unit_test(keeps_the_mode),          cmocka_unit_test(others_files_are_safe),
+        cmocka_unit_test(others_temporaries_stay), cmocka_unit_test(one_holder),
+        cmocka_unit_test(survives_kill),           cmocka_unit_test(full_disk),
         cmocka_unit_test(failing_allocations),
     };
     return cmocka_run_group_tests_name("io write", tests, files_begin, files_end);

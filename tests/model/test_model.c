@@ -337,7 +337,7 @@ static void damaged_headers(void **state) {
         {"\"epochs\":\"20\"", "\"Epochs!\":\"20\"", "Epochs!"},
         {"\"epochs\":\"20\"", "\"epochs\":\"2\\u0000\"", "JSON"},
         {"\"epochs\":\"20\"", "\"epochs\":\"\xff\"", "JSON"},
-        {"\"kind\":\"soft-forest\"", "\"kind\":\"linear\"", "linear.weight"},
+        {"\"kind\":\"soft-forest\"", "\"kind\":\"linear\"", "linear.bias"},
         {"\"kind\":\"soft-forest\"", "\"kind\":\"wood\"", "kind"},
         {"\"kind\":\"soft-forest\",", "", "kind"},
         {"\"voters\":\"real\"", "\"voters\":\"unreal\"", "voters"},
@@ -595,6 +595,26 @@ static surety_data_info some_info(void) {
     return info;
 }
 
+static void classes_have_names(void **state) {
+    (void)state;
+    surety_error err = SURETY_ERROR_NONE;
+    surety_model *m = small_model(1, 0);
+    surety_data_info info = some_info();
+    char number[4];
+    size_t voter;
+    assert_string_equal(surety_model_class(m, 0, number), "-1"); /* it says nothing */
+    assert_string_equal(surety_model_class(m, 1, number), "+1");
+    info.task = NULL;
+    check_ok(surety_model_set_data(m, &info, &err));
+    assert_string_equal(surety_model_class(m, 1, number), "7"); /* its label */
+    check_ok(surety_model_set_text(m, "data.task", "fashion-sandal-v-boot", &err));
+    assert_string_equal(surety_model_class(m, 1, number), "ankle boot");
+    check_ok(surety_model_set_text(m, "data.task", "fashion-mnist", &err)); /* not of two classes */
+    assert_string_equal(surety_model_class(m, 0, number), "1");
+    assert_true(surety_model_largest_weight(m, &voter) == 0.75 && voter == 2);
+    surety_model_free(m);
+}
+
 static void data_is_remembered(void **state) {
     (void)state;
     surety_error err = SURETY_ERROR_NONE;
@@ -806,6 +826,41 @@ static void every_allocation_may_fail(void **state) {
     wanted.data = NULL;
 }
 
+static surety_status encode_once(void *arg, files_result *result, surety_error *err) {
+    return surety_model_encode(arg, (uint8_t **)&result->bytes, &result->size, err);
+}
+
+static surety_status words_once(void *arg, files_result *result, surety_error *err) {
+    result->bytes = surety_model_json(arg);
+    if (!result->bytes) return surety_fail(err, SURETY_E_MEMORY, "no memory");
+    result->size = strlen(result->bytes);
+    return SURETY_OK;
+}
+
+static surety_status read_once(void *arg, files_result *result, surety_error *err) {
+    surety_model *m = NULL;
+    SURETY_TRY(surety_model_load(&m, arg, err));
+    surety_status status = surety_model_encode(m, (uint8_t **)&result->bytes, &result->size, err);
+    surety_model_free(m);
+    return status;
+}
+
+/* One allocation fails and the others do not: success means the same bytes. */
+static void the_same_bytes_or_an_error(void **state) {
+    (void)state;
+    surety_error err = SURETY_ERROR_NONE;
+    surety_model *m = small_model(1, 4);
+    check_ok(surety_model_set_text(m, "a.key.of.many.letters", "a text of many letters, so that buffers grow",
+                                   &err));
+    char path[768];
+    snprintf(path, sizeof path, "%s", files_path("full"));
+    check_ok(surety_model_save(m, path, &err));
+    files_fail_each(encode_once, m, 1);
+    files_fail_each(words_once, m, 1);
+    files_fail_each(read_once, path, 1);
+    surety_model_free(m);
+}
+
 static void a_failed_save_leaves_the_old_file(void **state) {
     (void)state;
     surety_error err = SURETY_ERROR_NONE;
@@ -835,9 +890,11 @@ int main(void) {
         cmocka_unit_test(texts_and_numbers),
         cmocka_unit_test(wrong_models_are_refused),
         cmocka_unit_test(data_is_remembered),
+        cmocka_unit_test(classes_have_names),
         cmocka_unit_test(labels_are_remembered),
         cmocka_unit_test(rows_are_remembered),
         cmocka_unit_test(every_allocation_may_fail),
+        cmocka_unit_test(the_same_bytes_or_an_error),
         cmocka_unit_test(a_failed_save_leaves_the_old_file),
     };
     return cmocka_run_group_tests_name("model", tests, files_begin, files_end);

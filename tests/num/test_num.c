@@ -135,8 +135,10 @@ static void check_ends(const fixture *f, surety_level level, const size_t *which
     const float *const *fixed[3] = {(const float *const *)part[2], (const float *const *)part[3],
                                     (const float *const *)part[4]};
     surety_gradient_use squared = {.out = part[0], .squares = squares};
+    float steps[SURETY_LANES];
+    for (size_t r = 0; r < SURETY_LANES; r++) steps[r] = 0.3f + 0.1f * (float)r;
     surety_gradient_use stepped = {
-        .out = part[1], .x = fixed[0], .lo = fixed[1], .hi = fixed[2], .step = 0.3f};
+        .out = part[1], .x = fixed[0], .lo = fixed[1], .hi = fixed[2], .step = steps};
     surety_product jobs[] = {surety_backward_job(f->weights, g, f->ldz, rows, &squared),
                              surety_backward_job(f->weights, g, f->ldz, rows, &stepped)};
     for (int i = 0; i < 2; i++) surety_kernels_at(level)->product(&jobs[i]);
@@ -144,7 +146,7 @@ static void check_ends(const fixture *f, surety_level level, const size_t *which
         const float *dx = f->dx + which[r] * f->d;
         float lanes[16] = {0};
         for (size_t j = 0; j < f->d; j++) {
-            float sign = (float)((dx[j] > 0) - (dx[j] < 0)), to = step(level, 0.3f, sign, part[2][r][j]);
+            float sign = (float)((dx[j] > 0) - (dx[j] < 0)), to = step(level, steps[r], sign, part[2][r][j]);
             to = fminf(fmaxf(to, part[3][r][j]), part[4][r][j]);
             check(part[1][r][j] == to, "feature %zu steps to %a, not %a", j, (double)part[1][r][j],
                   (double)to);

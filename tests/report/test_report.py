@@ -365,6 +365,46 @@ def test_other_bad_input():
     run("report", code=2)
 
 
+def change(name, alter):
+    """results.json of a study, altered."""
+    with open(path(name, "results.json")) as file:
+        found = json.load(file)
+    alter(found["cells"])
+    with open(path(name, "results.json"), "w") as file:
+        json.dump(found, file)
+
+
+def test_huge_numbers_end():
+    """Whatever a file says, axes have few ticks and drawings are finite."""
+    write("huge", keep=lambda l: l["task"] == "mnist-1v7", seeds=1)
+    lines = read("huge", "results.csv").decode().splitlines()
+    fields = lines[1].split(",")
+    for value in ("1.79e308", "-1e300", "1e7"):
+        with open(path("huge", "results.csv"), "w") as file:
+            file.write("\n".join([lines[0], ",".join(fields[:7] + [value] + fields[8:]), *lines[2:]]) + "\n")
+        e = error("report", path("huge"), code=3, timeout=60)
+        assert e["place"] == "line 2", e
+    with open(path("huge", "results.csv"), "w") as file:
+        file.write("\n".join(lines) + "\n")
+
+    def alter(cells):
+        for i, cell in enumerate(cells):
+            huge = (1.79e308, -1.79e308, 5e-324, 1e300)[i % 4]
+            cell["curve"]["eps"] = [huge] * 9
+            cell["curve"]["risk"] = [huge] * 9
+            for row in cell["rows"]:
+                row["tv"] = huge
+            for example in cell["gallery"]["examples"]:
+                example.update(row=2 ** 62, label=-2 ** 31, clean_vote=huge, attacked_vote=huge, distance=huge)
+    change("huge", alter)
+    run("report", path("huge"), timeout=60)
+    page = read("huge", "report.html").decode()
+    assert not re.search(r'="-?(nan|inf)', page) and len(page) < 2e6
+    change("huge", lambda cells: cells[0]["curve"].update(eps=[0.5] * 200000, risk=[0.5] * 200000))
+    run("report", path("huge"), timeout=60)
+    assert len(read("huge", "report.html")) < 2e6
+
+
 def test_a_full_disk_leaves_the_old_page():
     write("limit", keep=lambda l: l["task"] == "mnist-1v7", seeds=1)
     run("report", path("limit"))

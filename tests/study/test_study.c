@@ -5,6 +5,7 @@
 #include "base/random.h"
 #include "check.h"
 #include "comma.h"
+#include "io/files.h"
 #include "study/study.h"
 
 static surety_error err = SURETY_ERROR_NONE;
@@ -196,11 +197,11 @@ static void check_curve(const json_t *curve, const surety_model *model, const su
     assert_int_equal(json_array_size(eps), 9);
     assert_true(json_number_value(json_array_get(eps, 4)) == settings.threat.ball.radius);
     for (size_t i = 0; i < 9; i++) {
-        double risk, norm;
+        surety_attack_result found;
         settings.threat.ball.radius = json_number_value(json_array_get(eps, i));
-        check_ok(surety_evaluate_attacked(&risk, &norm, model, surety_data_set(data, SURETY_SET_TEST),
+        check_ok(surety_evaluate_attacked(&found, model, surety_data_set(data, SURETY_SET_TEST),
                                           &settings.threat, NULL, &err));
-        assert_true(json_number_value(json_array_get(risks, i)) == risk);
+        assert_true(json_number_value(json_array_get(risks, i)) == (double)found.fooled / (double)found.m);
     }
 }
 
@@ -291,6 +292,48 @@ static void check_memory(unsigned defense, const surety_data *data) {
     assert_true(k > 100);
 }
 
+typedef struct cell_to_run {
+    surety_study_settings s;
+    surety_cell cell;
+    const surety_data *data;
+} cell_to_run;
+
+static surety_status cell_once(void *arg, files_result *result, surety_error *failed) {
+    cell_to_run *c = arg;
+    surety_run one = {.threads = 1};
+    json_t *found = NULL;
+    SURETY_TRY(surety_cell_run(&found, &c->s, &c->cell, c->data, folder, &one, failed));
+    json_object_del(found, "seconds");
+    result->bytes = surety_json_text(found);
+    if (!result->bytes) return surety_fail(failed, SURETY_E_MEMORY, "no memory");
+    result->size = strlen(result->bytes);
+    return SURETY_OK;
+}
+
+/* One allocation fails and the others do not: success means the same bytes. */
+static void check_bytes(const surety_data *data) {
+    cell_to_run c = {.s = small_settings(), .cell = {.norm = SURETY_LINF, .seed = 1}, .data = data};
+    c.s.epochs = 1;
+    files_fail_each(cell_once, &c, check_count(17, 1));
+}
+
+static surety_status results_once(void *arg, files_result *result, surety_error *failed) {
+    cell_to_run *c = arg;
+    json_t *found = NULL;
+    char path[320];
+    SURETY_TRY(surety_cell_load(&found, folder, &c->cell, failed));
+    SURETY_TRY(surety_cell_save(found, folder, &c->cell, failed));
+    SURETY_TRY(surety_results_write(folder, &c->s, failed));
+    snprintf(path, sizeof path, "%s/results.json", folder);
+    result->bytes = files_get(path, &result->size);
+    return SURETY_OK;
+}
+
+static void check_results(void) {
+    cell_to_run c = {.s = small_settings(), .cell = {.norm = SURETY_L2, .set = SURETY_SIGNED, .seed = 3}};
+    files_fail_each(results_once, &c, check_count(101, 7));
+}
+
 static void test_cells(void **state) {
     surety_study_settings s = small_settings();
     (void)state;
@@ -304,6 +347,8 @@ static void test_cells(void **state) {
     check_cell(SURETY_WORST_CASE, SURETY_REAL, data);
     check_memory(SURETY_ATTACK_NONE, data);
     check_memory(SURETY_WORST_CASE, data);
+    check_bytes(data);
+    check_results();
     surety_data_free(data);
     surety_cell other = {.norm = SURETY_LINF, .seed = 3};
     json_t *found;

@@ -1,4 +1,5 @@
-/* Adam against its closed form, and which epoch a phase keeps. */
+/* Adam against its closed form, the gradient of a batch against differences of its loss, and which epoch a
+ * phase keeps. */
 #include <math.h>
 #include <unistd.h>
 
@@ -6,6 +7,7 @@
 #include "draw.h"
 #include "train/adam.h"
 #include "train/phase.h"
+#include "voters/kind.h"
 
 static surety_error err = SURETY_ERROR_NONE;
 
@@ -132,11 +134,139 @@ static void test_choice_of_epoch(void **state) {
     free(t);
 }
 
+/* ---- the gradient of a batch ---- */
+
+/* The mean loss of the set as a function of everything that a step moves, in double, by the kind's plain
+ * twin. */
+typedef struct objective {
+    const surety_voters *v;
+    const surety_set *set;
+    int logistic;
+    double *parameters[SURETY_TENSORS], theta[8];
+} objective;
+
+/* The loss of one example from the sums f (K) of the scores: (1 - min_k M_k)/2, or ln(1 + sum_k exp(-C M_k))
+ * / 2C, M_k = f_y - f_k. */
+static double loss_of(const double *f, size_t K, size_t y, int logistic) {
+    double least = 2, sum = 1, C = surety_sharpness(K);
+    for (size_t k = 0; k < K; k++) {
+        if (k == y) continue;
+        least = fmin(least, f[y] - f[k]);
+        sum += exp(-C * (f[y] - f[k]));
+    }
+    return logistic ? log(sum) / (2 * C) : (1 - least) / 2;
+}
+
+static double value_of(const objective *o) {
+    size_t H = o->v->H, K = o->v->classes, width = o->v->width;
+    double total = 0, all = 0;
+    for (size_t t = 0; t < H; t++) total += exp(o->theta[t]);
+    for (size_t i = 0; i < o->set->m; i++) {
+        double f[8] = {0}, x[D];
+        for (size_t j = 0; j < D; j++) x[j] = (double)o->set->x[i * o->set->stride + j];
+        for (size_t n = 0; n < H * width; n++) {
+            size_t t = n / width;
+            double h = o->v->kind->twin(o->v, (const double *const *)o->parameters, x, t, n % width);
+            f[width == 1 ? 1 : n % width] += exp(o->theta[t]) / total * h; /* two classes: 0 and the vote */
+        }
+        all += loss_of(f, K, o->set->y[i], o->logistic);
+    }
+    return all / (double)o->set->m;
+}
+
+static double slope_of(const objective *o, double *where) {
+    const double s = 1e-6, was = *where;
+    *where = was + s;
+    double above = value_of(o);
+    *where = was - s;
+    double below = value_of(o);
+    *where = was;
+    return (above - below) / (2 * s);
+}
+
+/* Labels by thirds (or halves) of the line, so that classes can be told apart. */
+static void line_of_classes(task *t, draw *r, size_t K) {
+    memset(t, 0, sizeof *t);
+    for (size_t i = 0; i < M; i++) {
+        t->y[0][i] = (uint8_t)(i % K);
+        t->row[0][i] = (uint32_t)i;
+        for (size_t j = 0; j < D; j++)
+            t->x[0][i * 16 + j] = (float)((double)(i % K) / (double)K + 0.2 * draw_real(r, 0, 1));
+    }
+    t->train = (surety_set){
+        .m = M, .d = D, .stride = 16, .x = t->x[0], .y = t->y[0], .row = t->row[0], .classes = K};
+}
+
+/* One step over the whole set. Adam's first moment after it is (1 - 0.9) times the gradient. */
+static void one_step(const surety_voters_settings *kind, const task *t, int logistic,
+                     surety_train_state *state) {
+    surety_train_settings s;
+    surety_timing timing = {0};
+    surety_voters *voters;
+    surety_train_defaults(&s);
+    s.defense.kind = SURETY_ATTACK_NONE;
+    s.kind = *kind;
+    s.loss = logistic ? SURETY_LOSS_LOGISTIC : SURETY_LOSS_LINEAR;
+    s.batch = M;
+    check_ok(surety_voters_new(&voters, kind, D, 3, &err));
+    check_ok(surety_train_state_new(state, voters, 1, 0, &err));
+    surety_phase phase = {
+        .name = "step 1", .train = &t->train, .moves_voters = 1, .epochs = 1, .first_pass = 1};
+    check_ok(surety_phase_run(&phase, &s, state, NULL, NULL, &timing, NULL, &err));
+}
+
+static void check_gradient(const surety_voters_settings *kind, const task *t, int logistic) {
+    surety_train_state state;
+    surety_voters *fresh;
+    check_ok(surety_voters_new(&fresh, kind, D, 3, &err));
+    one_step(kind, t, logistic, &state);
+    objective o = {.v = fresh, .set = &t->train, .logistic = logistic};
+    for (size_t k = 0; k < fresh->tensor_count; k++) {
+        size_t count = fresh->tensors[k].rows * fresh->tensors[k].stride;
+        o.parameters[k] = malloc(count * sizeof(double));
+        for (size_t n = 0; n < count; n++) o.parameters[k][n] = (double)fresh->tensors[k].values[n];
+    }
+    check(fabs(state.values[0][0] - value_of(&o)) < 1e-6, "%s: loss %.9g, not %.9g", kind->kind,
+          state.values[0][0], value_of(&o));
+    for (size_t k = 0; k < fresh->tensor_count; k++)
+        for (size_t n = 0; n < fresh->tensors[k].rows * fresh->tensors[k].length; n++) {
+            const surety_tensor *w = &fresh->tensors[k];
+            size_t at = n / w->length * w->stride + n % w->length;
+            if (w->mask && !w->mask[at]) continue;
+            double want = slope_of(&o, &o.parameters[k][at]), got = (double)state.m[k][at] / 0.1;
+            check(fabs(got - want) < 2e-6 + 1e-4 * fabs(want), "%s K %zu, tensor %zu [%zu]: %.9g, not %.9g",
+                  kind->kind, kind->classes, k, at, got, want);
+        }
+    for (size_t h = 0; h < fresh->H; h++) { /* the logistic loss leaves the weights alone */
+        double want = logistic ? 0 : slope_of(&o, &o.theta[h]), got = state.theta_m[h] / 0.1;
+        check(fabs(got - want) < 1e-7, "%s: weight %zu, %.9g, not %.9g", kind->kind, h, got, want);
+    }
+    for (size_t k = 0; k < fresh->tensor_count; k++) free(o.parameters[k]);
+    surety_train_state_free(&state);
+    surety_voters_free(fresh);
+}
+
+static void test_gradient_of_a_batch(void **state) {
+    draw r = {11};
+    task *t = aligned_alloc(64, (sizeof(task) + 63) / 64 * 64);
+    (void)state;
+    for (size_t K = 2; K <= 5; K++) {
+        line_of_classes(t, &r, K);
+        for (int logistic = 0; logistic < 2; logistic++) {
+            check_gradient(&(surety_voters_settings){.kind = "linear", .voters = 4, .classes = K}, t,
+                           logistic);
+            check_gradient(&(surety_voters_settings){"soft-forest", 4, 2, 0.2, K}, t, logistic);
+        }
+    }
+    free(t);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_adam_constant_gradient),
         cmocka_unit_test(test_adam_definition),
         cmocka_unit_test(test_choice_of_epoch),
+        cmocka_unit_test(test_gradient_of_a_batch),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,10 @@
 """Training as a user runs it: same seed, same bytes; kills and resumes; signals; divergence; every defense."""
+import hashlib
+import math
 import os
 import random
 import signal
+import struct
 import subprocess
 import tempfile
 import time
@@ -37,6 +40,24 @@ def test_same_bytes_for_any_threads_and_levels():
     run(*BASE, "--epochs", 2, "--seed", 1, "--out", path("other"))
     run(*BASE, "--epochs", 2, "--seed", 0, "--out", path("seed0"))
     assert content("other") != content("seed0")
+
+
+def test_same_bytes_of_three_classes():
+    folder = path("three")
+    os.mkdir(folder)
+    base = ["train", *small.write(folder, train=420, test=90, classes=(2, 4, 6)), "--learn-size", 150, "--steps", 4,
+            "--trees", 7, "--epochs", 2, "--quiet"]
+    for options in (["--defense", "none"], ["--defense", "unif", "--voters", "real", "--objective", "average-max"],
+                    ["--defense", "fgsm", "--loss", "linear"], ["--defense", "ifgsm", "--norm", "linf", "--kind", "linear"],
+                    ["--defense", "pgd", "--norm", "l1"], ["--defense", "ifgsmu", "--loss", "linear", "--voters", "real"],
+                    ["--defense", "pgdu", "--norm", "linf"], ["--defense", "certified", "--depth", 2],
+                    ["--defense", "certified", "--norm", "linf", "--mix", 0.5, "--kind", "linear"],
+                    ["--defense", "certified", "--norm", "l1", "--loss", "linear", "--objective", "worst-case"]):
+        for threads in (1, 2, 3):
+            run(*base, *options, "--threads", threads, "--out", path(f"t{threads}"))
+        assert content("t1") == content("t2") == content("t3"), options
+        run(*base, *options, "--out", path("avx2"), env={"SURETY_CPU": "avx2"})
+        assert content("t1") == content("avx2"), options
 
 
 def test_json_and_choices():
@@ -130,6 +151,31 @@ def test_resume_refuses_other_settings_and_damage():
     error(*BASE, "--epochs", 2, "--out", path("m"), "--checkpoint", path("short"), "--resume", code=3)
 
 
+def forged(name, offset, value):
+    """The checkpoint c with 8 other bytes at an offset of its state, and the right SHA-256."""
+    body = bytearray(content("c")[:-64])
+    at = 24 + int.from_bytes(body[16:24], "little") + offset
+    body[at:at + 8] = value
+    with open(path(name), "wb") as f:
+        f.write(bytes(body) + hashlib.sha256(body).hexdigest().encode())
+
+
+def test_a_forged_checkpoint_is_refused():
+    """phase, epoch, steps, best[2], then doubles."""
+    words = [*BASE, "--epochs", 2, "--trees", 5, "--out", path("forged-model"), "--checkpoint"]
+    os.remove(path("c")) if os.path.exists(path("c")) else None
+    run(*words, path("c"))
+    os.remove(path("forged-model"))
+    counts = [struct.pack("<Q", v) for v in (0, 3, 1 << 20, 1 << 60, (1 << 64) - 1)]
+    numbers = [struct.pack("<d", v) for v in (math.nan, math.inf, -math.inf)]
+    for offset, values in ((0, counts[1:]), (8, counts), (16, counts[-1:]), (24, counts), (32, counts), (40, numbers)):
+        for value in values:
+            forged("forged", offset, value)
+            e = error(*words, path("forged"), "--resume", code=3)
+            assert "numbers that no training has" in e["what"] and e["file"] == path("forged"), (offset, value, e)
+    assert not os.path.exists(path("forged-model"))
+
+
 def test_signal_checkpoints_and_says_how_to_go_on():
     words = [SURETY, *map(str, BASE), "--epochs", "2000", "--out", path("never"), "--checkpoint", path("c-signal")]
     process = subprocess.Popen(words, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -141,6 +187,41 @@ def test_signal_checkpoints_and_says_how_to_go_on():
     assert not os.path.exists(path("never"))
 
 
+def test_ctrl_c_loses_little_without_a_checkpoint_of_ones_own():
+    """A checkpoint beside the model: there after a signal, named, gone at the end; the model has the same bytes."""
+    words = [*BASE, "--epochs", 30, "--threads", 2]
+    run(*words, "--out", path("beside-whole"))
+    assert not [n for n in os.listdir(FOLDER.name) if n.startswith("beside-whole.")]
+    process = subprocess.Popen([SURETY, *map(str, words), "--out", path("beside")], stderr=subprocess.PIPE, text=True)
+    while not os.path.exists(path("beside.checkpoint")) and process.poll() is None:
+        time.sleep(0.002)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 4 and "--resume" in said, said
+    assert os.path.exists(path("beside.checkpoint")) and not os.path.exists(path("beside"))
+    e = error(*words, "--out", path("beside"), code=2)  # not by accident
+    assert e["file"] == path("beside.checkpoint") and "--resume" in e["expected"], e
+    error(*words, "--lr", 0.5, "--out", path("beside"), "--resume", code=2)  # another training
+    run(*words, "--out", path("beside"), "--resume")
+    assert content("beside") == content("beside-whole")
+    assert not [n for n in os.listdir(FOLDER.name) if n.startswith("beside.")]
+    error(*BASE, "--epochs", 3, "--lr", "1e38", "--defense", "none", "--out", path("diverges"), code=1)
+    assert not [n for n in os.listdir(FOLDER.name) if n.startswith("diverges")]
+
+
+def test_one_training_at_a_time_uses_a_checkpoint():
+    words = [SURETY, *map(str, BASE), "--epochs", "2000", "--out", path("never"), "--checkpoint", path("c-two")]
+    process = subprocess.Popen(words, stderr=subprocess.DEVNULL)
+    while not os.path.exists(path("c-two")) and process.poll() is None:
+        time.sleep(0.02)
+    for more in (["--resume"], []):
+        e = error(*words[1:-3], path("other"), "--checkpoint", path("c-two"), *more, code=4)
+        assert e["file"] == path("c-two") and "another process" in e["what"], e
+    process.terminate()
+    process.wait()
+    assert not os.path.exists(path("c-two.lock"))
+
+
 def test_divergence_is_an_error():
     e = error(*BASE, "--epochs", 3, "--lr", "1e38", "--defense", "none", "--out", path("diverged"), "--checkpoint",
               path("c-diverged"), code=1)
@@ -150,7 +231,7 @@ def test_divergence_is_an_error():
 def test_wrong_settings():
     for words in (["--epochs", 0], ["--batch", 0], ["--lr", 0], ["--delta", 1], ["--depth", 9], ["--mask", 1],
                   ["--trees", 0], ["--eps", -1], ["--steps", 0], ["--holdout", 1], ["--objective", "seger"],
-                  ["--defense", "pgdd"], ["--voters", "some"], ["--norm", "l3"], ["--resume"]):
+                  ["--defense", "pgdd"], ["--voters", "some"], ["--norm", "l3"]):
         error(*BASE[:-2], *(["--quiet"] if "--steps" in words else ["--steps", 5, "--quiet"]), *words, "--out", path("x"),
               code=2)
     error("train", "--out", path("x"), code=2)

@@ -90,19 +90,20 @@ static void test_what_it_cannot(void **state) {
     surety_model *model = NULL;
     surety_train_result result;
     surety_error wrong = SURETY_ERROR_NONE;
-    double risk, norm;
+    surety_attack_result found;
     (void)state;
     s.objective = SURETY_OBJECTIVE_BASELINE;
     check_ok(surety_train(&model, &s, data, NULL, &result, NULL, &err));
     surety_threat attack;
     surety_threat_defaults(&attack);
     const surety_set *test = surety_data_set(data, SURETY_SET_TEST);
-    assert_int_equal(surety_evaluate_attacked(&risk, &norm, model, test, &attack, NULL, &wrong),
+    assert_int_equal(surety_evaluate_attacked(&found, model, test, &attack, NULL, &wrong),
                      SURETY_E_USAGE);
     assert_string_equal(wrong.what,
                         "pgd needs a gradient to the input, which voters of the kind constant do not have");
     attack.kind = SURETY_ATTACK_UNIF;
-    check_ok(surety_evaluate_attacked(&risk, &norm, model, test, &attack, NULL, &err));
+    check_ok(surety_evaluate_attacked(&found, model, test, &attack, NULL, &err));
+    double risk = (double)found.fooled / (double)found.m;
     assert_true(risk > 0.2 && risk < 0.4);
     surety_model_free(model);
     surety_train_result_free(&result);

@@ -10,6 +10,7 @@
 
 #include "attack/attacker.h"
 #include "draw.h"
+#include "voters/forest_kernel.h"
 #include "voters/range.h"
 #include "voters/range_kernel.h"
 
@@ -17,18 +18,15 @@ enum { L = SURETY_LANES };
 
 /* ---- random voters and examples ---- */
 
-static surety_voters *random_voters(draw *r, size_t most_depth, size_t most_d, size_t most_H) {
+/* Half of them of two classes, the others of 3 to 12. */
+static surety_voters *spread_voters(draw *r, size_t most_depth, size_t most_d, size_t most_H, double spread) {
     surety_error err = SURETY_ERROR_NONE;
     surety_voters *v = NULL;
-    size_t d = draw_size(r, 1, most_d), H = draw_size(r, 1, most_H);
-    double spread = draw_real(r, 0.5, 6);
-    if (draw_size(r, 0, 3) == 0) {
-        check_ok(surety_voters_new(&v, &(surety_voters_settings){.kind = "linear", .voters = H}, d,
-                                   draw_bits(r) >> 1, &err));
-    } else {
-        surety_voters_settings s = {"soft-forest", H, draw_size(r, 1, most_depth), draw_real(r, 0, 0.9), 2};
-        check_ok(surety_voters_new(&v, &s, d, draw_bits(r) >> 1, &err));
-    }
+    size_t d = draw_size(r, 1, most_d), H = draw_size(r, 1, most_H),
+           K = draw_size(r, 0, 1) ? 2 : draw_size(r, 3, 12);
+    surety_voters_settings s = {"soft-forest", H, draw_size(r, 1, most_depth), draw_real(r, 0, 0.9), K};
+    if (draw_size(r, 0, 3) == 0) s = (surety_voters_settings){.kind = "linear", .voters = H, .classes = K};
+    check_ok(surety_voters_new(&v, &s, d, draw_bits(r) >> 1, &err));
     for (size_t k = 0; k < surety_voters_tensors(v); k++) {
         surety_tensor t = surety_voters_tensor(v, k);
         for (size_t i = 0; i < t.rows; i++)
@@ -39,6 +37,10 @@ static surety_voters *random_voters(draw *r, size_t most_depth, size_t most_d, s
     }
     surety_voters_changed(v);
     return v;
+}
+
+static surety_voters *random_voters(draw *r, size_t most_depth, size_t most_d, size_t most_H) {
+    return spread_voters(r, most_depth, most_d, most_H, draw_real(r, 0.5, 6));
 }
 
 static surety_ball random_ball(draw *r, size_t d) {
@@ -59,48 +61,68 @@ static void random_rows(draw *r, const surety_ball *ball, size_t d, float *x) {
         }
 }
 
-/* A block of rows with its limits. */
+/* A block of rows with its limits: low[(t, y, k), lane] of h_ty - h_tk for every pair of classes; of two
+ * classes (1, 0) is h and (0, 1) is -h. */
 typedef struct block {
     surety_voters *v;
     surety_ball ball;
     surety_range *range;
-    size_t H, d, stride;
-    float *x, *point, *lo, *hi, *h, *scratch;
+    size_t H, K, d, stride;
+    float *x, *point, *low, *h, *scratch;
     const float *rows[L];
     double radius[L];
 } block;
 
-/* lo and hi of two classes: of h, and of -h. */
-static void limits(surety_range *range, const float *const *x, size_t rows, const double *radius, size_t H,
-                   float *lo, float *hi) {
-    uint8_t y[L];
-    memset(y, 0, sizeof y);
-    surety_range_run(range, x, rows, radius, y, hi);
-    for (size_t n = 0; n < H * L; n++) hi[n] = -hi[n];
-    memset(y, 1, sizeof y);
-    surety_range_run(range, x, rows, radius, y, lo);
+static size_t pairs(const block *k) {
+    return k->H * k->K * k->K;
+}
+
+/* low (H, K, K, lanes); a class against itself has 0. */
+static void limits(const block *k, const float *const *x, size_t rows, const double *radius, float *low) {
+    size_t K = k->K;
+    float *one = calloc(k->H * (K - 1) * L, sizeof *one);
+    memset(low, 0, pairs(k) * L * sizeof *low);
+    for (size_t y = 0; y < K; y++) {
+        uint8_t label[L];
+        memset(label, (int)y, sizeof label);
+        surety_range_run(k->range, x, rows, radius, label, one);
+        for (size_t n = 0; n < k->H * (K - 1); n++) {
+            size_t t = n / (K - 1), other = n % (K - 1), c = other + (other >= y);
+            memcpy(low + ((t * K + y) * K + c) * L, one + n * L, L * sizeof *low);
+        }
+    }
+    free(one);
+}
+
+/* h_ty - h_tk of the last forward, as the vote takes it; n counts (t, y, k). */
+static double difference(const block *k, size_t n, size_t lane) {
+    size_t K = k->K, t = n / (K * K), y = n / K % K, c = n % K;
+    if (y == c) return 0;
+    if (K == 2) return (y ? 1 : -1) * (double)k->h[t * L + lane];
+    return (double)k->h[(t * K + y) * L + lane] - (double)k->h[(t * K + c) * L + lane];
 }
 
 static void fill(block *k, draw *r, surety_voters *v, surety_ball ball) {
     surety_error err = SURETY_ERROR_NONE;
     size_t d = surety_voters_features(v), H = surety_voters_count(v);
-    *k = (block){.v = v, .ball = ball, .H = H, .d = d, .stride = surety_padded(d)};
+    *k = (block){.v = v, .ball = ball, .H = H, .K = v->classes, .d = d, .stride = surety_padded(d)};
     check_ok(surety_range_new(&k->range, v, &ball, &err));
     check_ok(surety_alloc(&k->x, L * k->stride, sizeof(float), &err));
     check_ok(surety_alloc(&k->point, L * k->stride, sizeof(float), &err));
-    check_ok(surety_alloc(&k->lo, 3 * H * L, sizeof(float), &err));
+    check_ok(surety_alloc(&k->low, pairs(k) * L, sizeof(float), &err));
+    check_ok(surety_alloc(&k->h, H * v->width * L, sizeof(float), &err));
     check_ok(surety_alloc(&k->scratch, v->kind->scratch(v), sizeof(float), &err));
-    k->hi = k->lo + H * L, k->h = k->hi + H * L;
     random_rows(r, &ball, d, k->x);
     for (size_t i = 0; i < L; i++) k->rows[i] = k->x + i * k->stride, k->radius[i] = ball.radius;
-    limits(k->range, k->rows, L, k->radius, H, k->lo, k->hi);
+    limits(k, k->rows, L, k->radius, k->low);
 }
 
 static void empty(block *k) {
     surety_range_free(k->range);
     surety_free(k->x);
     surety_free(k->point);
-    surety_free(k->lo);
+    surety_free(k->low);
+    surety_free(k->h);
     surety_free(k->scratch);
     surety_voters_free(k->v);
 }
@@ -110,12 +132,11 @@ static void check_points(block *k, const char *what) {
     const float *rows[L];
     for (size_t i = 0; i < L; i++) rows[i] = k->point + i * k->stride;
     k->v->kind->forward(k->v, rows, L, k->h, k->scratch);
-    for (size_t t = 0; t < k->H; t++)
+    for (size_t n = 0; n < pairs(k); n++)
         for (size_t i = 0; i < L; i++) {
-            float h = k->h[t * L + i], lo = k->lo[t * L + i], hi = k->hi[t * L + i];
-            check(lo <= h && h <= hi, "%s, %s %s d %zu b %g: %.9g is not in [%.9g, %.9g]", what,
-                  surety_voters_kind(k->v), surety_norm_name(k->ball.norm), k->d, k->ball.radius, (double)h,
-                  (double)lo, (double)hi);
+            double v = difference(k, n, i), low = (double)k->low[n * L + i];
+            check(v >= low, "%s, %s %s d %zu K %zu b %g: %.9g is below %.9g", what, surety_voters_kind(k->v),
+                  surety_norm_name(k->ball.norm), k->d, k->K, k->ball.radius, v, low);
         }
 }
 
@@ -181,7 +202,7 @@ static void nothing_found_lies_outside(void **state) {
 
 /* ---- attacks ---- */
 
-/* pgd with many restarts on one voter after another, both labels; its points are in the ball by contract. */
+/* pgd with many restarts on one voter after another, any label; its points are in the ball by contract. */
 static void attack_block(block *k, draw *r, size_t restarts) {
     surety_error err = SURETY_ERROR_NONE;
     surety_threat s;
@@ -198,7 +219,7 @@ static void attack_block(block *k, draw *r, size_t restarts) {
     surety_examples e = {.rows = L};
     for (size_t i = 0; i < L; i++) e.x[i] = k->rows[i], e.row[i] = (uint32_t)i;
     for (size_t t = 0; t < k->H; t++) {
-        for (size_t i = 0; i < L; i++) e.y[i] = (uint8_t)draw_size(r, 0, 1);
+        for (size_t i = 0; i < L; i++) e.y[i] = (uint8_t)draw_size(r, 0, k->K - 1);
         weights[t] = 1;
         surety_vote vote = {k->v, weights, SURETY_REAL};
         const surety_attacked *found = surety_attacker_run(a, &vote, &e);
@@ -302,20 +323,45 @@ static void argument_mpfr(mpfr_t z, const block *k, size_t row, const float *x, 
     mpfr_clear(term);
 }
 
-/* The smallest y f of node i of a tree, both ends tried. */
-static void node_mpfr(mpfr_t f, const block *k, size_t t, size_t i, const float *x, int y) {
-    size_t I = ((size_t)1 << surety_voters_depth(k->v)) - 1;
+/* s_y - s_c of the scores softmax(u) of K classes, of two y tanh(u). */
+static void scores_mpfr(mpfr_t f, mpfr_t *u, size_t K, size_t y, size_t c) {
+    mpfr_t e, sum;
+    mpfr_inits2(BITS, e, sum, (mpfr_ptr)0);
+    if (K == 2) {
+        mpfr_tanh(f, u[0], MPFR_RNDN);
+        mpfr_mul_si(f, f, y ? 1 : -1, MPFR_RNDN);
+    } else {
+        mpfr_set_ui(sum, 0, MPFR_RNDN);
+        for (size_t l = 0; l < K; l++) {
+            mpfr_exp(e, u[l], MPFR_RNDN);
+            mpfr_add(sum, sum, e, MPFR_RNDN);
+        }
+        mpfr_exp(f, u[y], MPFR_RNDN);
+        mpfr_exp(e, u[c], MPFR_RNDN);
+        mpfr_sub(f, f, e, MPFR_RNDN);
+        mpfr_div(f, f, sum, MPFR_RNDN);
+    }
+    mpfr_clears(e, sum, (mpfr_ptr)0);
+}
+
+/* The smallest f of node i of a tree, f being h_y - h_c or y h; both ends tried. */
+static void node_mpfr(mpfr_t f, const block *k, size_t t, size_t i, const float *x, size_t y, size_t c) {
+    size_t I = ((size_t)1 << surety_voters_depth(k->v)) - 1, width = k->v->width;
     if (i >= I) {
-        const surety_tensor u = surety_voters_tensor(k->v, 2);
-        mpfr_set_d(f, (double)u.values[t * (I + 1) + i - I], MPFR_RNDN);
-        mpfr_tanh(f, f, MPFR_RNDN);
-        mpfr_mul_si(f, f, y, MPFR_RNDN);
+        const float *leaf = surety_voters_tensor(k->v, 2).values + (t * (I + 1) + i - I) * width;
+        mpfr_t u[12];
+        for (size_t l = 0; l < width; l++) {
+            mpfr_init2(u[l], BITS);
+            mpfr_set_d(u[l], (double)leaf[l], MPFR_RNDN);
+        }
+        scores_mpfr(f, u, k->K, y, c);
+        for (size_t l = 0; l < width; l++) mpfr_clear(u[l]);
         return;
     }
     mpfr_t left, right, p, value;
     mpfr_inits2(BITS, left, right, p, value, (mpfr_ptr)0);
-    node_mpfr(left, k, t, 2 * i + 1, x, y);
-    node_mpfr(right, k, t, 2 * i + 2, x, y);
+    node_mpfr(left, k, t, 2 * i + 1, x, y, c);
+    node_mpfr(right, k, t, 2 * i + 2, x, y, c);
     mpfr_set_inf(f, 1);
     for (int sign = -1; sign <= 1; sign += 2) {
         argument_mpfr(p, k, t * I + i, x, sign);
@@ -331,38 +377,60 @@ static void node_mpfr(mpfr_t f, const block *k, size_t t, size_t i, const float 
     mpfr_clears(left, right, p, value, (mpfr_ptr)0);
 }
 
-static double worst_mpfr(const block *k, size_t t, const float *x, int y) {
+/* Of a linear voter, with every argument anywhere in its interval: (e^a - e^b) / (e^a + e^b + R) is monotone
+ * in a, in b and in R, so one of the corners of a, b and all others together has the smallest value. */
+static void linear_mpfr(mpfr_t f, const block *k, size_t t, const float *x, size_t y, size_t c) {
+    size_t width = k->v->width;
+    mpfr_t ends[2][12], u[12], value;
+    mpfr_init2(value, BITS);
+    for (size_t n = 0; n < 3 * width; n++)
+        mpfr_init2(n < width ? u[n] : ends[n / width - 1][n % width], BITS);
+    for (size_t n = 0; n < 2 * width; n++)
+        argument_mpfr(ends[n / width][n % width], k, t * width + n % width, x, n < width ? -1 : 1);
+    mpfr_set_inf(f, 1);
+    for (unsigned corner = 0; corner < 8; corner++) {
+        for (size_t l = 0; l < width; l++) {
+            unsigned bit = l == y ? 0 : l == c ? 1 : 2;
+            mpfr_set(u[l], ends[corner >> (width == 1 ? 0 : bit) & 1][l], MPFR_RNDN);
+        }
+        scores_mpfr(value, u, k->K, y, c);
+        mpfr_min(f, f, value, MPFR_RNDN);
+    }
+    for (size_t n = 0; n < 3 * width; n++) mpfr_clear(n < width ? u[n] : ends[n / width - 1][n % width]);
+    mpfr_clear(value);
+}
+
+static double worst_mpfr(const block *k, size_t t, const float *x, size_t y, size_t c) {
     mpfr_t f;
     mpfr_init2(f, BITS);
-    if (surety_voters_depth(k->v)) {
-        node_mpfr(f, k, t, 0, x, y);
-    } else {
-        argument_mpfr(f, k, t, x, -y);
-        mpfr_tanh(f, f, MPFR_RNDN);
-        mpfr_mul_si(f, f, y, MPFR_RNDN);
-    }
+    if (surety_voters_depth(k->v))
+        node_mpfr(f, k, t, 0, x, y, c);
+    else
+        linear_mpfr(f, k, t, x, y, c);
     double out = mpfr_get_d(f, MPFR_RNDN);
     mpfr_clear(f);
     return out;
 }
 
-/* Below the exact bound, for trees of depth 1 and linear voters that is the true optimum, and above it less
- * the margins: those of the arguments (at most (d + 2)^2 2^-24 times the largest term, here 60; a slope of at
- * most 1, spread over all levels) and the search's 2^-19. */
+/* Below the exact bound, for trees of depth 1 and linear voters of two classes that is the true optimum, and
+ * above it less the margins: those of the arguments (at most (d + 2)^2 2^-24 times the largest term, here 60;
+ * a slope of at most 1, spread over all levels) and the search's 2^-19. */
 static void limits_are_those_of_the_mathematics(void **state) {
     (void)state;
     draw r = {3};
-    for (long round = 0; round < check_count(40, 1500); round++) {
+    for (long round = 0; round < check_count(80, 3000); round++) {
         block k;
         surety_voters *v = random_voters(&r, 3, 8, 3);
         fill(&k, &r, v, random_ball(&r, surety_voters_features(v)));
-        size_t i = draw_size(&r, 0, L - 1), t = draw_size(&r, 0, k.H - 1);
-        double low = worst_mpfr(&k, t, k.rows[i], 1), high = -worst_mpfr(&k, t, k.rows[i], -1);
-        double lo = (double)k.lo[t * L + i], hi = (double)k.hi[t * L + i];
-        check(lo <= low && lo >= fmax(low - 3e-4, -1) - 1e-9, "%s %s b %g: lower limit %.9g, exact %.9g",
-              surety_voters_kind(v), surety_norm_name(k.ball.norm), k.ball.radius, lo, low);
-        check(hi >= high && hi <= fmin(high + 3e-4, 1) + 1e-9, "%s %s b %g: upper limit %.9g, exact %.9g",
-              surety_voters_kind(v), surety_norm_name(k.ball.norm), k.ball.radius, hi, high);
+        size_t i = draw_size(&r, 0, L - 1), t = draw_size(&r, 0, k.H - 1), y = draw_size(&r, 0, k.K - 1);
+        for (size_t turn = 1; turn < (k.K == 2 ? 2 : 3); turn++) { /* two of the other classes */
+            size_t c = (y + turn) % k.K;
+            double exact = worst_mpfr(&k, t, k.rows[i], y, c);
+            double low = (double)k.low[((t * k.K + y) * k.K + c) * L + i];
+            check(low <= exact && low >= fmax(exact - 3e-4, -1) - 1e-9,
+                  "%s %s K %zu b %g: lower limit %.9g, exact %.9g", surety_voters_kind(v),
+                  surety_norm_name(k.ball.norm), k.K, k.ball.radius, low, exact);
+        }
         empty(&k);
     }
 }
@@ -382,27 +450,40 @@ static void wider_balls_have_wider_limits(void **state) {
         ball.radius = 0;
         fill(&k, &r, v, ball);
         v->kind->forward(v, k.rows, L, k.h, k.scratch);
-        float *lo = malloc(2 * k.H * L * sizeof *lo), *hi = lo + k.H * L;
-        for (size_t n = 0; n < k.H * L; n++) { /* radius 0: the output itself, up to the margins */
-            check(k.lo[n] <= k.h[n] && k.h[n] <= k.hi[n], "radius 0: outside");
-            check(k.hi[n] - k.lo[n] < 1e-3f, "radius 0: [%.9g, %.9g]", (double)k.lo[n], (double)k.hi[n]);
+        float *before = malloc(pairs(&k) * L * sizeof *before);
+        for (size_t n = 0; n < pairs(&k) * L; n++) { /* radius 0: the output itself, up to the margins */
+            double v_n = difference(&k, n / L, n % L), low = (double)k.low[n];
+            check(low <= v_n && low > v_n - 1e-3, "radius 0: %.9g, limit %.9g", v_n, low);
         }
         for (double share = 0.125; share <= 1; share *= 2) {
-            memcpy(lo, k.lo, k.H * L * sizeof *lo), memcpy(hi, k.hi, k.H * L * sizeof *hi);
+            memcpy(before, k.low, pairs(&k) * L * sizeof *before);
             for (size_t i = 0; i < L; i++) k.radius[i] = b * share;
-            limits(k.range, k.rows, L, k.radius, k.H, k.lo, k.hi);
-            for (size_t n = 0; n < k.H * L; n++)
-                check(k.lo[n] <= lo[n] + little && k.hi[n] >= hi[n] - little,
-                      "%s: twice the radius %g, [%.9g, %.9g] after [%.9g, %.9g]",
-                      surety_norm_name(k.ball.norm), b * share, (double)k.lo[n], (double)k.hi[n],
-                      (double)lo[n], (double)hi[n]);
+            limits(&k, k.rows, L, k.radius, k.low);
+            for (size_t n = 0; n < pairs(&k) * L; n++)
+                check(k.low[n] <= before[n] + little, "%s: twice the radius %g, %.9g after %.9g",
+                      surety_norm_name(k.ball.norm), b * share, (double)k.low[n], (double)before[n]);
         }
-        free(lo);
+        free(before);
         empty(&k);
     }
 }
 
 /* ---- neighbours and levels ---- */
+
+/* Rows with labels of their own have the limits that they have in a block of one label. */
+static void other_labels_do_not_matter(const block *k, draw *r) {
+    size_t K = k->K;
+    float *low = calloc(k->H * (K - 1) * L, sizeof *low);
+    uint8_t y[L];
+    for (size_t i = 0; i < L; i++) y[i] = (uint8_t)draw_size(r, 0, K - 1);
+    surety_range_run(k->range, k->rows, L, k->radius, y, low);
+    for (size_t n = 0; n < k->H * (K - 1); n++)
+        for (size_t i = 0; i < L; i++) {
+            size_t t = n / (K - 1), other = n % (K - 1), c = other + (other >= y[i]);
+            check(low[n * L + i] == k->low[((t * K + y[i]) * K + c) * L + i], "labels of neighbours");
+        }
+    free(low);
+}
 
 /* A row's limits do not depend on the other rows, on their radii or on how many there are. */
 static void neighbours_do_not_matter(void **state) {
@@ -415,17 +496,17 @@ static void neighbours_do_not_matter(void **state) {
         size_t i = draw_size(&r, 0, L - 1), rows = draw_size(&r, 1, L), at = draw_size(&r, 0, rows - 1);
         const float *x[L];
         double radius[L];
-        float *lo = malloc(2 * k.H * L * sizeof *lo), *hi = lo + k.H * L;
+        float *low = malloc(pairs(&k) * L * sizeof *low);
         for (size_t n = 0; n < L; n++) {
             x[n] = k.rows[draw_size(&r, 0, L - 1)];
             radius[n] = draw_real(&r, 0, 3 * k.ball.radius);
         }
         x[at] = k.rows[i], radius[at] = k.radius[i];
-        limits(k.range, x, rows, radius, k.H, lo, hi);
-        for (size_t t = 0; t < k.H; t++)
-            check(lo[t * L + at] == k.lo[t * L + i] && hi[t * L + at] == k.hi[t * L + i], "%s: neighbours",
-                  surety_norm_name(k.ball.norm));
-        free(lo);
+        limits(&k, x, rows, radius, low);
+        for (size_t n = 0; n < pairs(&k); n++)
+            check(low[n * L + at] == k.low[n * L + i], "%s: neighbours", surety_norm_name(k.ball.norm));
+        free(low);
+        other_labels_do_not_matter(&k, &r);
         empty(&k);
     }
 }
@@ -522,18 +603,141 @@ static void support_is_exact_and_above(void **state) {
 static void what_could_overflow_is_not_limited(void **state) {
     (void)state;
     draw r = {7};
+    for (int round = 0; round < 4; round++) {
+        surety_error err = SURETY_ERROR_NONE;
+        surety_voters *v = NULL;
+        surety_voters_settings s = {round / 2 ? "linear" : "soft-forest", 2, 2, 0, round % 2 ? 2 : 5};
+        check_ok(surety_voters_new(&v, &s, 20, 1, &err));
+        surety_tensor w = surety_voters_tensor(v, 0);
+        for (size_t j = 0; j < 20; j++) w.values[j] = j % 2 ? 3e37f : -3e37f;
+        surety_voters_changed(v);
+        block k;
+        fill(&k, &r, v, (surety_ball){.norm = SURETY_L2, .radius = 1, .has_box = 1, .hi = 1});
+        for (size_t n = 0; n < pairs(&k) * L; n++)
+            check(k.low[n] == -1 || n / L / k.K % k.K == n / L % k.K,
+                  "a limit where a vote may not be a number");
+        empty(&k);
+    }
+}
+
+/* Huge weights and leaves: scores at 0 and 1, arguments up to 1e4. */
+static void extreme_parameters(void **state) {
+    (void)state;
+    draw r = {9};
+    for (long round = 0; round < check_count(200, 10000); round++) {
+        block k;
+        surety_voters *v = spread_voters(&r, 4, 20, 4, pow(10, draw_real(&r, 0, 4)));
+        fill(&k, &r, v, random_ball(&r, surety_voters_features(v)));
+        memcpy(k.point, k.x, L * k.stride * sizeof(float));
+        check_points(&k, "x itself");
+        for (int draws = 0; draws < 4; draws++) {
+            for (size_t i = 0; i < L; i++) place_point(&k, &r, i, draws == 0);
+            check_points(&k, draws ? "the end of an argument" : "noise");
+        }
+        empty(&k);
+    }
+}
+
+/* ---- the margin of the last step ---- */
+
+/* From arguments to v: forward at z, at one CPU level, against worst with z in its intervals, at another.
+ * What rounding does may use up the margin of the kind, not more. */
+typedef struct last_step {
+    surety_voters *v;
+    size_t N, ldz;
+    float *z, *z_lo, *z_hi, *h, *low, *scratch;
+} last_step;
+
+static last_step last_step_new(draw *r) {
     surety_error err = SURETY_ERROR_NONE;
-    surety_voters *v = NULL;
-    surety_voters_settings s = {"soft-forest", 2, 2, 0, 2};
-    check_ok(surety_voters_new(&v, &s, 20, 1, &err));
-    surety_tensor w = surety_voters_tensor(v, 0);
-    for (size_t j = 0; j < 20; j++) w.values[j] = j % 2 ? 3e37f : -3e37f;
-    surety_voters_changed(v);
-    block k;
-    fill(&k, &r, v, (surety_ball){.norm = SURETY_L2, .radius = 1, .has_box = 1, .hi = 1});
-    for (size_t n = 0; n < k.H * L; n++)
-        check(k.lo[n] == -1 && k.hi[n] == 1, "a limit where a vote may not be a number");
-    empty(&k);
+    last_step k = {0};
+    size_t K = draw_size(r, 0, 9) ? draw_size(r, 2, 12) : draw_size(r, 13, 255), H = draw_size(r, 1, 3);
+    surety_voters_settings s = {draw_size(r, 0, 1) ? "linear" : "soft-forest", H, draw_size(r, 1, 8), 0, K};
+    check_ok(surety_voters_new(&k.v, &s, 1, draw_bits(r) >> 1, &err));
+    double spread = pow(10, draw_real(r, -2, 2));
+    for (size_t n = 0; k.v->depth && n < k.v->tensors[2].length; n++)
+        k.v->tensors[2].values[n] = (float)(spread * draw_normal(r));
+    surety_voters_changed(k.v);
+    k.N = k.v->tensors[0].rows, k.ldz = surety_padded(k.N);
+    float **parts[] = {&k.z, &k.z_lo, &k.z_hi};
+    for (size_t i = 0; i < 3; i++) check_ok(surety_alloc(parts[i], k.ldz * L, sizeof(float), &err));
+    check_ok(surety_alloc(&k.h, H * k.v->width * L, sizeof(float), &err));
+    check_ok(surety_alloc(&k.low, H * L, sizeof(float), &err));
+    check_ok(surety_alloc(&k.scratch, k.v->kind->scratch(k.v), sizeof(float), &err));
+    return k;
+}
+
+static void last_step_free(last_step *k) {
+    float *parts[] = {k->z, k->z_lo, k->z_hi, k->h, k->low, k->scratch};
+    for (size_t i = 0; i < 6; i++) surety_free(parts[i]);
+    surety_voters_free(k->v);
+}
+
+/* Intervals of any width, points anywhere in them or at their ends. */
+static void place_arguments(last_step *k, draw *r) {
+    double size = pow(10, draw_real(r, -2, 4)), width = draw_size(r, 0, 1) ? 0 : pow(10, draw_real(r, -8, 2));
+    for (size_t n = 0; n < k->N * L; n++) {
+        double z = draw_size(r, 0, 3) ? size * draw_normal(r) : 0;
+        float lo = (float)(z - width * draw_real(r, 0, 1)), hi = (float)(z + width * draw_real(r, 0, 1));
+        float at = (float)draw_real(r, (double)lo, (double)hi);
+        if (draw_size(r, 0, 1)) at = draw_size(r, 0, 1) ? lo : hi;
+        k->z_lo[n] = lo, k->z_hi[n] = hi;
+        k->z[n % L * k->ldz + n / L] = fminf(fmaxf(at, lo), hi);
+    }
+}
+
+static void ask_at(last_step *k, surety_level level) {
+    const surety_forest_kernels *f = surety_forest_kernels_at(level);
+    surety_forest forest = {k->v->H, k->v->depth, k->v->width, surety_dense_of(k->v)->scores};
+    if (k->v->depth)
+        f->forward(&forest, k->z, k->ldz, L, k->scratch, k->h);
+    else if (k->v->width == 1)
+        f->tanh_lanes(k->z, k->ldz, L, k->N, k->h, k->scratch);
+    else
+        f->softmax_lanes(k->z, k->ldz, L, k->v->H, k->v->width, k->h);
+}
+
+static void limit_at(last_step *k, surety_level level, const uint8_t *y, const uint8_t *other) {
+    const surety_forest_kernels *f = surety_forest_kernels_at(level);
+    surety_forest forest = {k->v->H, k->v->depth, k->v->width, surety_dense_of(k->v)->scores};
+    if (k->v->depth)
+        f->worst(&forest, k->z_lo, k->z_hi, y, other, k->scratch, k->low, NULL);
+    else if (k->v->width == 1)
+        f->tanh_worst(k->z_lo, k->z_hi, y, k->N, k->low, k->scratch, NULL);
+    else
+        f->softmax_worst(k->z_lo, k->z_hi, y, other, k->v->H, k->v->width, k->low, k->scratch, NULL);
+}
+
+static void margins_cover_the_last_step(void **state) {
+    (void)state;
+    draw r = {10};
+    double most[2][2] = {{0}}; /* share of the margin used: linear or not, two classes or more */
+    for (long round = 0; round < check_count(3000, 200000); round++) {
+        last_step k = last_step_new(&r);
+        size_t K = k.v->classes;
+        float margin = k.v->kind->margin(k.v);
+        uint8_t y[L], other[L];
+        for (size_t i = 0; i < L; i++) {
+            y[i] = (uint8_t)draw_size(&r, 0, K - 1);
+            other[i] = (uint8_t)((y[i] + draw_size(&r, 1, K - 1)) % K);
+        }
+        place_arguments(&k, &r);
+        ask_at(&k, (surety_level)draw_size(&r, 0, (size_t)surety_cpu_highest()));
+        limit_at(&k, (surety_level)draw_size(&r, 0, (size_t)surety_cpu_highest()), y, other);
+        block as = {.K = K, .h = k.h};
+        for (size_t t = 0; t < k.v->H; t++)
+            for (size_t i = 0; i < L; i++) {
+                double v = difference(&as, (t * K + y[i]) * K + other[i], i), low = (double)k.low[t * L + i];
+                double share = (low - v) / (double)margin;
+                most[!k.v->depth][K > 2] = fmax(most[!k.v->depth][K > 2], share);
+                check((double)(k.low[t * L + i] - margin) <= v, "%s K %zu: %.9g, limit %.9g - %.3g",
+                      surety_voters_kind(k.v), K, v, low, (double)margin);
+            }
+        last_step_free(&k);
+    }
+    print_message("# share of the margin used: trees %.2f, %.2f of more classes; linear %.2f, %.2f\n",
+                  most[0][0], most[0][1], most[1][0], most[1][1]);
+    for (int i = 0; i < 4; i++) check(most[i / 2][i % 2] < 0.75, "a margin is nearly used up");
 }
 
 static int refuse_one(void *arg, size_t bytes) {
@@ -569,6 +773,8 @@ int main(void) {
         cmocka_unit_test(neighbours_do_not_matter),
         cmocka_unit_test(support_is_exact_and_above),
         cmocka_unit_test(what_could_overflow_is_not_limited),
+        cmocka_unit_test(extreme_parameters),
+        cmocka_unit_test(margins_cover_the_last_step),
         cmocka_unit_test(every_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -113,9 +113,9 @@ static void fill(block *k, draw *r, surety_norm norm, int box) {
     if (draw_size(r, 0, 3))
         check_ok(surety_voters_new(&k->v, &s, d, draw_bits(r) >> 1, &err));
     else
-        check_ok(
-            surety_voters_new(&k->v, &(surety_voters_settings){.kind = "linear", .voters = H, .classes = K},
-                              d, draw_bits(r) >> 1, &err));
+        check_ok(surety_voters_new(&k->v,
+                                   &(surety_voters_settings){.kind = "linear", .voters = H, .classes = K}, d,
+                                   draw_bits(r) >> 1, &err));
     double most = norm == SURETY_L2 ? 1.5 : norm == SURETY_LINF ? 0.3 : 4;
     k->twin = (twin){.v = k->v, .ball = {norm, draw_real(r, 0.1, 1) * most, box, 0, 1}};
     check_ok(surety_robust_new(&k->robust, k->v, &k->twin.ball, &err));
@@ -142,7 +142,7 @@ static void fill(block *k, draw *r, surety_norm norm, int box) {
 }
 
 static void empty(block *k) {
-    float *parts[] = {k->x,      k->even,  k->odd,  k->low,       k->a,  k->g,
+    float *parts[] = {k->x,      k->even,  k->odd,  k->low,     k->a,  k->g,
                       k->g_even, k->g_odd, k->room, k->scratch, k->tau};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) surety_free(parts[i]);
     for (size_t i = 0; i < SURETY_TENSORS; i++)

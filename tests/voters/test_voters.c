@@ -19,54 +19,71 @@ typedef struct twin_answer {
     double slack; /* what rounding may do to the float program */
 } twin_answer;
 
-/* Value of node i. The float program's argument z is off by at most (d + 2) 2^-24 (sum |w x| + |c|), p by a
- * quarter of that and a few ulp, f by the sum of both times the spread (at most 2) at every level. */
-static twin_answer node(const float *w, size_t stride, const float *c, const float *u, size_t I,
-                        const float *x, size_t d, size_t i) {
-    if (i >= I) return (twin_answer){tanh((double)u[i - I]), 0x1p-22};
-    double z = (double)c[i], size = fabs(z);
+/* Output k of a softmax of K numbers in float: off by (K + 8) 2^-24 of itself; or tanh(u). */
+static twin_answer score(const double *u, size_t K, size_t k) {
+    if (K == 1) return (twin_answer){tanh(u[0]), 0x1p-22};
+    double most = u[0], sum = 0;
+    for (size_t l = 1; l < K; l++) most = fmax(most, u[l]);
+    for (size_t l = 0; l < K; l++) sum += exp(u[l] - most);
+    return (twin_answer){exp(u[k] - most) / sum, (double)(K + 8) * 0x1p-24};
+}
+
+/* z of row i of W, off by at most (d + 2) 2^-24 (sum |w x| + |c|) in float. */
+static twin_answer argument(const surety_voters *v, size_t i, const float *x) {
+    const surety_tensor w = surety_voters_tensor(v, 0), c = surety_voters_tensor(v, 1);
+    size_t d = surety_voters_features(v);
+    double z = (double)c.values[i], size = fabs(z);
     for (size_t j = 0; j < d; j++) {
-        z += (double)w[i * stride + j] * (double)x[j];
-        size += fabs((double)w[i * stride + j] * (double)x[j]);
+        z += (double)w.values[i * w.stride + j] * (double)x[j];
+        size += fabs((double)w.values[i * w.stride + j] * (double)x[j]);
     }
-    double p = 1 / (1 + exp(-z));
-    twin_answer left = node(w, stride, c, u, I, x, d, 2 * i + 1);
-    twin_answer right = node(w, stride, c, u, I, x, d, 2 * i + 2);
-    double slack = 0x1p-24 * (double)(d + 2) * size / 4 + 0x1p-21;
+    return (twin_answer){z, 0x1p-24 * (double)(d + 2) * size};
+}
+
+/* Value k of node i of tree t: p is off by a quarter of what its argument is and a few ulp, f by the sum of
+ * both times the spread (at most 2) at every level. */
+static twin_answer node(const surety_voters *v, const float *x, size_t t, size_t k, size_t i) {
+    size_t I = ((size_t)1 << surety_voters_depth(v)) - 1, K = v->width;
+    if (i >= I) {
+        double u[SURETY_CLASSES_MOST];
+        const float *leaf = surety_voters_tensor(v, 2).values + (t * (I + 1) + i - I) * K;
+        for (size_t l = 0; l < K; l++) u[l] = (double)leaf[l];
+        return score(u, K, k);
+    }
+    twin_answer z = argument(v, t * I + i, x);
+    twin_answer left = node(v, x, t, k, 2 * i + 1), right = node(v, x, t, k, 2 * i + 2);
+    double p = 1 / (1 + exp(-z.h)), slack = z.slack / 4 + 0x1p-21;
     return (twin_answer){p * left.h + (1 - p) * right.h, fmax(left.slack, right.slack) + 2 * slack};
 }
 
-static twin_answer twin(const surety_voters *v, const float *x, size_t t) {
-    size_t d = surety_voters_features(v);
-    surety_tensor w = surety_voters_tensor(v, 0), c = surety_voters_tensor(v, 1);
-    if (!strcmp(surety_voters_kind(v), "linear")) {
-        double z = (double)c.values[t], size = fabs(z);
-        for (size_t j = 0; j < d; j++) {
-            z += (double)w.values[t * w.stride + j] * (double)x[j];
-            size += fabs((double)w.values[t * w.stride + j] * (double)x[j]);
-        }
-        return (twin_answer){tanh(z), 0x1p-24 * (double)(d + 2) * size + 0x1p-21};
+/* Output k of voter t. A softmax moves by at most half of what its arguments move by. */
+static twin_answer twin(const surety_voters *v, const float *x, size_t t, size_t k) {
+    if (surety_voters_depth(v)) return node(v, x, t, k, 0);
+    double z[SURETY_CLASSES_MOST], most = 0;
+    for (size_t l = 0; l < v->width; l++) {
+        twin_answer a = argument(v, t * v->width + l, x);
+        z[l] = a.h, most = fmax(most, a.slack);
     }
-    surety_tensor u = surety_voters_tensor(v, 2);
-    size_t I = ((size_t)1 << surety_voters_depth(v)) - 1;
-    return node(w.values + t * I * w.stride, w.stride, c.values + t * I, u.values + t * (I + 1), I, x, d, 0);
+    twin_answer h = score(z, v->width, k);
+    return (twin_answer){h.h, h.slack + most + 0x1p-22};
 }
 
 /* ---- random voters ---- */
 
-/* Any kind and shape; the parameters drawn by the library, then spread so that splits saturate here and
- * there. */
+/* Any kind, shape and number of classes, half of the time two; the parameters drawn by the library, then
+ * spread so that splits saturate here and there. */
 static surety_voters *random_voters(draw *r, size_t most_depth, size_t most_d) {
     surety_error err = SURETY_ERROR_NONE;
     surety_voters *v = NULL;
-    size_t d = draw_size(r, 1, most_d), H = draw_size(r, 1, 40);
+    size_t d = draw_size(r, 1, most_d), H = draw_size(r, 1, 40),
+           K = draw_size(r, 0, 1) ? 2 : draw_size(r, 3, 12);
     double spread = draw_real(r, 0, 1) < 0.5 ? 1 : draw_real(r, 1, 8);
     if (draw_size(r, 0, 3) == 0) {
         spread = sqrt(spread); /* if all of them saturate, differences of the twin have no digits left */
-        check_ok(surety_voters_new(&v, &(surety_voters_settings){.kind = "linear", .voters = H}, d,
-                                   draw_bits(r) >> 1, &err));
+        check_ok(surety_voters_new(&v, &(surety_voters_settings){.kind = "linear", .voters = H, .classes = K},
+                                   d, draw_bits(r) >> 1, &err));
     } else {
-        surety_voters_settings s = {"soft-forest", H, draw_size(r, 1, most_depth), draw_real(r, 0, 0.9), 2};
+        surety_voters_settings s = {"soft-forest", H, draw_size(r, 1, most_depth), draw_real(r, 0, 0.9), K};
         check_ok(surety_voters_new(&v, &s, d, draw_bits(r) >> 1, &err));
     }
     for (size_t k = 0; k < surety_voters_tensors(v); k++) {
@@ -91,22 +108,28 @@ static float *random_rows(draw *r, size_t m, size_t d, size_t stride) {
     return x;
 }
 
+/* How many outputs all voters have together. */
+static size_t outputs_of(const surety_voters *v) {
+    return v->H * v->width;
+}
+
 static void outputs_agree_with_the_twin(void **state) {
     (void)state;
     draw r = {1};
     for (long round = 0; round < check_count(60, 1500); round++) {
         surety_error err = SURETY_ERROR_NONE;
         surety_voters *v = random_voters(&r, 8, 100);
-        size_t H = surety_voters_count(v), d = surety_voters_features(v), m = draw_size(&r, 1, 40);
+        size_t H = outputs_of(v), d = surety_voters_features(v), m = draw_size(&r, 1, 40);
         size_t stride = d + draw_size(&r, 0, 3); /* any stride, no padding, no alignment */
         float *x = random_rows(&r, m, d, stride), *h = malloc(m * H * sizeof *h);
         check_ok(surety_voters_outputs(v, x, stride, m, h, NULL, &err));
         for (size_t i = 0; i < m; i++)
             for (size_t t = 0; t < H; t++) {
-                twin_answer want = twin(v, x + i * stride, t);
-                double got = (double)h[i * H + t];
-                check(fabs(got - want.h) <= want.slack && fabs(got) <= 1, "%s d %zu: %.9g, twin %.9g +- %.2g",
-                      surety_voters_kind(v), d, got, want.h, want.slack);
+                twin_answer want = twin(v, x + i * stride, t / v->width, t % v->width);
+                double got = (double)h[i * H + t], least = v->width == 1 ? -1 : 0;
+                check(fabs(got - want.h) <= want.slack && got >= least && got <= 1,
+                      "%s d %zu K %zu: %.9g, twin %.9g +- %.2g", surety_voters_kind(v), d, v->classes, got,
+                      want.h, want.slack);
             }
         free(h);
         surety_free(x);
@@ -125,8 +148,8 @@ typedef struct block {
 static block block_new(const surety_voters *v) {
     surety_error err = SURETY_ERROR_NONE;
     block b;
-    check_ok(surety_alloc(&b.h, v->H * SURETY_LANES, sizeof(float), &err));
-    check_ok(surety_alloc(&b.a, v->H * SURETY_LANES, sizeof(float), &err));
+    check_ok(surety_alloc(&b.h, outputs_of(v) * SURETY_LANES, sizeof(float), &err));
+    check_ok(surety_alloc(&b.a, outputs_of(v) * SURETY_LANES, sizeof(float), &err));
     check_ok(surety_alloc(&b.g, SURETY_LANES * v->kind->terms(v), sizeof(float), &err));
     check_ok(surety_alloc(&b.scratch, v->kind->scratch(v), sizeof(float), &err));
     check_ok(surety_alloc(&b.gradient_rows, SURETY_LANES * surety_padded(v->d), sizeof(float), &err));
@@ -139,12 +162,13 @@ static void block_free(block *b) {
     surety_free(b->gradient_rows);
 }
 
-/* A row's weights a_t: any, but the same wherever the row is. */
+/* A row's weights a_tk: any, but the same wherever the row is. */
 static void ask_rows(const surety_voters *v, block *b, const float *x, size_t stride, const size_t *rows,
                      size_t count, const float *weights) {
+    size_t H = outputs_of(v);
     for (size_t i = 0; i < count; i++) {
         b->x[i] = x + rows[i] * stride;
-        for (size_t t = 0; t < v->H; t++) b->a[t * SURETY_LANES + i] = weights[rows[i] * v->H + t];
+        for (size_t t = 0; t < H; t++) b->a[t * SURETY_LANES + i] = weights[rows[i] * H + t];
     }
     v->kind->forward(v, b->x, count, b->h, b->scratch);
     v->kind->gradient_input(v, b->a, count, NULL, &(surety_gradient_use){.out = b->gx}, b->scratch);
@@ -160,14 +184,14 @@ static void a_row_never_sees_its_neighbours(void **state) {
         surety_voters *v = random_voters(&r, 6, 100);
         size_t stride = surety_padded(v->d), terms = v->kind->terms(v);
         float *x = random_rows(&r, SURETY_LANES, v->d, stride),
-              *weights = random_rows(&r, SURETY_LANES, v->H, v->H);
+              *weights = random_rows(&r, SURETY_LANES, outputs_of(v), outputs_of(v));
         block alone = block_new(v), among = block_new(v);
         size_t rows[SURETY_LANES], count = draw_size(&r, 1, SURETY_LANES);
         for (size_t i = 0; i < count; i++) rows[i] = draw_size(&r, 0, SURETY_LANES - 1);
         ask_rows(v, &among, x, stride, rows, count, weights);
         for (size_t i = 0; i < count; i++) {
             ask_rows(v, &alone, x, stride, &rows[i], 1, weights);
-            for (size_t t = 0; t < v->H; t++)
+            for (size_t t = 0; t < outputs_of(v); t++)
                 assert_memory_equal(&alone.h[t * SURETY_LANES], &among.h[t * SURETY_LANES + i],
                                     sizeof(float));
             assert_memory_equal(alone.gx[0], among.gx[i], v->d * sizeof(float));
@@ -193,8 +217,8 @@ static void gradients_agree_with_differences(void **state) {
         double worst;
         check_ok(surety_voters_check_gradient(v, draw_bits(&r) >> 1, &worst, &err));
         /* the float gradient's own rounding: a sum over up to 255 x 40 splits and 100 features */
-        check(worst < 2e-5, "%s H %zu depth %zu d %zu: error %g", surety_voters_kind(v), v->H, v->depth, v->d,
-              worst);
+        check(worst < 2e-5, "%s H %zu depth %zu d %zu K %zu: error %g", surety_voters_kind(v), v->H, v->depth,
+              v->d, v->classes, worst);
         most = fmax(most, worst);
         surety_voters_free(v);
     }
@@ -215,9 +239,10 @@ static void the_library_twin_is_the_twin(void **state) {
             parameters[k] = malloc(count * sizeof(double));
             for (size_t i = 0; i < count; i++) parameters[k][i] = (double)v->tensors[k].values[i];
         }
-        for (size_t t = 0; t < v->H; t++) {
-            double other = v->kind->twin(v, (const double *const *)parameters, point, t, 0);
-            assert_true(fabs(other - twin(v, x, t).h) < 1e-12);
+        for (size_t n = 0; n < outputs_of(v); n++) {
+            size_t t = n / v->width, k = n % v->width;
+            double other = v->kind->twin(v, (const double *const *)parameters, point, t, k);
+            assert_true(fabs(other - twin(v, x, t, k).h) < 1e-12);
         }
         for (size_t k = 0; k < v->tensor_count; k++) free(parameters[k]);
         free(point);
@@ -254,6 +279,36 @@ static void saturated_gradients_are_accurate(void **state) {
         block_free(&b);
         surety_voters_free(v);
     }
+}
+
+/* The same for linear voters of three classes, arguments x, -x and 0 and sum_k a_k h_k: its derivative is
+ * sum_kl a_k h_k h_l (s_k - s_l), s being the slopes of the arguments. */
+static void saturated_scores_have_accurate_gradients(void **state) {
+    (void)state;
+    surety_error err = SURETY_ERROR_NONE;
+    surety_voters *v = NULL;
+    const double slope[3] = {1, -1, 0};
+    const float a[][3] = {{-1, 1, 0}, {1, -1, 0}, {-1, 0, 1}, {0, 1, -1}};
+    check_ok(surety_linear_empty(&v, 1, 1, 3, &err));
+    for (size_t k = 0; k < 3; k++) v->tensors[0].values[k * v->tensors[0].stride] = (float)slope[k];
+    surety_voters_changed(v);
+    block b = block_new(v);
+    float row[16] = {0};
+    for (int x = -40; x <= 40; x++)
+        for (size_t n = 0; n < 4; n++) {
+            double h[3], sum = exp(x) + exp(-x) + 1, want = 0, size = 0;
+            for (size_t k = 0; k < 3; k++) h[k] = exp(slope[k] * x) / sum;
+            for (size_t k = 0; k < 9; k++) {
+                double term = (double)a[n][k / 3] * h[k / 3] * h[k % 3] * (slope[k / 3] - slope[k % 3]);
+                want += term, size += fabs(term);
+            }
+            row[0] = (float)x;
+            ask_rows(v, &b, row, 16, (const size_t[]){0}, 1, a[n]);
+            check(fabs((double)b.gx[0][0] - want) <= 2e-6 * size, "x %d: %g, not %g", x, (double)b.gx[0][0],
+                  want);
+        }
+    block_free(&b);
+    surety_voters_free(v);
 }
 
 /* Planted bugs: one wrong number among many is seen. */
@@ -345,15 +400,33 @@ static void slices_of_the_gradient(void **state) {
 
 /* ---- votes ---- */
 
+/* The votes of a row: of two classes sum q h or of its sign; else of every class sum q s_k, or the shares of
+ * the labels, a tied voter's in K equal parts. */
+static void naive_votes(const float *h, const double *q, size_t H, size_t K, int sign, double *sums) {
+    for (size_t k = 0; k < K; k++) sums[k] = 0;
+    for (size_t t = 0; t < H; t++) {
+        size_t top = 0, tops = 0;
+        for (size_t k = 0; k < K; k++) top = h[t * K + k] > h[t * K + top] ? k : top;
+        for (size_t k = 0; k < K; k++) tops += h[t * K + k] == h[t * K + top];
+        for (size_t k = 0; k < K; k++) {
+            double value = (double)h[t * K + k];
+            if (sign && K == 1) value = value > 0 ? 1 : value < 0 ? -1 : 0;
+            if (sign && K > 1) value = tops > 1 ? (double)(1 / (float)K) : k == top;
+            sums[k] += q[t] * value;
+        }
+    }
+    for (size_t k = 0; k < K; k++) sums[k] = fmin(1, fmax(-1, sums[k]));
+}
+
 static void votes_are_sums_in_voter_order(void **state) {
     (void)state;
     draw r = {7};
     for (long round = 0; round < check_count(60, 1000); round++) {
         surety_error err = SURETY_ERROR_NONE;
         surety_voters *v = random_voters(&r, 3, 40);
-        size_t m = draw_size(&r, 1, 40);
-        float *x = random_rows(&r, m, v->d, v->d), *h = malloc(m * v->H * sizeof *h);
-        double *q = malloc(v->H * sizeof *q), total = 0, *votes = malloc(m * sizeof *votes);
+        size_t m = draw_size(&r, 1, 40), K = v->width;
+        float *x = random_rows(&r, m, v->d, v->d), *h = malloc(m * outputs_of(v) * sizeof *h);
+        double *q = malloc(v->H * sizeof *q), total = 0, *votes = malloc(m * K * sizeof *votes);
         for (size_t t = 0; t < v->H; t++) total += q[t] = draw_real(&r, 0, 1);
         for (size_t t = 0; t < v->H; t++) q[t] /= total;
         check_ok(surety_voters_outputs(v, x, v->d, m, h, NULL, &err));
@@ -361,14 +434,9 @@ static void votes_are_sums_in_voter_order(void **state) {
             surety_vote vote = {v, q, (surety_voter_set)set};
             check_ok(surety_vote_predict(&vote, x, v->d, m, votes, NULL, &err));
             for (size_t i = 0; i < m; i++) {
-                double sum = 0;
-                for (size_t t = 0; t < v->H; t++) {
-                    double value = (double)h[i * v->H + t];
-                    if (set == SURETY_SIGNED) value = value > 0 ? 1 : value < 0 ? -1 : 0;
-                    sum += q[t] * value;
-                }
-                sum = fmin(1, fmax(-1, sum));
-                assert_memory_equal(&sum, &votes[i], sizeof sum);
+                double sums[12];
+                naive_votes(h + i * outputs_of(v), q, v->H, K, set == SURETY_SIGNED, sums);
+                assert_memory_equal(sums, votes + i * K, K * sizeof *sums);
             }
         }
         free(h), free(q), free(votes);
@@ -435,6 +503,29 @@ static void not_a_number_stays_visible(void **state) {
     }
 }
 
+/* Of three classes: all scores of a voter are gone where one argument is, and only they. */
+static void not_a_number_among_scores(void **state) {
+    (void)state;
+    for (int level = SURETY_GENERIC; level <= (int)surety_cpu_highest(); level++)
+        for (int bad = 0; bad < 3; bad++) {
+            const surety_forest_kernels *k = surety_forest_kernels_at((surety_level)level);
+            float z[16] = {1, 2, 3, 1, 2, 3}, scores[2 * 3 * 4] = {0}, p[12 * SURETY_LANES],
+                  h[6 * SURETY_LANES];
+            for (size_t n = 0; n < 24; n++) scores[n] = (float)(n % 3 + 1) / 6;
+            z[bad] = NAN;
+            for (int forest = 0; forest < 2; forest++) {
+                memset(h, 0, sizeof h);
+                if (forest)
+                    k->forward(&(surety_forest){2, 2, 3, scores}, z, 16, 1, p, h);
+                else
+                    k->softmax_lanes(z, 16, 1, 2, 3, h);
+                for (size_t n = 0; n < 6; n++)
+                    check(isnan(h[n * SURETY_LANES]) == (n < 3), "level %d, forest %d, output %zu: %g", level,
+                          forest, n, (double)h[n * SURETY_LANES]);
+            }
+        }
+}
+
 /* ---- threads and levels ---- */
 
 /* FNV-1a over outputs, votes and gradients of a fixed set of voters and rows. */
@@ -447,20 +538,20 @@ static uint64_t digest_add(uint64_t digest, const void *bytes, size_t size) {
 static uint64_t digest_everything(int threads) {
     uint64_t digest = UINT64_C(0xcbf29ce484222325);
     draw r = {8};
-    for (int round = 0; round < 12; round++) {
+    for (int round = 0; round < 20; round++) {
         surety_error err = SURETY_ERROR_NONE;
         surety_run run = {.threads = threads};
         surety_voters *v = random_voters(&r, 5, 100);
         size_t m = draw_size(&r, 1, 200), stride = surety_padded(v->d);
-        float *x = random_rows(&r, m, v->d, stride), *h = malloc(m * v->H * sizeof *h);
-        float *weights = random_rows(&r, SURETY_LANES, v->H, v->H);
-        double *q = malloc(v->H * sizeof *q), *votes = malloc(m * sizeof *votes);
+        float *x = random_rows(&r, m, v->d, stride), *h = malloc(m * outputs_of(v) * sizeof *h);
+        float *weights = random_rows(&r, SURETY_LANES, outputs_of(v), outputs_of(v));
+        double *q = malloc(v->H * sizeof *q), *votes = malloc(m * v->width * sizeof *votes);
         for (size_t t = 0; t < v->H; t++) q[t] = 1. / (double)v->H;
         surety_vote vote = {v, q, SURETY_REAL};
         check_ok(surety_voters_outputs(v, x, stride, m, h, &run, &err));
         check_ok(surety_vote_predict(&vote, x, stride, m, votes, &run, &err));
-        digest = digest_add(digest, h, m * v->H * sizeof *h);
-        digest = digest_add(digest, votes, m * sizeof *votes);
+        digest = digest_add(digest, h, m * outputs_of(v) * sizeof *h);
+        digest = digest_add(digest, votes, m * v->width * sizeof *votes);
         block b = block_new(v);
         size_t rows[SURETY_LANES], count = m < SURETY_LANES ? m : SURETY_LANES;
         for (size_t i = 0; i < count; i++) rows[i] = i;
@@ -504,32 +595,48 @@ static void same_bits_at_every_level_with_fma(void **state) {
     assert_string_equal(strchr(avx2, ' '), strchr(avx512, ' '));
 }
 
+enum { GH = 3, GDEPTH = 3, GI = 7, GJ = 8, GK = 5, GLD = 128 };
+
+/* What the kernels between the products give at one level. */
+typedef struct between {
+    float p[2 * GH * GI * SURETY_LANES], h[GH * GK * SURETY_LANES], soft[GH * GK * SURETY_LANES];
+    float dz[SURETY_LANES * GLD], ds[SURETY_LANES * GLD], dsoft[SURETY_LANES * GLD];
+    float lanes[GH * (GI + GJ * GK) * SURETY_LANES];
+} between;
+
+static void run_level(surety_level level, size_t width, const float *z, const float *scores, const float *a,
+                      between *out) {
+    const surety_forest_kernels *k = surety_forest_kernels_at(level);
+    surety_forest forest = {GH, GDEPTH, width, scores};
+    k->forward(&forest, z, GLD, SURETY_LANES, out->p, out->h);
+    k->backward(&forest, out->p, a, SURETY_LANES, out->dz, GLD, out->ds, GLD, out->lanes);
+    k->softmax_lanes(z, GLD, SURETY_LANES, GH, GK, out->soft);
+    k->softmax_backward(out->soft, a, SURETY_LANES, GH, GK, out->dsoft, GLD);
+}
+
 /* generic has no fma: the kernels between the products agree up to rounding. */
 static void generic_agrees_up_to_rounding(void **state) {
     (void)state;
     draw r = {9};
-    enum { H = 3, DEPTH = 3, I = 7, J = 8, LD = 32 };
-    const surety_forest_kernels *best = surety_forest_kernels_at(surety_cpu_highest());
-    const surety_forest_kernels *generic = surety_forest_kernels_at(SURETY_GENERIC);
-    for (int round = 0; round < 100; round++) {
-        float z[SURETY_LANES * LD], scores[H * J], a[H * SURETY_LANES], p[2][2 * H * I * SURETY_LANES];
-        float h[2][H * SURETY_LANES], dz[2][SURETY_LANES * LD], ds[2][SURETY_LANES * LD];
-        float lanes[H * (I + J) * SURETY_LANES];
-        for (size_t i = 0; i < SURETY_LANES * LD; i++) z[i] = (float)(3 * draw_normal(&r));
-        for (size_t i = 0; i < H * J; i++) scores[i] = (float)tanh(draw_normal(&r));
-        for (size_t i = 0; i < H * SURETY_LANES; i++) a[i] = (float)draw_normal(&r);
-        for (int k = 0; k < 2; k++) {
-            const surety_forest_kernels *kernels = k ? generic : best;
-            surety_forest forest = {H, DEPTH, 1, scores};
-            kernels->forward(&forest, z, LD, SURETY_LANES, p[k], h[k]);
-            kernels->backward(&forest, p[k], a, SURETY_LANES, dz[k], LD, ds[k], LD, lanes);
-        }
-        for (size_t i = 0; i < H * SURETY_LANES; i++) assert_true(fabsf(h[0][i] - h[1][i]) < 1e-6f);
-        for (size_t i = 0; i < SURETY_LANES; i++) {
-            for (size_t k = 0; k < H * I; k++)
-                assert_true(fabsf(dz[0][i * LD + k] - dz[1][i * LD + k]) < 3e-6f);
-            for (size_t k = 0; k < H * J; k++)
-                assert_true(fabsf(ds[0][i * LD + k] - ds[1][i * LD + k]) < 3e-6f);
+    static between best, generic;
+    for (int round = 0; round < 200; round++) {
+        size_t width = round % 2 ? GK : 1;
+        float z[SURETY_LANES * GLD], scores[GH * GK * GJ], a[GH * GK * SURETY_LANES];
+        for (size_t i = 0; i < SURETY_LANES * GLD; i++) z[i] = (float)(3 * draw_normal(&r));
+        for (size_t i = 0; i < GH * GK * GJ; i++)
+            scores[i] = (float)(width == 1 ? tanh(draw_normal(&r)) : draw_real(&r, 0, 1));
+        for (size_t i = 0; i < GH * GK * SURETY_LANES; i++) a[i] = (float)draw_normal(&r);
+        run_level(surety_cpu_highest(), width, z, scores, a, &best);
+        run_level(SURETY_GENERIC, width, z, scores, a, &generic);
+        for (size_t i = 0; i < GH * width * SURETY_LANES; i++)
+            assert_true(fabsf(best.h[i] - generic.h[i]) < 1e-6f);
+        for (size_t i = 0; i < GH * GK * SURETY_LANES; i++)
+            assert_true(fabsf(best.soft[i] - generic.soft[i]) < 1e-6f);
+        for (size_t i = 0; i < SURETY_LANES * GLD; i++) {
+            size_t k = i % GLD;
+            if (k < GH * GI) assert_true(fabsf(best.dz[i] - generic.dz[i]) < 3e-6f);
+            if (k < GH * GJ * width) assert_true(fabsf(best.ds[i] - generic.ds[i]) < 3e-6f);
+            if (k < GH * GK) assert_true(fabsf(best.dsoft[i] - generic.dsoft[i]) < 3e-6f);
         }
     }
 }
@@ -653,11 +760,13 @@ int main(int argc, char **argv) {
         cmocka_unit_test(gradients_agree_with_differences),
         cmocka_unit_test(the_library_twin_is_the_twin),
         cmocka_unit_test(saturated_gradients_are_accurate),
+        cmocka_unit_test(saturated_scores_have_accurate_gradients),
         cmocka_unit_test(planted_bugs_are_seen),
         cmocka_unit_test(slices_of_the_gradient),
         cmocka_unit_test(votes_are_sums_in_voter_order),
         cmocka_unit_test(ties_are_exactly_zero),
         cmocka_unit_test(not_a_number_stays_visible),
+        cmocka_unit_test(not_a_number_among_scores),
         cmocka_unit_test(same_bits_for_any_number_of_threads),
         cmocka_unit_test(same_bits_at_every_level_with_fma),
         cmocka_unit_test(generic_agrees_up_to_rounding),
