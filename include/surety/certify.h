@@ -101,7 +101,7 @@ typedef struct surety_certificate {
         uint64_t looks;
         double delta_share; /* of the event that the bound rests on */
         double kl;          /* KL(Q||P), rounded up */
-        int frozen;         /* 1: Q has the bits of P */
+        int frozen;         /* 1: Q was fixed before S: it has the bits of P, or S is fresh */
     } inputs;
 
     struct { /* on the perturbed S; see surety/risk.h */
@@ -128,7 +128,8 @@ typedef struct surety_certificate {
         uint64_t steps;             /* absent where the attack does not step */
         double step_size, noise;    /* NaN where it does not apply */
         uint64_t samples, restarts; /* absent where they do not apply */
-        char against[8];     /* "prior": the vote that is attacked; worst case (name "worst-case"): "any" */
+        char against[8];     /* "prior": the vote that is attacked; fresh rows: "vote", that of Q; worst case:
+                                "any" */
         uint64_t seed, pass; /* the address of its random numbers */
     } attack;
 
@@ -162,9 +163,11 @@ typedef struct surety_certificate {
         uint64_t seed; /* of the shuffle; absent in file order */
         char split[256];
         uint64_t rows_prior, rows_learn, rows_test; /* |S'|, |S|, |T| */
-        uint64_t learn_in_prior; /* rows of S whose features occur in S' too: equal contents, not the same row
-                                  */
+        int fresh;      /* 1: S was declared fresh, and none of its rows is in the model's S' or S */
+        char copies[8]; /* what was to be done about them: "refuse", "keep" or "drop" */
     } data;
+
+    surety_copies copies; /* rows that occur in two sets */
 
     struct {
         char version[32];
@@ -184,8 +187,10 @@ typedef struct surety_certificate {
 
 /* Draws the perturbations of S, counts the votes, computes the bound and fills a certificate (free it with
  * surety_certificate_free; it is empty after a failure). SURETY_E_CHECK, and no certificate, when
- *   - the data are not those the model was trained on,
- *   - S and S' share a row,
+ *   - the data are not those the model was trained on, nor declared fresh (surety_model_check_fresh; then
+ * only bounds on a frozen vote are accepted),
+ *   - S and S' share a row, or many rows of equal contents and nobody said that they stay
+ *     (surety_data_check_copies),
  *   - T refutes it (unless despite_test),
  *   - a look at S was not paid for (looks 0, an event that was not announced),
  *   - the bound is not available for this model (vote_frozen_max for a learned posterior), or
@@ -247,6 +252,7 @@ typedef struct surety_verification {
     size_t differences; /* how many; the first SURETY_DIFFERENCES of them are in difference[] */
     surety_difference difference[SURETY_DIFFERENCES];
     char claim[SURETY_CLAIM]; /* of the certificate, as it was read; "" if it could not be */
+    surety_copies copies;     /* as it says */
     surety_refutation
         test;            /* what T says about the certificate's value; all zero if it did not come so far */
     double value, found; /* the certificate's value, and the one that came out (NaN if it did not come so far)

@@ -84,6 +84,18 @@ SURETY_API const surety_task *surety_task_find(const char *name, surety_error *e
  * dropping a damaged first row would be a silent repair. */
 typedef enum surety_header { SURETY_HEADER_AUTO, SURETY_HEADER_YES, SURETY_HEADER_NO } surety_header;
 
+/* What to do about copies, rows of equal features (docs/data.md, "Copies"): an S with rows that trained the
+ * voters says little about new inputs. */
+typedef enum surety_copies_rule {
+    SURETY_COPIES_REFUSE, /* "refuse": no training and no certificate if more than 1 % of S are copies */
+    SURETY_COPIES_KEEP,   /* "keep": they stay, and every certificate says so */
+    SURETY_COPIES_DROP /* "drop": of equal training rows one, drawn by the seed, is kept before the split; of
+                          the test rows those that are new. Promises are then about distinct rows */
+} surety_copies_rule;
+
+SURETY_API surety_status surety_copies_parse(const char *name, surety_copies_rule *rule, surety_error *err);
+SURETY_API const char *surety_copies_name(surety_copies_rule rule);
+
 /* What to open. Either task, or train with test or test_size. Strings are the caller's; nothing is kept.
  *
  * A task's sets are fixed: S is the first learn_size training examples of its classes in file order, S' the
@@ -118,11 +130,15 @@ typedef struct surety_data_settings {
      * SURETY_CLASSES_MOST. class_count 0: a task's own, else all. */
     const char *const *classes;
     size_t class_count;
-    size_t learn_size;     /* examples in S, at least 1; default 5000 */
-    size_t test_size;      /* own files without test: examples of train in T; default 0 */
-    int boxed;             /* default 1: features must lie in [box_lo, box_hi], compared as floats */
-    double box_lo, box_hi; /* default 0, 1 */
-    uint64_t seed;         /* of the shuffle, below 2^63; default 0. Tasks do not use it */
+    size_t learn_size;         /* examples in S, at least 1; default 5000 */
+    size_t test_size;          /* own files without test: examples of train in T; default 0 */
+    int boxed;                 /* default 1: features must lie in [box_lo, box_hi], compared as floats */
+    double box_lo, box_hi;     /* default 0, 1 */
+    uint64_t seed;             /* of the shuffle, below 2^63; default 0. Tasks do not use it */
+    surety_copies_rule copies; /* default REFUSE; DROP does not go with a split by indices */
+    int fresh; /* 1: the training rows are declared fresh, they trained nothing: all of them become S, in
+                  their order, S' is empty, and T too unless it has rows of its own. For bounds on a vote that
+                  was fixed before (surety_model_check_fresh). Default 0 */
 } surety_data_settings;
 
 SURETY_API surety_data_settings surety_data_defaults(void);
@@ -167,8 +183,8 @@ typedef struct surety_arrays {
 
 /* The same as surety_data_open for rows in memory: same checks, same split, so that the same rows with the
  * same settings are the same sets. Messages name the array ("array features"), row and column. Of the
- * settings, classes, box and, without a split, learn_size, test_size and seed are read; those that name files
- * must be NULL. Without test arrays and with test_size 0 T is empty. */
+ * settings, classes, box, copies, fresh and, without a split, learn_size, test_size and seed are read; those
+ * that name files must be NULL. Without test arrays and with test_size 0 T is empty. */
 SURETY_API surety_status surety_data_from_arrays(surety_data **out, const surety_arrays *arrays,
                                                  const surety_data_settings *settings, surety_error *err);
 
@@ -178,7 +194,7 @@ SURETY_API surety_status surety_data_from_arrays(surety_data **out, const surety
 SURETY_API const surety_set *surety_data_set(const surety_data *data, surety_set_name which);
 
 typedef struct surety_data_file {
-    const char *role; /* "train", "train_labels", "test", "test_labels" */
+    const char *role; /* "train", "train_labels", "test", "test_labels"; "fresh", "fresh_labels" */
     const char *path;
     uint64_t bytes;  /* uncompressed */
     char sha256[65]; /* of the uncompressed bytes */
@@ -190,6 +206,24 @@ typedef enum surety_order {
     SURETY_ORDER_SHUFFLED, /* "shuffled": by seed */
     SURETY_ORDER_GIVEN     /* "given": by the caller's indices */
 } surety_order;
+
+/* Copies that were found. Equal: the same features, -0 is 0, whatever the labels. Near: equal, or every
+ * feature at most tolerance times its range (over S' and S) away. */
+typedef struct surety_copies {
+    uint64_t learn, test;                                  /* rows of S and T */
+    uint64_t learn_in_prior, test_in_prior, test_in_learn; /* rows of S that equal one of S', .. */
+    uint64_t learn_repeats;                                /* rows of S that equal an earlier one of S */
+    uint64_t near_learn_in_prior, near_test_in_prior;      /* near ones, the equal ones included */
+    double tolerance;
+    uint64_t dropped; /* rows that DROP left out */
+} surety_copies;
+
+/* 1 if more than 1 % of S are near rows of S', or repeat rows of S: too many to call S fresh. */
+SURETY_API int surety_copies_many(const surety_copies *copies);
+
+/* The counts in one sentence for people. */
+enum { SURETY_COPIES_TEXT = 400 };
+SURETY_API void surety_copies_text(const surety_copies *copies, char text[SURETY_COPIES_TEXT]);
 
 typedef struct surety_data_info {
     const char *task; /* NULL: own data */
@@ -213,14 +247,20 @@ typedef struct surety_data_info {
      * in whatever order they stand and however they are split. */
     char set_sha256[SURETY_SETS][65];
     char (*class_sha256)[65]; /* (K) */
+    /* (m) of each set, sorted: the first 8 bytes of the digest of every row, as a little-endian number. */
+    const uint64_t *row_digests[SURETY_SETS];
+    int fresh; /* as asked for */
     surety_order order;
-    uint64_t seed;                /* of the shuffle, else 0 */
-    size_t learn_size, test_size; /* as asked for; test_size is 0 where T has rows of its own */
-    char split[256];              /* the same in words */
-    /* Warnings. Rows of one set whose features equal those of a row of another: counted, never removed (that
-     * would bias S). */
-    size_t learn_in_prior, test_in_prior, test_in_learn;
+    uint64_t seed;                  /* of the shuffle, else 0 */
+    size_t learn_size, test_size;   /* as asked for; test_size is 0 where T has rows of its own */
+    char split[256];                /* the same in words */
+    surety_copies_rule copies_rule; /* as asked for */
+    surety_copies copies;
 } surety_data_info;
+
+/* SURETY_E_CHECK, with the ways out, if there are many copies and the settings did not say KEEP. Trainings
+ * and certificates ask. */
+SURETY_API surety_status surety_data_check_copies(const surety_data_info *info, surety_error *err);
 
 /* Owned by data. */
 SURETY_API const surety_data_info *surety_data_describe(const surety_data *data);

@@ -85,6 +85,18 @@ typedef struct surety_row_settings {
 /* The model's own: its ball, box and seed in an otherwise default attack; its delta and T_p; one look. */
 SURETY_API void surety_row_defaults(surety_row_settings *settings, const surety_model *model);
 
+/* Whose rows are evaluated. A bound needs an S that trained no voter, so there are bounds from the first two
+ * only. */
+typedef enum surety_origin {
+    SURETY_ORIGIN_OWN,   /* "own": S' and S are the model's; or the model remembers no data */
+    SURETY_ORIGIN_FRESH, /* "fresh": S was declared fresh, and none of its rows trained the model. The vote of
+                            Q is fixed before these rows: it is attacked itself, T_p is 1, and the bounds are
+                            those on a frozen vote */
+    SURETY_ORIGIN_OTHER  /* "other": neither */
+} surety_origin;
+
+SURETY_API const char *surety_origin_name(surety_origin origin);
+
 /* In the row of a worst case, test and learn hold the worst votes (n = 1), so that averaged_max of each is
  * the share of examples whose vote is not proved right; the other risks of the row are NaN, and the bounds
  * are worst_case and its kin. */
@@ -96,20 +108,25 @@ typedef struct surety_row {
     surety_risks test, learn;           /* on the perturbed T and S */
     surety_bound_input input; /* all that went into the bounds; arrays are borrowed from learn and model */
     surety_bound_value bounds[SURETY_BOUNDS];
-    double norm_max; /* largest distance of R_att's points */
+    double norm_max;        /* largest distance of R_att's points */
+    surety_copies copies;   /* of the data */
+    surety_origin origin;   /* OTHER: learn is empty, no bound is available */
+    surety_overlap overlap; /* of T with the rows that trained the model */
     /* By class: examples of T that count in R_att; of a worst case those not proved right. Of how many:
      * test.class_examples. */
     uint64_t class_failed[SURETY_CLASSES_MOST];
 } surety_row;
 
-/* Bounds need an S, and risks a T, that trained no voter. The rows that trained the model, also in another
- * order, in another file or in memory (all training rows of one class are the same), are accepted only if S'
- * and S are what they were then (else SURETY_E_CHECK); other rows are fresh by the caller's word, and a model
- * that remembers no data says nothing. */
-SURETY_API surety_status surety_evaluate_fresh(const surety_model *model, const surety_data *data,
-                                               surety_error *err);
+/* Tells whose rows these are; and how many rows of T are rows of the model's S' and S. SURETY_E_CHECK if the
+ * rows that trained the model are split another way (all training rows of one class are the same), if rows
+ * declared fresh are not, if more than half of T trained the model, or if an older model remembers too little
+ * to tell.
+ */
+SURETY_API surety_status surety_evaluate_origin(surety_origin *origin, surety_overlap *test,
+                                                const surety_model *model, const surety_data *data,
+                                                surety_error *err);
 
-/* Checks that the data is fresh. */
+/* Asks for the origin first. Fresh rows without a T are their own T. */
 SURETY_API surety_status surety_evaluate_row(surety_row *row, const surety_model *model,
                                              const surety_data *data, const surety_row_settings *settings,
                                              const surety_run *run, surety_error *err);
@@ -138,7 +155,9 @@ SURETY_API surety_status surety_evaluate_attacked(surety_attack_result *result, 
  * A worst case has not_proved, the share of T whose vote is not proved right, instead of the three risks
  * (null), and in risks{} not_proved, prior_not_proved and gibbs on S. Beside them, of the clean vote on T:
  * classes[] (K), clean_error, majority_error, confusion[K][K + 1]; refuted{bound,
- * limit, m, failed, chance} of a row if T contradicts a bound, else null. names (K): surety_class_names. */
+ * limit, m, failed, chance} of a row if T contradicts a bound, else null. rows: whose they are
+ * (surety_origin), test_rows{m, in_prior, in_learn}: of T those that trained the model, copies{}:
+ * surety_copies. names (K): surety_class_names. */
 SURETY_API char *surety_rows_json(const surety_row *rows, size_t count, const surety_clean *clean,
                                   const char *const *names);
 

@@ -1,7 +1,8 @@
 /* surety/model.h - trained votes as files or bytes: the voters, prior P, posterior Q, and how they were made.
  *
  * The file is a safetensors file, which Python, Rust and JavaScript read too: tensors `prior`, `posterior`
- * (H) float64, then the voters' own (a forest: `splits.weight` (H, 2^l - 1, d) float32 with the mask applied,
+ * (H) float64, `rows.prior`, `rows.learn` (m) uint64, sorted, the first 8 bytes of the digest of each row of
+ * S' and S, then the voters' own (a forest: `splits.weight` (H, 2^l - 1, d) float32 with the mask applied,
  * `splits.bias` (H, 2^l - 1), `leaves` (H, 2^l) before tanh, `mask` (H, 2^l - 1, d) uint8; linear voters:
  * `linear.weight` (H, d), `linear.bias` (H)), and texts by key. It holds no time, no path and no thread
  * count: equal models are equal files, byte for byte.
@@ -97,15 +98,15 @@ SURETY_API surety_status surety_model_reals(const surety_model *model, const cha
 
 /* ---- the data it was trained on ---- */
 
-/* Remembers the data: task, digests of the rows, classes, box, split, label column and header (keys
- * "data.*"). The same rows from a file or from memory are remembered in the same bytes, unless a label column
- * or a header was asked for. */
+/* Remembers the data: task, digests of the rows, classes, box, split, rule for copies, label column and
+ * header (keys "data.*"), and how many copies there were ("copies.*"). The same rows from a file or from
+ * memory are remembered in the same bytes, unless a label column or a header was asked for. */
 SURETY_API surety_status surety_model_set_data(surety_model *model, const surety_data_info *info,
                                                surety_error *err);
 
-/* Sets task, classes, learn_size, test_size, box, seed of the split, label column and header as they were;
- * the rest of settings is left alone. The texts are the model's own. Own data have no task: paths are not
- * remembered. Data that were split by indices are SURETY_E_USAGE: no setting repeats that. */
+/* Sets task, classes, learn_size, test_size, box, seed of the split, copies, label column and header as they
+ * were; the rest of settings is left alone. The texts are the model's own. Own data have no task: paths are
+ * not remembered. Data that were split by indices are SURETY_E_USAGE: no setting repeats that. */
 SURETY_API surety_status surety_model_data_settings(const surety_model *model, surety_data_settings *settings,
                                                     surety_error *err);
 
@@ -113,6 +114,23 @@ SURETY_API surety_status surety_model_data_settings(const surety_model *model, s
  * which says what differs. */
 SURETY_API surety_status surety_model_check_data(const surety_model *model, const surety_data_info *info,
                                                  surety_error *err);
+
+/* Rows of one set of any data that are rows of the model's S' and S, by their digests. */
+typedef struct surety_overlap {
+    uint64_t m;                  /* rows of the set */
+    uint64_t in_prior, in_learn; /* that are in the model's S', in its S */
+    uint64_t known;              /* in either */
+} surety_overlap;
+
+/* SURETY_E_CHECK: the model remembers no rows. (Models of older versions do not: train them again.) */
+SURETY_API surety_status surety_model_overlap(surety_overlap *out, const surety_model *model,
+                                              const surety_data_info *info, surety_set_name which,
+                                              surety_error *err);
+
+/* SURETY_OK if the rows were declared fresh (surety_data_settings.fresh), are of the model's classes and none
+ * of them is a row of its S' or S; else SURETY_E_CHECK. */
+SURETY_API surety_status surety_model_check_fresh(const surety_model *model, const surety_data_info *info,
+                                                  surety_error *err);
 
 /* ---- bytes and files ---- */
 

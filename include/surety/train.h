@@ -89,6 +89,7 @@ typedef struct surety_train_result {
     double *step2_objective;         /* the objective on S, attacked after each epoch */
     double kl;                       /* KL(Q||P) */
     uint64_t priors_compared;        /* T_p */
+    surety_copies copies;            /* of the data */
     const char *kind;                /* of the voters */
     double largest_weight;           /* of Q */
     surety_clean clean; /* the prior's vote on the rows of S' that are held out; if there are none, on those
@@ -113,7 +114,8 @@ typedef struct surety_checkpointing {
 } surety_checkpointing;
 
 /* Trains a model on S' and S of the data. The same seed gives the same model, byte for byte, for any number
- * of threads and after any interruption. A loss that is not a number ends it with SURETY_E_CHECK. */
+ * of threads and after any interruption. A loss that is not a number ends it with SURETY_E_CHECK, and so do
+ * copies (surety_data_check_copies), before it begins. */
 SURETY_API surety_status surety_train(surety_model **model, const surety_train_settings *settings,
                                       const surety_data *data, const surety_checkpointing *checkpointing,
                                       surety_train_result *result, const surety_run *run, surety_error *err);

@@ -29,6 +29,7 @@ typedef enum surety_purpose {
     SURETY_FOR_WEIGHTS = 3, /* initial split weights; row = voter * nodes + node */
     SURETY_FOR_LEAVES = 4,  /* initial leaves; row = voter */
     SURETY_FOR_MASK = 5,    /* feature masks; row = voter * nodes + node */
+    SURETY_FOR_COPIES = 6,  /* which of equal rows is kept; row = the first of them */
     SURETY_FOR_START = 16,  /* + set: random start of an attack */
     SURETY_FOR_RADIUS = 32, /* + set: the radius of that start, where one is drawn */
     SURETY_FOR_NOISE = 48,  /* + set: noise of the u-attacks */

@@ -154,9 +154,23 @@ static const surety_field data_rows[] = {
     COUNT("rows_prior", IN(data, rows_prior), 0, WHOLE, EXACT),
     COUNT("rows_learn", IN(data, rows_learn), 1, WHOLE, EXACT),
     COUNT("rows_test", IN(data, rows_test), 0, WHOLE, EXACT),
-    COUNT("learn_in_prior", IN(data, learn_in_prior), 0, WHOLE, EXACT),
+    FLAG("fresh", IN(data, fresh)),
+    TEXT("copies", IN(data, copies), SIZE(data.copies)),
 };
 const surety_fields surety_certificate_data_table = {data_rows, sizeof data_rows / sizeof *data_rows};
+
+#define COPIES(key) COUNT(#key, offsetof(surety_copies, key), 0, WHOLE, EXACT)
+static const surety_field copies_rows[] = {
+    COPIES(learn_in_prior),
+    COPIES(test_in_prior),
+    COPIES(test_in_learn),
+    COPIES(learn_repeats),
+    COPIES(near_learn_in_prior),
+    COPIES(near_test_in_prior),
+    REAL("tolerance", offsetof(surety_copies, tolerance), 0, 1, EXACT),
+    COPIES(dropped),
+};
+TABLE(copies, copies_rows);
 
 static const surety_field software_rows[] = {
     TEXT("version", IN(software, version), SIZE(software.version)),
@@ -204,6 +218,7 @@ static const surety_field certificate_rows[] = {
          AT(event_count)),
     OBJECT("model", AT(model), &model_table),
     OBJECT("data", AT(data), &surety_certificate_data_table),
+    OBJECT("copies", AT(copies), &copies_table),
     OBJECT("software", AT(software), &software_table),
     OBJECT("counts", AT(counts), &counts_table),
     SHA256("counts_sha256", AT(counts_sha256), ANY),
@@ -290,6 +305,7 @@ static surety_status take_frame(json_t *object, char digest[65], surety_error *e
 static surety_status check_names(const surety_certificate *c, surety_error *err) {
     static const char *const choices[] = {"one", "best"};
     surety_error inner = SURETY_ERROR_NONE;
+    surety_copies_rule rule;
     const surety_bound_info *info;
     surety_threat_kind threat;
     surety_norm norm;
@@ -300,6 +316,8 @@ static surety_status check_names(const surety_certificate *c, surety_error *err)
         place = "attack.name";
     else if (surety_norm_parse(c->attack.norm, &norm, &inner) != SURETY_OK)
         place = "attack.norm";
+    else if (surety_copies_parse(c->data.copies, &rule, &inner) != SURETY_OK)
+        place = "data.copies";
     if (place) {
         surety_fail(err, SURETY_E_INPUT, "%s", inner.what);
         surety_fail_place(err, "key %s", place);
@@ -317,6 +335,7 @@ static surety_status read_object(surety_certificate *c, int *digest_fits, json_t
     SURETY_TRY(take_frame(object, stated, err));
     SURETY_TRY(surety_record_read(&surety_certificate_table, c, object, "", err));
     SURETY_TRY(check_names(c, err));
+    c->copies.learn = c->data.rows_learn, c->copies.test = c->data.rows_test;
     SURETY_TRY(digest_of(to_json(c, 0), sum, err));
     memcpy(c->digest, stated, sizeof stated);
     *digest_fits = !strcmp(stated, sum);

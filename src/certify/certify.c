@@ -7,7 +7,10 @@
  * (0) that no training uses, so for each candidate the m lists of losses are independent, as the proofs of
  * bound/bounds.c want (in the worst case there is nothing to draw, and each loss is a function of its example
  * alone); the union over candidates and looks is in their C. The posterior may depend on S in
- * any way: the bounds hold for all Q at once, or (vote_frozen_*) Q is a candidate itself. */
+ * any way: the bounds hold for all Q at once, or (vote_frozen_*) Q is a candidate itself.
+ *
+ * Fresh rows trained nothing, so for them Q is a vote that was fixed before, however it was learned: a list
+ * of one candidate (T_p = 1, KL = 0). It is attacked itself, and the exact limit for a frozen vote holds. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -16,6 +19,7 @@
 
 #include "base/memory.h"
 #include "certify/certificate.h"
+#include "evaluate/perturbed.h"
 #include "io/read.h"
 #include "io/sha256.h"
 #include "risk/accumulate.h"
@@ -53,6 +57,9 @@ typedef struct certifying {
     const surety_model *model;
     const surety_model_facts *facts;
     const surety_data *data;
+    int fresh;                /* S was declared fresh: the vote of Q is fixed before it */
+    surety_weighting against; /* the vote that is attacked, which stands for the prior: fresh: Q, else P */
+    uint64_t priors;          /* candidates among which S chose */
     const surety_certify_settings *s;
     surety_threat threat;
     int best;
@@ -111,11 +118,16 @@ static surety_status settle_attack(certifying *w, surety_error *err) {
 }
 
 static surety_status settle_bound(certifying *w, surety_error *err) {
-    const char *name = w->s->bound ? w->s->bound : surety_certify_default_bound(w->model, is_worst(w));
+    surety_bound_id best[SURETY_BOUNDS];
+    size_t count =
+        surety_bound_best(is_worst(w) ? SURETY_RISK_WORST_CASE : SURETY_RISK_AVERAGED_MAX,
+                          w->fresh || is_baseline(w->model) ? SURETY_Q_FROZEN : SURETY_Q_ANY, best);
+    const char *name = w->s->bound ? w->s->bound : surety_bound_list()[best[0]].name;
     if (w->s->per_class && !strcmp(name, "best"))
         return surety_fail(err, SURETY_E_USAGE, "limits per class are of one bound, not the best of several");
     if ((w->best = !strcmp(name, "best"))) {
-        w->event_count = surety_certify_best_events(w->model, is_worst(w), w->events);
+        w->event_count = count;
+        memcpy(w->events, best, sizeof best);
         return SURETY_OK;
     }
     SURETY_TRY(surety_bound_find(name, &w->named, err));
@@ -123,6 +135,9 @@ static surety_status settle_bound(certifying *w, surety_error *err) {
         return surety_fail(err, SURETY_E_CHECK,
                            "%s needs a half of S that chose nothing; training used all of it",
                            w->named->name);
+    if (w->fresh && w->named->q != SURETY_Q_FROZEN)
+        return surety_fail(err, SURETY_E_CHECK, "%s is about a vote that S chose; fresh rows choose none: %s",
+                           w->named->name, surety_bound_list()[best[0]].name);
     if (w->named->risk != SURETY_RISK_WORST_CASE && is_worst(w))
         return surety_fail(err, SURETY_E_CHECK,
                            "%s is about perturbations that were drawn, not the worst case", w->named->name);
@@ -163,14 +178,14 @@ static int class_events(const certifying *w) {
 static surety_status announce_one(certifying *w, surety_bound_id id, int class, surety_error *err) {
     char event[128];
     event_name(w, id, class, event);
-    return surety_ledger_announce(w->ledger, event, w->facts->priors_compared, w->s->looks, err);
+    return surety_ledger_announce(w->ledger, event, w->priors, w->s->looks, err);
 }
 
 static surety_status spend(certifying *w, surety_bound_id id, int class, double *share, surety_error *err) {
     char event[128];
     surety_ledger_entry entry = {0};
     event_name(w, id, class, event);
-    SURETY_TRY(surety_ledger_spend(w->ledger, event, w->facts->priors_compared, w->s->looks, &entry, err));
+    SURETY_TRY(surety_ledger_spend(w->ledger, event, w->priors, w->s->looks, &entry, err));
     *share = entry.share;
     return SURETY_OK;
 }
@@ -191,13 +206,22 @@ static surety_status announce(certifying *w, surety_error *err) {
     return SURETY_OK;
 }
 
+static void settle_origin(certifying *w, int fresh) {
+    w->fresh = fresh;
+    w->against = fresh ? SURETY_POSTERIOR : SURETY_PRIOR;
+    w->priors = fresh ? 1 : w->facts->priors_compared;
+}
+
 static surety_status prepare(certifying *w, surety_error *err) {
     if (!(w->s->delta > 0 && w->s->delta < 1))
         return surety_fail(err, SURETY_E_USAGE, "delta is above 0 and below 1, not %g", w->s->delta);
     SURETY_TRY(check_model(w, err));
     if (w->data) {
-        SURETY_TRY(surety_model_check_data(w->model, surety_data_describe(w->data), err));
+        const surety_data_info *info = surety_data_describe(w->data);
+        SURETY_TRY(w->fresh ? surety_model_check_fresh(w->model, info, err)
+                            : surety_model_check_data(w->model, info, err));
         SURETY_TRY(check_rows(w->data, err));
+        SURETY_TRY(surety_data_check_copies(info, err));
     }
     SURETY_TRY(settle_attack(w, err));
     SURETY_TRY(settle_bound(w, err));
@@ -280,12 +304,8 @@ static surety_status compute_all(certifying *w, surety_bound_input *input, suret
 static surety_status compute(certifying *w, surety_error *err) {
     surety_certificate *c = w->c;
     surety_bound_input input = surety_bound_input_defaults();
-    if (is_worst(w))
-        SURETY_TRY(surety_worst_input(&w->risks, w->model, &input, err));
-    else
-        SURETY_TRY(surety_risks_input(&w->risks, surety_model_posterior(w->model),
-                                      surety_model_prior(w->model), &input, err));
-    input.priors_compared = w->facts->priors_compared;
+    SURETY_TRY(surety_measured_input(&w->risks, w->model, w->against, w->threat.kind, &input, err));
+    input.priors_compared = w->priors;
     input.looks = w->s->looks;
     SURETY_TRY(w->s->per_class ? compute_classes(w, &input, err) : compute_all(w, &input, err));
     c->inputs.kl = input.kl;
@@ -297,9 +317,8 @@ static surety_status compute(certifying *w, surety_error *err) {
 
 static surety_status measure(surety_risks *risks, const certifying *w, surety_set_name which,
                              const surety_run *run, surety_error *err) {
-    const surety_set *set = surety_data_set(w->data, which);
-    if (is_worst(w)) return surety_evaluate_worst(risks, w->model, set, &w->threat.ball, run, err);
-    return surety_evaluate_perturbed(risks, w->model, set, &w->threat, run, err);
+    return surety_measure_model(risks, w->model, w->against, surety_data_set(w->data, which), &w->threat, run,
+                                err);
 }
 
 /* T chooses nothing: it can only forbid. (A certificate that is withheld breaks no promise.) */
@@ -322,14 +341,17 @@ static surety_status ask_test(certifying *w, const surety_risks *test, surety_er
 
 /* ---- filling the certificate ---- */
 
-static void set_attack(surety_certificate *c, const surety_threat *a) {
+static void set_attack(surety_certificate *c, const surety_threat *a, int fresh) {
     const surety_threat_info *info = surety_threat_about(a->kind);
     int random = info->starts;
     int noisy = info->noise, worst_case = a->kind == SURETY_WORST_CASE;
     int steps = info->steps == SURETY_STEPS_MANY;
     snprintf(c->attack.name, sizeof c->attack.name, "%s", surety_threat_name(a->kind));
     snprintf(c->attack.norm, sizeof c->attack.norm, "%s", surety_norm_name(a->ball.norm));
-    snprintf(c->attack.against, sizeof c->attack.against, "%s", worst_case ? "any" : "prior");
+    snprintf(c->attack.against, sizeof c->attack.against, "%s",
+             worst_case ? "any"
+             : fresh    ? "vote"
+                        : "prior");
     c->attack.eps = a->ball.radius;
     c->attack.box_lo = a->ball.has_box ? a->ball.lo : (double)NAN;
     c->attack.box_hi = a->ball.has_box ? a->ball.hi : (double)NAN;
@@ -391,7 +413,9 @@ surety_status surety_certificate_set_data(surety_certificate *c, const surety_da
     c->data.rows_prior = info->m[SURETY_SET_PRIOR];
     c->data.rows_learn = info->m[SURETY_SET_LEARN];
     c->data.rows_test = info->m[SURETY_SET_TEST];
-    c->data.learn_in_prior = info->learn_in_prior;
+    snprintf(c->data.copies, sizeof c->data.copies, "%s", surety_copies_name(info->copies_rule));
+    c->copies = info->copies;
+    c->data.fresh = info->fresh;
     c->data.class_count = info->classes;
     return surety_record_texts(&c->data.classes, info->labels, info->classes, err);
 }
@@ -465,9 +489,9 @@ static surety_status conclude(certifying *w, const surety_risks *test, surety_er
     c->inputs.m = w->risks.m;
     c->inputs.n = w->risks.n;
     c->inputs.voter_count = w->risks.voters;
-    c->inputs.priors_compared = w->facts->priors_compared;
+    c->inputs.priors_compared = w->priors;
     c->inputs.looks = w->s->looks;
-    set_attack(c, &w->threat);
+    set_attack(c, &w->threat, w->fresh);
     set_ledger(w);
     SURETY_TRY(set_model(w, err));
     snprintf(c->software.version, sizeof c->software.version, "%s", surety_version());
@@ -477,6 +501,7 @@ static surety_status conclude(certifying *w, const surety_risks *test, surety_er
 
 static surety_status certify(certifying *w, surety_risks *test, const surety_run *run, surety_error *err) {
     surety_certificate *c = w->c;
+    settle_origin(w, surety_data_describe(w->data)->fresh);
     SURETY_TRY(prepare(w, err));
     SURETY_TRY(measure(&w->risks, w, SURETY_SET_LEARN, run, err));
     if (surety_data_set(w->data, SURETY_SET_TEST)->m) SURETY_TRY(measure(test, w, SURETY_SET_TEST, run, err));
@@ -573,25 +598,29 @@ static surety_status copy_data(surety_certificate *c, const surety_certificate *
     const char *prior = surety_model_text(model, "data.prior"),
                *learn = surety_model_text(model, "data.learn"), *test = surety_model_text(model, "data.test");
     SURETY_TRY(surety_model_data_settings(model, &s, err));
+    c->copies = stated->copies;
     c->data = stated->data;
     c->data.classes = NULL;
     c->data.class_count = s.class_count;
+    c->data.features = surety_voters_features(surety_model_voters(model));
+    c->data.rows_learn = c->inputs.m;
+    surety_certificate_set_columns(c, model);
+    SURETY_TRY(surety_record_texts(&c->data.classes, s.classes, s.class_count, err));
+    if (stated->data.fresh) return SURETY_OK; /* of which the model knows nothing */
     snprintf(c->data.task, sizeof c->data.task, "%s", s.task ? s.task : "");
     snprintf(c->data.sha256_prior, sizeof c->data.sha256_prior, "%s", prior ? prior : "");
     snprintf(c->data.sha256_learn, sizeof c->data.sha256_learn, "%s", learn ? learn : "");
     snprintf(c->data.sha256_test, sizeof c->data.sha256_test, "%s", test ? test : "");
-    c->data.features = surety_voters_features(surety_model_voters(model));
     c->data.learn_size = s.learn_size;
     c->data.test_size = s.test_size;
-    c->data.rows_learn = c->inputs.m;
     c->data.shuffled = strcmp(surety_model_text(model, "data.split"), "file order") != 0;
     c->data.seed = c->data.shuffled ? s.seed : SURETY_ABSENT;
-    surety_certificate_set_columns(c, model);
-    return surety_record_texts(&c->data.classes, s.classes, s.class_count, err);
+    return SURETY_OK;
 }
 
 static surety_status certify_again(certifying *w, const surety_certificate *stated, surety_error *err) {
     surety_risks test = stated_test(stated);
+    settle_origin(w, stated->data.fresh);
     SURETY_TRY(prepare(w, err));
     if (stated->inputs.n != surety_threat_samples(&w->threat))
         return surety_fail(err, SURETY_E_CHECK,

@@ -86,12 +86,17 @@ static void say_limit(surety_certificate *c) {
             surety_shortest(c->value, text));
     else
         say(c, "With ");
-    say(c,
-        "confidence %s %% over the draw of the %" PRIu64
-        " examples of S%s, the %s vote of this model (SHA-256 %.16s) ",
-        confidence(c->delta, level), c->inputs.m,
-        attack_of(c)->starts || attack_of(c)->noise ? " and of the attack's random numbers" : "",
-        c->inputs.frozen ? "weighted" : "learned weighted", c->model.sha256);
+    const char *drawn = attack_of(c)->starts || attack_of(c)->noise ? "of the attack's random numbers" : "";
+    if (c->data.fresh)
+        say(c,
+            "confidence %s %% over the draw %s%sof the %" PRIu64
+            " rows declared fresh, none of which trained the model, ",
+            confidence(c->delta, level), drawn, *drawn ? " and " : "", c->inputs.m);
+    else
+        say(c, "confidence %s %% over the draw of the %" PRIu64 " examples of S%s%s, ",
+            confidence(c->delta, level), c->inputs.m, *drawn ? " and " : "", drawn);
+    say(c, "the %s vote of this model (SHA-256 %.16s) ", c->inputs.frozen ? "weighted" : "learned weighted",
+        c->model.sha256);
     if (c->limit_count && !c->vacuous) {
         say_classes(c);
         return;
@@ -175,6 +180,16 @@ static void say_failure(surety_certificate *c) {
 
 static void say_assumptions(surety_certificate *c) {
     uint64_t T = c->inputs.priors_compared, looks = c->inputs.looks;
+    if (c->data.fresh) {
+        say(c,
+            "; this assumes that these rows and the new inputs are drawn independently from one "
+            "distribution, "
+            "and that nothing was chosen by looking at them beyond what is paid for here: ");
+        if (!strcmp(c->choice, "best"))
+            say(c, "the smallest of the bounds on %zu event%s, and ", c->event_count, plural(c->event_count));
+        say(c, "this certificate among at most %" PRIu64 " (--looks).", looks);
+        return;
+    }
     say(c,
         "; this assumes that S and the new inputs are drawn independently from one distribution, and that "
         "nothing was chosen by looking at S beyond what is paid for here: the prior among %" PRIu64
@@ -200,6 +215,25 @@ static void say_majority(surety_certificate *c) {
         say(c, "; this limit is no better than always answering %s would have", c->majority.label);
 }
 
+/* What copies do to the promise; nothing where there are few and all stayed. */
+static void say_copies(surety_certificate *c) {
+    const surety_copies *k = &c->copies;
+    double m = (double)c->inputs.m;
+    if (!strcmp(c->data.copies, surety_copies_name(SURETY_COPIES_DROP)))
+        say(c, "; of equal rows one was kept, so it speaks of distinct inputs, each counted once");
+    if (!surety_copies_many(k)) return;
+    if (k->near_learn_in_prior)
+        say(c, "; %" PRIu64 " of the %" PRIu64 " examples of S (%.1f %%) also occur in S'",
+            k->near_learn_in_prior, c->inputs.m, 100 * (double)k->near_learn_in_prior / m);
+    if (k->learn_repeats)
+        say(c, "%s%" PRIu64 " (%.1f %%) repeat an example of S", k->near_learn_in_prior ? " and " : "; of S ",
+            k->learn_repeats, 100 * (double)k->learn_repeats / m);
+    say(c,
+        ", so S is not independent of %s: the promise holds only if rows repeat by nature, new inputs as "
+        "often as these",
+        k->near_learn_in_prior ? "the training" : "itself");
+}
+
 void surety_certificate_word(surety_certificate *c) {
     c->claim[0] = 0;
     say_limit(c);
@@ -208,5 +242,6 @@ void surety_certificate_word(surety_certificate *c) {
     else
         say_failure(c);
     say_majority(c);
+    say_copies(c);
     say_assumptions(c);
 }

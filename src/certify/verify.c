@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "certify/certificate.h"
+#include "data/copies.h"
 #include "data/dataset.h"
 #include "io/read.h"
 #include "io/sha256.h"
@@ -166,6 +167,14 @@ static surety_status open_files(verifying *v, surety_error *err) {
     surety_data_settings s = v->s->data;
     surety_error refused = SURETY_ERROR_NONE;
     SURETY_TRY(surety_model_data_settings(v->model, &s, err));
+    surety_copies_parse(v->stated.data.copies, &s.copies, NULL); /* checked when it was read */
+    if (v->stated.data.fresh) s.task = NULL, s.test_size = 0;
+    if (v->stated.data.fresh != v->s->data.fresh) {
+        static const char *const words[] = {"false", "true"};
+        differs(v->out, "data.fresh", words[v->stated.data.fresh], words[v->s->data.fresh]);
+        explain(v->out, ": rows declared fresh are given with --fresh FILE");
+        return SURETY_OK;
+    }
     if (v->s->data.label_column) s.label_column = v->s->data.label_column;
     if (v->s->data.header != SURETY_HEADER_AUTO) s.header = v->s->data.header;
     if (s.task)
@@ -219,6 +228,7 @@ static surety_status read_certificate(verifying *v, surety_error *err) {
     SURETY_TRY(surety_certificate_read(&v->stated, &digest_fits, v->path, err));
     snprintf(v->out->claim, sizeof v->out->claim, "%s", v->stated.claim);
     v->out->value = v->stated.value;
+    v->out->copies = v->stated.copies;
     if (digest_fits) return SURETY_OK;
     surety_certificate copy = v->stated; /* shares the arrays: not freed */
     SURETY_TRY(surety_certificate_seal(&copy, err));
@@ -341,6 +351,8 @@ static surety_status verify(verifying *v, const surety_run *run, surety_error *e
     SURETY_TRY(open_model(v, err));
     if (!v->out->agrees) return SURETY_OK;
     if (v->s->numbers) return check_numbers(v, err);
+    if (v->s->retrain && v->stated.data.fresh)
+        return surety_fail(err, SURETY_E_USAGE, "fresh rows trained nothing: verify it without --retrain");
     SURETY_TRY(open_data(v, err));
     if (!v->out->agrees) return SURETY_OK;
     SURETY_TRY(derive(v, run, err));
@@ -394,7 +406,8 @@ char *surety_verification_json(const surety_verification *out) {
         {"agrees", json_boolean(out->agrees)}, {"level", surety_json_string(out->level)},
         {"counted", json_boolean(out->counted)}, {"retrained", json_boolean(out->retrained)},
         {"tolerance", surety_json_real(out->tolerance)}, {"reason", surety_json_string(out->reason)},
-        {"refuted", refuted_json(&out->test)}, {"claim", surety_json_string(out->claim)},
-        {"value", surety_json_real(out->value)}, {"found", surety_json_real(out->found)},
-        {"difference_count", surety_json_count(out->differences)}, {"differences", list}));
+        {"claim", surety_json_string(out->claim)}, {"refuted", refuted_json(&out->test)},
+        {"copies", surety_copies_json(&out->copies)}, {"value", surety_json_real(out->value)},
+        {"found", surety_json_real(out->found)}, {"difference_count", surety_json_count(out->differences)},
+        {"differences", list}));
 }

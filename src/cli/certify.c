@@ -71,6 +71,7 @@ static void add_options(cli *c, options *o) {
     cli_real(c, "delta", "D", &o->delta, "1 - confidence");
     cli_ball_options(c, &o->certify.threat);
     cli_data_file_options(c, &o->data);
+    cli_fresh_options(c, &o->data);
     cli_model_decides(c);
 }
 
@@ -107,7 +108,10 @@ static void print_inputs(const surety_certificate *c) {
     cli_print("%-22s m = %" PRIu64 " of S, n = %" PRIu64 " perturbations each, H = %" PRIu64 " voters\n",
               "sizes", c->inputs.m, c->inputs.n, c->inputs.voter_count);
     cli_print("%-22s T_p = %" PRIu64 " candidates, KL(Q||P) = %.6f%s\n", "prior", c->inputs.priors_compared,
-              c->inputs.kl, c->inputs.frozen ? " (Q is P)" : "");
+              c->inputs.kl,
+              c->data.fresh      ? " (Q was fixed before the fresh rows)"
+              : c->inputs.frozen ? " (Q is P)"
+                                 : "");
     if (!strcmp(c->risk, surety_risk_kind_name(SURETY_RISK_WORST_CASE))) {
         cli_print("%-22s vote %.6f of S, voters %.6f under Q\n", "not proved right", c->risks.averaged_max,
                   c->risks.gmax);
@@ -125,11 +129,19 @@ static void print_inputs(const surety_certificate *c) {
                   c->events[i].looks, c->events[i].looks == 1 ? "" : "s");
 }
 
+static void print_copies(const surety_copies *copies) {
+    char text[SURETY_COPIES_TEXT];
+    surety_copies_text(copies, text);
+    cli_print("%-22s ", "copies");
+    cli_print_wrapped(text, 23, 23);
+}
+
 static void print_command(const cli *c, const options *o) {
     cli_print("\ncertificate: %s\nverify it:   surety verify %s --model %s", o->out, o->out, c->words[0]);
     if (o->data.data_dir) cli_print(" --data-dir %s", o->data.data_dir);
-    if (o->data.train) cli_print(" --train %s", o->data.train);
-    if (o->data.train_labels) cli_print(" --train-labels %s", o->data.train_labels);
+    const char *role = o->data.fresh ? "fresh" : "train";
+    if (o->data.train) cli_print(" --%s %s", role, o->data.train);
+    if (o->data.train_labels) cli_print(" --%s-labels %s", role, o->data.train_labels);
     if (o->data.test) cli_print(" --test %s", o->data.test);
     if (o->data.test_labels) cli_print(" --test-labels %s", o->data.test_labels);
     if (o->data.label_column) cli_print(" --label-column %s", o->data.label_column);
@@ -184,6 +196,7 @@ static surety_status certify(cli *c, options *o, const surety_model *model) {
         cli_print_wrapped(certificate.claim, 0, 0);
         print_classes(&certificate);
         print_inputs(&certificate);
+        print_copies(&certificate.copies);
         print_command(c, o);
     }
     surety_certificate_free(&certificate);
@@ -220,7 +233,8 @@ const cli_command cli_certify = {
         "Perturbs S by attacking the prior's vote, counts how the posterior's vote fares, computes the bound "
         "and writes a certificate: the claim in one sentence with every number it rests on, which 'surety "
         "verify' derives again. Attack, radius, delta and bound must be decided before S is looked at; seed, "
-        "data and split are the model's. Refused: other data than the model's, looks that are not paid for.",
+        "data and split are the model's. Refused: other data than the model's (unless they are declared "
+        "fresh), looks that are not paid for.",
     .example = "surety certify model.safetensors --attack pgdu --looks 1 --out c.json",
     .run = run,
 };

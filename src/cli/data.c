@@ -69,11 +69,7 @@ static void print_info(const surety_data_info *info) {
     cli_print("\nsplit: %s\n", info->split);
     for (size_t i = 0; i < info->files; i++)
         cli_print("%s: %s\n  sha256 %s\n", info->file[i].role, info->file[i].path, info->file[i].sha256);
-    if (info->learn_in_prior || info->test_in_prior || info->test_in_learn)
-        cli_print(
-            "note: equal contents in two rows (never removed, that would bias S):\n"
-            "  %zu rows of S occur in S' too, %zu of T in S', %zu of T in S\n",
-            info->learn_in_prior, info->test_in_prior, info->test_in_learn);
+    cli_print_copies(&info->copies);
 }
 
 static surety_status show(cli *c, const surety_data_settings *settings) {

@@ -119,7 +119,9 @@ static void print_bounds(const block *b, surety_risk_kind risk, cli_letters *let
 
 static void print_attacks(const block *b, cli_letters *letters) {
     double attacked[ACROSS], averaged[ACROSS], max[ACROSS];
-    cli_print("%-29s", "Risks of the vote on T");
+    surety_origin origin = b->rows[0]->origin;
+    const char *from = origin == SURETY_ORIGIN_FRESH ? "the fresh rows" : "S";
+    cli_print("%-29s", b->rows[0]->overlap.m ? "Risks of the vote on T" : "Risks on the fresh rows");
     for (size_t k = 0; k < b->count; k++) {
         attacked[k] = b->rows[k]->adversarial_risk;
         averaged[k] = b->rows[k]->averaged_risk;
@@ -130,10 +132,12 @@ static void print_attacks(const block *b, cli_letters *letters) {
     print_line(' ', "R_att, itself attacked", attacked, b->count, "");
     print_line(' ', "averaged", averaged, b->count, "");
     print_line(' ', "averaged-max", max, b->count, "");
-    cli_print("Bounds on its averaged-max risk, from S\n");
-    print_bounds(b, SURETY_RISK_AVERAGED_MAX, letters);
-    cli_print("Bounds on its averaged risk, from S\n");
-    print_bounds(b, SURETY_RISK_AVERAGED, letters);
+    if (origin != SURETY_ORIGIN_OTHER) {
+        cli_print("Bounds on its averaged-max risk, from %s\n", from);
+        print_bounds(b, SURETY_RISK_AVERAGED_MAX, letters);
+        cli_print("Bounds on its averaged risk, from %s\n", from);
+        print_bounds(b, SURETY_RISK_AVERAGED, letters);
+    }
     cli_print("\n");
 }
 
@@ -141,9 +145,38 @@ static void print_worst(const surety_row *row, cli_letters *letters) {
     block one = {{row}, 1};
     cli_print("Worst case, every perturbation of the ball\n");
     print_line(' ', "not proved right, of T", &row->test.averaged_max, 1, "");
+    if (row->origin == SURETY_ORIGIN_OTHER) {
+        cli_print("\n");
+        return;
+    }
     print_line(' ', "not proved right, of S", &row->learn.averaged_max, 1, "");
     print_bounds(&one, SURETY_RISK_WORST_CASE, letters);
     cli_print("No attack whatever fools it on a larger share of new inputs.\n\n");
+}
+
+/* Where the bounds come from, or why there are none; and rows of T that trained the model. */
+static void print_origin(const surety_row *row) {
+    const surety_overlap *o = &row->overlap;
+    if (row->origin == SURETY_ORIGIN_OTHER)
+        cli_print(
+            "No bounds: these are not the rows that the model was trained with, so S may hold\n"
+            "rows that trained it. Rows that had no part in the training: --fresh FILE.\n");
+    else
+        cli_print(
+            "Each bound holds alone, with confidence %g; those of one attack with the same\n"
+            "letter hold together. Choose one before looking: certify --bound NAME.\n"
+            "This was a look at S: what is decided now counts for certify --looks.\n",
+            1 - row->input.delta);
+    if (row->origin == SURETY_ORIGIN_FRESH)
+        cli_print(
+            "They are about the vote as it is, attacked itself, on %llu rows declared fresh,\n"
+            "none of which trained the model.\n",
+            (unsigned long long)row->input.m);
+    if (row->origin != SURETY_ORIGIN_OWN && o->known)
+        cli_print("Of the %llu rows of T, %llu trained the model: %llu are rows of S', %llu of S.\n",
+                  (unsigned long long)o->m, (unsigned long long)o->known, (unsigned long long)o->in_prior,
+                  (unsigned long long)o->in_learn);
+    cli_print_copies(&row->copies);
 }
 
 static void print_rows(const surety_row *rows, size_t count) {
@@ -157,11 +190,7 @@ static void print_rows(const surety_row *rows, size_t count) {
     }
     for (size_t i = 0; i < count; i++)
         if (rows[i].threat == SURETY_WORST_CASE) print_worst(&rows[i], &letters);
-    cli_print(
-        "Each bound holds alone, with confidence %g; those of one attack with the same\n"
-        "letter hold together. Choose one before looking: certify --bound NAME.\n"
-        "This was a look at S: what is decided now counts for certify --looks.\n",
-        1 - rows[0].input.delta);
+    print_origin(&rows[0]);
 }
 
 /* What cannot be true of both S and T. */
@@ -177,6 +206,12 @@ static void warn_refuted(const cli *c, const surety_row *rows, size_t count) {
                      surety_threat_name(rows[i].threat), surety_bound_list()[id].name, cli_limit(r.limit, 4),
                      (unsigned long long)r.failed, (unsigned long long)r.m, SURETY_IMPOSSIBLE);
     }
+}
+
+/* T, or the fresh rows where there is none. */
+static const surety_set *test_set(const opened *o) {
+    const surety_set *test = surety_data_set(o->data, SURETY_SET_TEST);
+    return test->m ? test : surety_data_set(o->data, SURETY_SET_LEARN);
 }
 
 static void log_look(cli *c, const opened *o, const attack_list *attacks) {
@@ -204,8 +239,8 @@ static surety_status list_examples(cli *c, const opened *o, const attack_list *a
     threat.kind = SURETY_ATTACK_PGD;
     for (size_t i = 0; i < attacks->count; i++)
         if (attacks->kinds[i] != SURETY_WORST_CASE) threat.kind = attacks->kinds[i];
-    return surety_evaluate_examples(path, o->model, surety_data_set(o->data, SURETY_SET_TEST),
-                                    surety_data_describe(o->data)->labels, &threat, &c->run, &c->error);
+    return surety_evaluate_examples(path, o->model, test_set(o), surety_data_describe(o->data)->labels,
+                                    &threat, &c->run, &c->error);
 }
 
 static void print_all(const surety_row *rows, size_t count, const surety_clean *clean,
@@ -224,11 +259,11 @@ static surety_status evaluate(cli *c, opened *o, const attack_list *attacks, con
     size_t done = 0;
     surety_status status = make_rows(c, o, attacks, rows, &done);
     if (status == SURETY_OK)
-        status = surety_evaluate_clean(&clean, &vote, surety_data_set(o->data, SURETY_SET_TEST),
-                                       surety_data_describe(o->data), &c->run, &c->error);
+        status = surety_evaluate_clean(&clean, &vote, test_set(o), surety_data_describe(o->data), &c->run,
+                                       &c->error);
     if (status == SURETY_OK && per_example) status = list_examples(c, o, attacks, per_example);
     cli_progress_end(c);
-    if (status == SURETY_OK) log_look(c, o, attacks);
+    if (status == SURETY_OK && rows[0].origin != SURETY_ORIGIN_OTHER) log_look(c, o, attacks);
     if (status == SURETY_OK && c->json)
         status = cli_print_json(c, surety_rows_json(rows, done, &clean, o->names));
     else if (status == SURETY_OK)
@@ -245,6 +280,7 @@ static surety_status run_evaluate(cli *c) {
     const char *per_example = NULL;
     surety_threat_defaults(&o.row.threat);
     cli_data_options(c, &o.data_settings);
+    cli_fresh_options(c, &o.data_settings);
     cli_ball_options(c, &o.row.threat);
     cli_other(c, "attacks", "A,B,..", &attacks, read_list, show_list,
               "attacks, one row each; worst-case: limits over the whole ball");
@@ -272,7 +308,10 @@ const cli_command cli_evaluate = {
         "For each attack: R_att, the posterior's vote attacked on T; the risks of the posterior's vote on T "
         "perturbed by attacking the prior's vote (n perturbations each); and every bound, from S perturbed "
         "in the same way; then R_att of each class, and the clean vote's answers to each class beside always "
-        "giving the most frequent one. Data, ball and seed are the model's unless given.",
+        "giving the most frequent one. Data, ball and seed are the model's unless given; data of which S' "
+        "and S are not "
+        "the model's give risks on T but no bounds, unless the rows are new to the model and declared so "
+        "(--fresh).",
     .example = "surety evaluate model.safetensors --attacks none,pgdu",
     .run = run_evaluate,
 };
@@ -319,7 +358,10 @@ static surety_status run_curve(cli *c) {
     surety_status status = cli_parse(c, 1, 1);
     if (status == SURETY_OK && !c->helped) {
         status = out ? open_all(c, &o) : cli_wrong(c, "where should the curve go? Give --out FILE.csv");
-        if (status == SURETY_OK) status = surety_evaluate_fresh(o.model, o.data, &c->error);
+        surety_origin origin;
+        surety_overlap overlap;
+        if (status == SURETY_OK)
+            status = surety_evaluate_origin(&origin, &overlap, o.model, o.data, &c->error);
         surety_curve_settings s = {.threat = o.row.threat,
                                    .kinds = attacks.kinds,
                                    .kind_count = attacks.count,

@@ -21,6 +21,8 @@ READ_NAME(read_norm, surety_norm, surety_norm_parse)
 SHOW_NAME(show_norm, surety_norm, surety_norm_name)
 READ_NAME(read_attack, surety_threat_kind, surety_threat_parse)
 SHOW_NAME(show_attack, surety_threat_kind, surety_threat_name)
+READ_NAME(read_copies, surety_copies_rule, surety_copies_parse)
+SHOW_NAME(show_copies, surety_copies_rule, surety_copies_name)
 READ_NAME(read_set, surety_voter_set, surety_voter_set_parse)
 SHOW_NAME(show_set, surety_voter_set, surety_voter_set_name)
 
@@ -103,6 +105,32 @@ void cli_data_file_options(cli *c, surety_data_settings *data) {
     cli_text(c, "label-column", "NAME", &data->label_column, "CSV: the labels' column, by name or number");
     cli_other(c, "header", "auto|yes|no", &data->header, read_header, NULL,
               "CSV: whether the first line holds names");
+    cli_other(c, "copies", "refuse|keep|drop", &data->copies, read_copies, show_copies,
+              "rows of S that also occur in S', if they are more than 1 %; drop: of equal rows one is kept, "
+              "before the split");
+}
+
+static surety_status read_fresh(const char *text, void *target, surety_error *err) {
+    surety_data_settings *data = target;
+    (void)err;
+    data->train = text;
+    data->fresh = 1;
+    return SURETY_OK;
+}
+
+void cli_fresh_options(cli *c, surety_data_settings *data) {
+    cli_other(c, "fresh", "FILE", data, read_fresh, NULL,
+              "rows with labels that had no part in the training, by your word; none may be a row of the "
+              "model's S' or S. They serve as S, for bounds on the vote as it is");
+    cli_text(c, "fresh-labels", "FILE", &data->train_labels, "labels of --fresh, unless they are beside it");
+}
+
+/* Fresh rows stand alone: the model's data are not opened. */
+static surety_status check_fresh(cli *c) {
+    static const char *const others[] = {"task", "train", "learn-size", "test-size"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (cli_given(c, others[i])) return cli_wrong(c, "--fresh and --%s do not go together", others[i]);
+    return SURETY_OK;
 }
 
 void cli_data_options(cli *c, surety_data_settings *data) {
@@ -144,8 +172,9 @@ static const char *show_models(const void *target, char *buffer, size_t size) {
 }
 
 void cli_model_decides(cli *c) {
-    static const char *const own[] = {"task", "classes", "label-column", "header", "learn-size", "test-size",
-                                      "box",  "norm",    "eps",          "seed",   "delta"};
+    static const char *const own[] = {"task",       "classes",   "label-column", "header",
+                                      "learn-size", "test-size", "copies",       "box",
+                                      "norm",       "eps",       "seed",         "delta"};
     for (size_t i = 0; i < c->count; i++) {
         cli_option *o = &c->options[i];
         for (size_t k = 0; k < sizeof own / sizeof *own; k++)
@@ -171,7 +200,8 @@ surety_status cli_settle_model(cli *c, const surety_model *model, surety_data_se
     surety_data_settings own = *data;
     surety_status status = surety_model_data_settings(model, &own, &c->error);
     if (status != SURETY_OK) return status;
-    if (!cli_given(c, "task") && !cli_given(c, "train")) data->task = own.task;
+    if (data->fresh && (status = check_fresh(c)) != SURETY_OK) return status;
+    if (!cli_given(c, "task") && !cli_given(c, "train") && !data->fresh) data->task = own.task;
     if (!data->task && !data->train)
         return cli_wrong(c, "the model was trained on own data: give it again with --train (and --test)");
     if (!cli_given(c, "classes") && !data->task) {
@@ -181,7 +211,8 @@ surety_status cli_settle_model(cli *c, const surety_model *model, surety_data_se
     if (!cli_given(c, "label-column") && !data->task) data->label_column = own.label_column;
     if (!cli_given(c, "header")) data->header = own.header;
     if (!cli_given(c, "learn-size")) data->learn_size = own.learn_size;
-    if (!cli_given(c, "test-size")) data->test_size = own.test_size;
+    if (!cli_given(c, "test-size") && !data->fresh) data->test_size = own.test_size;
+    if (!cli_given(c, "copies")) data->copies = own.copies;
     if (!cli_given(c, "box")) data->boxed = own.boxed, data->box_lo = own.box_lo, data->box_hi = own.box_hi;
     data->seed = own.seed; /* of the split: --seed is the attack's */
     if (!cli_given(c, "seed")) attack->seed = facts->seed;
@@ -193,6 +224,13 @@ surety_status cli_settle_model(cli *c, const surety_model *model, surety_data_se
     attack->ball.lo = data->box_lo;
     attack->ball.hi = data->box_hi;
     return surety_threat_validate(attack, &c->error);
+}
+
+void cli_print_copies(const surety_copies *copies) {
+    char text[SURETY_COPIES_TEXT];
+    surety_copies_text(copies, text);
+    cli_print("copies: ");
+    cli_print_wrapped(text, 2, 8);
 }
 
 /* ---- looks ---- */

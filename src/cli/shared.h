@@ -18,6 +18,9 @@ void cli_data_file_options(cli *c, surety_data_settings *data);
 /* The same, and which data: --task, --classes, --learn-size, --test-size, --box. */
 void cli_data_options(cli *c, surety_data_settings *data);
 
+/* --fresh, --fresh-labels: for commands whose bounds may come from rows that trained nothing. */
+void cli_fresh_options(cli *c, surety_data_settings *data);
+
 /* Opens the data, and refuses to write over one of its files. *data is the caller's in every case. */
 surety_status cli_open_data(cli *c, surety_data **data, const surety_data_settings *settings);
 
@@ -40,6 +43,9 @@ surety_status cli_settle(cli *c, surety_data_settings *data, surety_threat *atta
  * data, ball and seed). The strings stay the model's. */
 surety_status cli_settle_model(cli *c, const surety_model *model, surety_data_settings *data,
                                surety_threat *attack);
+
+/* A line that counts rows that occur in two sets. */
+void cli_print_copies(const surety_copies *copies);
 
 /* Writes a line into the log of looks at S (surety/certify.h). A log that cannot be written is a note, never
  * an error. */

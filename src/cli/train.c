@@ -168,6 +168,7 @@ static void print_result(const options *o, const surety_train_result *r) {
         cli_print("step 2: epoch %zu of %zu is the best, objective %.4f\n", r->step2_best, r->step2_epochs,
                   r->step2_objective[r->step2_best - 1]);
     cli_print("KL(Q||P) %.4f, T_p %llu, %.1f s\n", r->kl, (unsigned long long)r->priors_compared, r->seconds);
+    cli_print_copies(&r->copies);
     if (o->timing) {
         const surety_timing *t = &r->timing;
         cli_print("time: attack %.1f s, update %.1f s, choosing epochs %.1f s\n", t->attack, t->update,

@@ -24,6 +24,8 @@ static void print_differences(const surety_verification *v) {
 static void print_agreement(const surety_verification *v) {
     cli_print("agrees (%s)\n\n", v->level);
     cli_print_wrapped(v->claim, 0, 0);
+    cli_print("\n");
+    cli_print_copies(&v->copies);
     if (v->retrained) cli_print("\nTrained again, the model has the same bytes.\n");
     if (v->tolerance > 0)
         cli_print(
@@ -106,6 +108,7 @@ static surety_status run(cli *c) {
     cli_flag(c, "retrain", &retrain,
              "also train the model again from its recorded settings, and compare the bytes of the two");
     cli_data_file_options(c, &settings.data);
+    cli_fresh_options(c, &settings.data);
     surety_status status = cli_parse(c, 1, 1);
     if (status != SURETY_OK || c->helped) return status;
     estimate e = estimate_of(c);

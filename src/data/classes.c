@@ -182,7 +182,7 @@ surety_status surety_classes_check_sets(const surety_data_info *info, const sure
     const size_t *test = info->class_m[SURETY_SET_TEST];
     char name[64];
     size_t k = 0;
-    SURETY_TRY(check_prior(info, &tables->train, err));
+    if (!info->fresh) SURETY_TRY(check_prior(info, &tables->train, err));
     while (k < info->classes && test[k] < info->m[SURETY_SET_TEST]) k++;
     if (!tables->has_test || k == info->classes) return SURETY_OK;
     quote(name, info->labels[k], info->whole);

@@ -36,13 +36,16 @@ surety_status surety_data_usage(surety_error *err, const char *what, const char 
 
 static surety_status check_files(const surety_data_settings *s, surety_error *err) {
     if (!s->task && !s->train) return surety_data_usage(err, "no data", "a task, or a training file");
+    if (s->task && s->fresh) return surety_data_usage(err, "a task, and fresh rows", "one of the two");
     if (s->task &&
         (s->train || s->test || s->train_labels || s->test_labels || s->label_column || s->test_size))
         return surety_data_usage(err, "a task has its own files and test set", "either a task or own files");
     if (s->task && s->class_count)
         return surety_data_usage(err, "a task has its own classes", "classes with own files only");
     if (s->task) return surety_task_find(s->task, err) ? SURETY_OK : SURETY_E_USAGE;
-    if (!s->test && !s->test_size)
+    if (s->fresh && s->test_size)
+        return surety_data_usage(err, "fresh rows, and a test size", "all fresh rows in S");
+    if (!s->test && !s->test_size && !s->fresh)
         return surety_data_usage(err, "no test set",
                                  "a test file, or how many training rows to set aside (--test-size)");
     if (s->test && s->test_size)
@@ -81,6 +84,8 @@ surety_status surety_data_check_split(const surety_data_settings *s, surety_erro
     if (s->boxed && !(isfinite(s->box_lo) && isfinite(s->box_hi) && s->box_lo < s->box_hi))
         return surety_data_usage(err, "the box is empty or not finite",
                                  "two finite numbers, the smaller first");
+    if ((unsigned)s->copies > SURETY_COPIES_DROP)
+        return surety_data_usage(err, "copies is out of range", "refuse, keep or drop");
     if (s->seed >= SURETY_SEED_LIMIT) return surety_data_usage(err, "seed is out of range", "0 to 2^63 - 1");
     return SURETY_OK;
 }
@@ -135,8 +140,8 @@ static surety_status open_task(surety_tables *o, const surety_data_settings *s, 
 static surety_status open_own(surety_tables *o, const surety_data_settings *s, surety_error *err) {
     surety_source from = {.path = s->train,
                           .labels = s->train_labels,
-                          .role = "train",
-                          .labels_role = "train_labels",
+                          .role = s->fresh ? "fresh" : "train",
+                          .labels_role = s->fresh ? "fresh_labels" : "train_labels",
                           .label_column = s->label_column,
                           .header = s->header};
     SURETY_TRY(surety_table_open(&o->train, &from, err));
@@ -165,6 +170,7 @@ void surety_data_free(surety_data *data) {
         surety_free(data->own[s].x);
         surety_free(data->own[s].y);
         surety_free(data->own[s].row);
+        surety_free(data->own[s].digests);
     }
     for (int i = 0; i < 4; i++) surety_free(data->paths[i]);
     surety_free(data->label_text);

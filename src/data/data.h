@@ -10,6 +10,7 @@ struct surety_data {
         float *x;
         uint8_t *y;
         uint32_t *row;
+        uint64_t *digests;
     } own[SURETY_SETS]; /* what the sets point to */
     surety_data_info info;
     char *paths[4]; /* of info.file */

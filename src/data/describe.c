@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "data/classes.h"
+#include "data/copies.h"
 #include "data/dataset.h"
 
 /* ---- a data set ---- */
@@ -77,12 +78,6 @@ static json_t *class_digests_json(const surety_data_info *info) {
     return complete(list, failed);
 }
 
-static json_t *equal_json(const surety_data_info *info) {
-    return SURETY_JSON_OBJECT({"learn_in_prior", surety_json_count(info->learn_in_prior)},
-                              {"test_in_prior", surety_json_count(info->test_in_prior)},
-                              {"test_in_learn", surety_json_count(info->test_in_learn)});
-}
-
 static json_t *digests_json(const surety_data_info *info) {
     return SURETY_JSON_OBJECT({"prior", surety_json_string(info->set_sha256[SURETY_SET_PRIOR])},
                               {"learn", surety_json_string(info->set_sha256[SURETY_SET_LEARN])},
@@ -101,8 +96,10 @@ char *surety_data_info_json(const surety_data_info *info) {
         {"class_names", names_json(info->class_names, info->classes)},
         {"class_counts", class_counts_json(info)}, {"label_column", surety_json_string(info->label_column)},
         {"header", surety_json_string(headers[info->header])}, {"scale", surety_json_real(info->scale)},
-        {"box", box_json(info)}, {"split", split_json(info)}, {"equal_rows", equal_json(info)},
-        {"sha256", digests_json(info)}, {"files", files_json(info)}));
+        {"box", box_json(info)}, {"split", split_json(info)},
+        {"copies_rule", surety_json_string(surety_copies_name(info->copies_rule))},
+        {"copies", surety_copies_json(&info->copies)}, {"sha256", digests_json(info)},
+        {"files", files_json(info)}));
 }
 
 /* ---- the tasks ---- */

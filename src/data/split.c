@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "base/random.h"
+#include "data/copies.h"
 #include "data/data.h"
 #include "data/digest.h"
-#include "data/equal.h"
 
 /* ---- two tables ---- */
 
@@ -75,6 +75,21 @@ static surety_status pick(picked *p, const surety_table *t, const surety_data_in
     return surety_digest_rows(&p->digests, t, p->rows, p->count, err);
 }
 
+/* Copies are dropped here, before anything is split, so that no set decides which of them stays. */
+static surety_status drop_copies(picked *p, const surety_table *t, const surety_known *known,
+                                 surety_data_info *info, surety_error *err) {
+    size_t count = p->count, at = 0;
+    if (info->copies_rule != SURETY_COPIES_DROP) return SURETY_OK;
+    SURETY_TRY(surety_copies_drop(p->rows, &p->count, p->digests, known, info->seed, err));
+    info->copies.dropped += count - p->count;
+    for (size_t i = 0; i < t->rows; i++)
+        if (at < p->count && p->rows[at] == i)
+            at++;
+        else
+            p->classes[i] = SURETY_CLASSES_MOST;
+    return SURETY_OK;
+}
+
 static void drop(picked *p) {
     surety_free(p->rows);
     surety_free(p->classes);
@@ -103,8 +118,8 @@ static surety_status check_enough(const surety_data_settings *s, size_t count, c
 static surety_status choose(chosen *c, const surety_data_settings *s, int shuffled, const picked *p,
                             const char *name, surety_error *err) {
     const surety_address address = {.purpose = SURETY_FOR_SPLIT};
-    size_t learn = s->learn_size, test = s->test_size, count = p->count;
-    SURETY_TRY(check_enough(s, count, name, err));
+    size_t count = p->count, learn = s->fresh ? count : s->learn_size, test = s->test_size;
+    if (!s->fresh) SURETY_TRY(check_enough(s, count, name, err));
     SURETY_TRY(surety_alloc(&c->rows, count, sizeof *c->rows, err));
     if (shuffled) surety_random_order(s->seed, &address, c->rows, (uint32_t)count);
     for (size_t i = 0; i < count; i++) c->rows[i] = p->rows[shuffled ? c->rows[i] : i];
@@ -190,6 +205,23 @@ static surety_status check_row(const surety_data_info *info, const surety_table 
     return SURETY_E_INPUT;
 }
 
+static int by_number(const void *a, const void *b) {
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* What a model keeps of the rows: 8 bytes each, sorted, so that their order tells nothing. */
+static surety_status keep_digests(surety_data *data, const surety_set *set, const uint8_t *digests,
+                                  surety_error *err) {
+    uint64_t **own = &data->own[set->which].digests;
+    SURETY_TRY(surety_alloc(own, set->m, sizeof **own, err));
+    for (size_t i = 0; i < set->m; i++)
+        memcpy(*own + i, digests + SURETY_SHA256_BYTES * (size_t)set->row[i], sizeof **own);
+    qsort(*own, set->m, sizeof **own, by_number);
+    data->info.row_digests[set->which] = *own;
+    return SURETY_OK;
+}
+
 /* Fills one set with these rows of a table; p: what was picked of it. */
 static surety_status fill_set(surety_data *data, surety_set_name which, const surety_table *t,
                               const picked *p, const uint32_t *rows, size_t m, surety_error *err) {
@@ -217,12 +249,17 @@ static surety_status fill_set(surety_data *data, surety_set_name which, const su
                         .which = which,
                         .classes = data->info.classes};
     data->info.m[which] = m;
+    SURETY_TRY(keep_digests(data, set, p->digests, err));
     return surety_digest_set(data->info.set_sha256[which], set, p->digests, err);
 }
 
-static surety_status fill_test(surety_data *data, const surety_table *test, surety_error *err) {
+/* train: what was picked of the training rows, which a T without copies does not have. */
+static surety_status fill_test(surety_data *data, const surety_table *test, const picked *train,
+                               surety_error *err) {
     picked p = {0};
+    const surety_known known = {train->rows, train->count, train->digests};
     surety_status status = pick(&p, test, &data->info, err);
+    if (status == SURETY_OK) status = drop_copies(&p, test, &known, &data->info, err);
     if (status == SURETY_OK) status = fill_set(data, SURETY_SET_TEST, test, &p, p.rows, p.count, err);
     drop(&p);
     return status;
@@ -233,7 +270,7 @@ static surety_status fill_chosen(surety_data *data, const surety_tables *o, cons
     static const surety_set_name order[SURETY_SETS] = {SURETY_SET_LEARN, SURETY_SET_PRIOR, SURETY_SET_TEST};
     for (int k = 0; k < SURETY_SETS; k++) {
         surety_set_name which = order[k];
-        if (which == SURETY_SET_TEST && o->has_test) return fill_test(data, &o->test, err);
+        if (which == SURETY_SET_TEST && o->has_test) return fill_test(data, &o->test, p, err);
         SURETY_TRY(fill_set(data, which, &o->train, p, c->rows + c->first[which], c->m[which], err));
     }
     return SURETY_OK;
@@ -245,6 +282,7 @@ static surety_status split(surety_data *data, const surety_tables *o, const sure
     chosen c = {0};
     surety_data_info *info = &data->info;
     surety_status status = pick(&p, &o->train, info, err);
+    if (status == SURETY_OK) status = drop_copies(&p, &o->train, NULL, info, err);
     for (size_t k = 0; k < info->classes && status == SURETY_OK; k++)
         status = surety_digest_class(data->class_sha256[k], &o->train, k, p.classes, p.digests, err);
     if (status == SURETY_OK)
@@ -254,6 +292,7 @@ static surety_status split(surety_data *data, const surety_tables *o, const sure
     if (status == SURETY_OK) status = surety_classes_check_sets(info, o, err);
     drop(&p);
     surety_free(c.rows);
+    if (info->fresh) info->learn_size = info->m[SURETY_SET_LEARN];
     info->train = info->m[SURETY_SET_PRIOR] + info->m[SURETY_SET_LEARN];
     info->test = info->m[SURETY_SET_TEST];
     return status;
@@ -277,12 +316,17 @@ static void note_split(surety_data_info *info, const surety_tables *o, const sur
     const char *test = o->has_test ? "rows of its own" : "none";
     char classes[32] = "two";
     size_t size = sizeof info->split;
-    info->order = info->task ? SURETY_ORDER_FILE : given ? SURETY_ORDER_GIVEN : SURETY_ORDER_SHUFFLED;
+    info->fresh = s->fresh;
+    info->order = info->task || s->fresh ? SURETY_ORDER_FILE
+                  : given                ? SURETY_ORDER_GIVEN
+                                         : SURETY_ORDER_SHUFFLED;
     info->seed = info->order == SURETY_ORDER_SHUFFLED ? s->seed : 0;
     info->learn_size = given ? given->m[SURETY_SET_LEARN] : s->learn_size;
     info->test_size = given ? given->m[SURETY_SET_TEST] : s->test_size;
     if (info->classes > 2) snprintf(classes, sizeof classes, "%zu", info->classes);
-    if (info->order == SURETY_ORDER_FILE)
+    if (info->fresh)
+        snprintf(info->split, size, "S: all rows of the %s classes, declared fresh; T: %s", classes, test);
+    else if (info->order == SURETY_ORDER_FILE)
         snprintf(info->split, size,
                  "S: the first %zu training rows of the %s classes in file order; S': the rest; T: the test "
                  "file",
@@ -305,6 +349,7 @@ static surety_status note(surety_data *data, const surety_tables *o, const suret
     info->boxed = s->boxed, info->box_lo = s->box_lo, info->box_hi = s->box_hi;
     info->d = o->train.d, info->height = o->train.height, info->width = o->train.width;
     note_split(info, o, s, given);
+    info->copies_rule = s->copies;
     info->header = s->header;
     if (s->label_column) SURETY_TRY(surety_join(&data->label_column, s->label_column, "", "", err));
     info->label_column = data->label_column;
@@ -312,12 +357,11 @@ static surety_status note(surety_data *data, const surety_tables *o, const suret
     return note_files(data, &o->test, err);
 }
 
-static surety_status count_equal_rows(surety_data *data, surety_error *err) {
-    size_t shared[SURETY_SETS][SURETY_SETS];
-    SURETY_TRY(surety_equal_rows(data->sets, shared, err));
-    data->info.learn_in_prior = shared[SURETY_SET_LEARN][SURETY_SET_PRIOR];
-    data->info.test_in_prior = shared[SURETY_SET_TEST][SURETY_SET_PRIOR];
-    data->info.test_in_learn = shared[SURETY_SET_TEST][SURETY_SET_LEARN];
+static surety_status count_copies(surety_data *data, surety_error *err) {
+    surety_copies *copies = &data->info.copies;
+    uint64_t dropped = copies->dropped;
+    SURETY_TRY(surety_copies_count(copies, data->sets, err));
+    copies->dropped = dropped;
     return SURETY_OK;
 }
 
@@ -327,7 +371,7 @@ static surety_status build(surety_data *data, const surety_tables *o, const sure
     SURETY_TRY(surety_classes_choose(data, o, s, task, err));
     SURETY_TRY(note(data, o, s, task, given, err));
     SURETY_TRY(split(data, o, s, given, err));
-    return count_equal_rows(data, err);
+    return count_copies(data, err);
 }
 
 surety_status surety_data_build(surety_data **out, const surety_tables *tables,

@@ -29,4 +29,15 @@ surety_status surety_measure_each(const surety_measurement *what, const double *
                                   size_t count, const surety_set *set, surety_risks *risks,
                                   const surety_run *run, surety_error *err);
 
+/* Risks of Q's vote on a set that is attacked under the vote of P or of Q itself, which then stands for the
+ * prior in the risks; worst case: its worst votes. Pass 0. */
+surety_status surety_measure_model(surety_risks *risks, const surety_model *model, surety_weighting attacked,
+                                   const surety_set *set, const surety_threat *threat, const surety_run *run,
+                                   surety_error *err);
+
+/* What bounds need of these risks. */
+surety_status surety_measured_input(const surety_risks *risks, const surety_model *model,
+                                    surety_weighting attacked, surety_threat_kind kind,
+                                    surety_bound_input *input, surety_error *err);
+
 #endif

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "data/classes.h"
+#include "data/copies.h"
 #include "evaluate/clean.h"
 #include "evaluate/perturbed.h"
 #include "io/json.h"
@@ -21,34 +22,40 @@ void surety_row_defaults(surety_row_settings *settings, const surety_model *mode
     settings->threat.seed = facts->seed;
 }
 
-/* Risks of every model's vote on the set, attacked once under the prior that they share; or of its worst
- * votes. */
+/* Risks of every model's vote on the set, attacked once under the prior that they share (or under the vote of
+ * the first); or of its worst votes. */
 static surety_status perturbed(surety_risks *risks, const surety_model *const *models, size_t count,
-                               const surety_set *set, const surety_threat *threat, const surety_run *run,
-                               surety_error *err) {
+                               surety_weighting attacked, const surety_set *set, const surety_threat *threat,
+                               const surety_run *run, surety_error *err) {
     surety_threat settings = *threat;
     const double *posteriors[SURETY_ROWS_MOST];
     settings.epoch = SURETY_PASS_PERTURBED;
     SURETY_TRY(surety_threat_validate(&settings, err));
     SURETY_TRY(surety_attack_check_set(&settings, surety_model_voters(models[0]), set, err));
     for (size_t k = 0; k < count; k++) posteriors[k] = surety_model_posterior(models[k]);
-    surety_vote vote = surety_model_vote(models[0], SURETY_PRIOR);
+    surety_vote vote = surety_model_vote(models[0], attacked);
     static const char *const phases[2][2] = {{"perturbed S", "perturbed T"},
                                              {"worst case S", "worst case T"}};
     surety_measurement what = {
         .threat = &settings,
         .attacked = &vote,
         .set = vote.set,
-        .prior = surety_model_prior(models[0]),
+        .prior = vote.weights,
         .phase = phases[threat->kind == SURETY_WORST_CASE][set->which == SURETY_SET_TEST]};
     return surety_measure_each(&what, posteriors, count, set, risks, run, err);
+}
+
+surety_status surety_measure_model(surety_risks *risks, const surety_model *model, surety_weighting attacked,
+                                   const surety_set *set, const surety_threat *threat, const surety_run *run,
+                                   surety_error *err) {
+    *risks = (surety_risks){0};
+    return perturbed(risks, &model, 1, attacked, set, threat, run, err);
 }
 
 surety_status surety_evaluate_perturbed(surety_risks *risks, const surety_model *model, const surety_set *set,
                                         const surety_threat *threat, const surety_run *run,
                                         surety_error *err) {
-    *risks = (surety_risks){0};
-    return perturbed(risks, &model, 1, set, threat, run, err);
+    return surety_measure_model(risks, model, SURETY_PRIOR, set, threat, run, err);
 }
 
 surety_status surety_evaluate_worst(surety_risks *risks, const surety_model *model, const surety_set *set,
@@ -57,19 +64,30 @@ surety_status surety_evaluate_worst(surety_risks *risks, const surety_model *mod
     surety_threat_defaults(&threat);
     threat.kind = SURETY_WORST_CASE;
     threat.ball = *ball;
-    *risks = (surety_risks){0};
-    return perturbed(risks, &model, 1, set, &threat, run, err);
+    return surety_measure_model(risks, model, SURETY_PRIOR, set, &threat, run, err);
 }
 
-surety_status surety_worst_input(const surety_risks *risks, const surety_model *model,
+static surety_status worst_input(const surety_risks *risks, const double *q, const double *p,
                                  surety_bound_input *input, surety_error *err) {
-    const double *q = surety_model_posterior(model), *p = surety_model_prior(model);
     input->m = risks->m;
     input->H = risks->voters;
     input->posterior = q;
     input->frozen = memcmp(q, p, risks->voters * sizeof *q) == 0;
     surety_risks_evidence(risks, SURETY_RISK_WORST_CASE, &input->worst_case);
     return surety_kl_divergence(q, p, risks->voters, &input->kl, err);
+}
+
+surety_status surety_worst_input(const surety_risks *risks, const surety_model *model,
+                                 surety_bound_input *input, surety_error *err) {
+    return worst_input(risks, surety_model_posterior(model), surety_model_prior(model), input, err);
+}
+
+surety_status surety_measured_input(const surety_risks *risks, const surety_model *model,
+                                    surety_weighting attacked, surety_threat_kind kind,
+                                    surety_bound_input *input, surety_error *err) {
+    const double *q = surety_model_posterior(model), *p = surety_model_vote(model, attacked).weights;
+    return kind == SURETY_WORST_CASE ? worst_input(risks, q, p, input, err)
+                                     : surety_risks_input(risks, q, p, input, err);
 }
 
 surety_threat_kind surety_strongest(const surety_model *model, surety_threat_kind kind) {
@@ -88,31 +106,41 @@ surety_status surety_evaluate_attacked(surety_attack_result *result, const suret
     return surety_attack_set(&settings, &vote, set, NULL, NULL, result, run, err);
 }
 
+/* Bounds from S, as far as its origin allows. */
+static surety_status bound(surety_row *row, const surety_model *model, const surety_row_settings *s,
+                           surety_error *err) {
+    int fresh = row->origin == SURETY_ORIGIN_FRESH;
+    row->input = surety_bound_input_defaults();
+    row->input.delta = s->delta;
+    row->input.priors_compared = fresh ? 1 : s->priors_compared;
+    row->input.looks = s->looks;
+    if (row->origin == SURETY_ORIGIN_OTHER) return SURETY_OK; /* all zero: none is available */
+    SURETY_TRY(surety_measured_input(&row->learn, model, fresh ? SURETY_POSTERIOR : SURETY_PRIOR, row->threat,
+                                     &row->input, err));
+    SURETY_TRY(surety_risks_bounds(&row->input, row->bounds, err));
+    for (int id = 0; fresh && id < SURETY_BOUNDS; id++)
+        if (surety_bound_list()[id].q != SURETY_Q_FROZEN)
+            row->bounds[id] = (surety_bound_value){.id = (surety_bound_id)id, .missing = "the model's own S"};
+    return SURETY_OK;
+}
+
 /* The row's own part, behind the risks on the perturbed sets: R_att and the bounds. */
 static surety_status fill(surety_row *row, const surety_model *model, const surety_set *test,
                           const surety_row_settings *s, const surety_run *run, surety_error *err) {
     row->threat = s->threat.kind;
-    row->input = surety_bound_input_defaults();
-    row->input.delta = s->delta;
-    row->input.priors_compared = s->priors_compared;
-    row->input.looks = s->looks;
-    if (row->threat == SURETY_WORST_CASE) {
-        row->adversarial_risk = row->averaged_risk = row->averaged_max = row->norm_max = NAN;
-        memcpy(row->class_failed, row->test.class_failed, row->test.classes * sizeof *row->class_failed);
-        SURETY_TRY(surety_worst_input(&row->learn, model, &row->input, err));
-        return surety_risks_bounds(&row->input, row->bounds, err);
+    row->adversarial_risk = row->averaged_risk = row->averaged_max = row->norm_max = NAN;
+    memcpy(row->class_failed, row->test.class_failed, row->test.classes * sizeof *row->class_failed);
+    if (row->threat != SURETY_WORST_CASE) {
+        surety_attack_result attacked;
+        SURETY_TRY(surety_evaluate_attacked(&attacked, model, test, &s->threat, run, err));
+        row->adversarial_risk = (double)attacked.fooled / (double)test->m;
+        row->found_by = attacked.found_by;
+        row->norm_max = attacked.norm_max;
+        memcpy(row->class_failed, attacked.class_fooled, sizeof row->class_failed);
+        row->averaged_risk = row->test.averaged;
+        row->averaged_max = row->test.averaged_max;
     }
-    surety_attack_result attacked;
-    SURETY_TRY(surety_evaluate_attacked(&attacked, model, test, &s->threat, run, err));
-    row->adversarial_risk = (double)attacked.fooled / (double)test->m;
-    row->found_by = attacked.found_by;
-    row->norm_max = attacked.norm_max;
-    memcpy(row->class_failed, attacked.class_fooled, sizeof row->class_failed);
-    row->averaged_risk = row->test.averaged;
-    row->averaged_max = row->test.averaged_max;
-    SURETY_TRY(surety_risks_input(&row->learn, surety_model_posterior(model), surety_model_prior(model),
-                                  &row->input, err));
-    return surety_risks_bounds(&row->input, row->bounds, err);
+    return bound(row, model, s, err);
 }
 
 /* One attack serves all only if it attacks the same vote: same voters, same prior, asked the same way. */
@@ -136,18 +164,16 @@ static int same_text(const surety_model *model, const char *key, const char *tex
     return was && !strcmp(was, text);
 }
 
-surety_status surety_evaluate_fresh(const surety_model *model, const surety_data *data, surety_error *err) {
-    const surety_data_info *info = surety_data_describe(data);
-    const char *rows = surety_model_text(model, "data.class_rows");
-    if (!rows && surety_model_text(model, "data.task"))
-        return surety_fail(err, SURETY_E_CHECK,
-                           "the model does not say which rows trained it: train it again");
+const char *surety_origin_name(surety_origin origin) {
+    static const char *const names[] = {"own", "fresh", "other"};
+    return names[origin];
+}
+
+/* The rows of one class, all of them, trained the model: they must be split as they were. */
+static surety_status check_classes(const char *rows, const surety_data_info *info, surety_error *err) {
     size_t k = 0;
-    while (rows && k < info->classes && !strstr(rows, info->class_sha256[k])) k++;
-    if (!rows || k == info->classes) return SURETY_OK;
-    if (same_text(model, "data.prior", info->set_sha256[SURETY_SET_PRIOR]) &&
-        same_text(model, "data.learn", info->set_sha256[SURETY_SET_LEARN]))
-        return SURETY_OK;
+    while (k < info->classes && !strstr(rows, info->class_sha256[k])) k++;
+    if (k == info->classes) return SURETY_OK;
     surety_fail(err, SURETY_E_CHECK,
                 "the rows that trained the model are split another way: S or T may hold what trained it");
     if (info->files) surety_fail_file(err, info->file[0].path);
@@ -155,19 +181,65 @@ surety_status surety_evaluate_fresh(const surety_model *model, const surety_data
     return SURETY_E_CHECK;
 }
 
+static surety_status check_test(surety_overlap *test, const surety_model *model, const surety_data_info *info,
+                                surety_error *err) {
+    SURETY_TRY(surety_model_overlap(test, model, info, SURETY_SET_TEST, err));
+    if (2 * test->known <= test->m) return SURETY_OK;
+    surety_fail(err, SURETY_E_CHECK, "%llu of the %llu test rows trained the model",
+                (unsigned long long)test->known, (unsigned long long)test->m);
+    surety_fail_expected(err, "other rows in T (are --train and --test swapped?)");
+    return SURETY_E_CHECK;
+}
+
+surety_status surety_evaluate_origin(surety_origin *origin, surety_overlap *test, const surety_model *model,
+                                     const surety_data *data, surety_error *err) {
+    const surety_data_info *info = surety_data_describe(data);
+    const char *rows = surety_model_text(model, "data.class_rows");
+    int own = same_text(model, "data.prior", info->set_sha256[SURETY_SET_PRIOR]) &&
+              same_text(model, "data.learn", info->set_sha256[SURETY_SET_LEARN]);
+    *test =
+        (surety_overlap){info->m[SURETY_SET_TEST], info->copies.test_in_prior, info->copies.test_in_learn, 0};
+    *origin = info->fresh ? SURETY_ORIGIN_FRESH : SURETY_ORIGIN_OWN;
+    if (info->fresh) {
+        SURETY_TRY(surety_model_check_fresh(model, info, err));
+        return check_test(test, model, info, err);
+    }
+    if (own || (!rows && !surety_model_text(model, "data.task"))) return SURETY_OK;
+    *origin = SURETY_ORIGIN_OTHER;
+    if (rows) SURETY_TRY(check_classes(rows, info, err));
+    return check_test(test, model, info, err);
+}
+
+static surety_status measure_all(surety_row *rows, const surety_model *const *models, size_t count,
+                                 const surety_set *set, const surety_row_settings *s, const surety_run *run,
+                                 surety_error *err) {
+    surety_risks risks[SURETY_ROWS_MOST];
+    int fresh = rows[0].origin == SURETY_ORIGIN_FRESH, learn = set->which == SURETY_SET_LEARN;
+    if (!fresh) SURETY_TRY(perturbed(risks, models, count, SURETY_PRIOR, set, &s->threat, run, err));
+    for (size_t k = 0; k < count; k++) {
+        if (fresh)
+            SURETY_TRY(
+                surety_measure_model(&risks[k], models[k], SURETY_POSTERIOR, set, &s->threat, run, err));
+        *(learn ? &rows[k].learn : &rows[k].test) = risks[k];
+    }
+    return SURETY_OK;
+}
+
 static surety_status fill_all(surety_row *rows, const surety_model *const *models, size_t count,
                               const surety_data *data, const surety_row_settings *s, const surety_run *run,
                               surety_error *err) {
-    const surety_set *test = surety_data_set(data, SURETY_SET_TEST);
-    surety_risks risks[SURETY_ROWS_MOST];
-    if (!test->m)
+    const surety_set *learn = surety_data_set(data, SURETY_SET_LEARN);
+    surety_set test = *surety_data_set(data, SURETY_SET_TEST);
+    if (!test.m && rows[0].origin == SURETY_ORIGIN_FRESH) test = *learn, test.which = SURETY_SET_TEST;
+    if (!test.m)
         return surety_fail(err, SURETY_E_INPUT, "there are no test examples: give --test or --test-size");
-    SURETY_TRY(perturbed(risks, models, count, test, &s->threat, run, err));
-    for (size_t k = 0; k < count; k++) rows[k].test = risks[k];
-    SURETY_TRY(
-        perturbed(risks, models, count, surety_data_set(data, SURETY_SET_LEARN), &s->threat, run, err));
-    for (size_t k = 0; k < count; k++) rows[k].learn = risks[k];
-    for (size_t k = 0; k < count; k++) SURETY_TRY(fill(&rows[k], models[k], test, s, run, err));
+    SURETY_TRY(measure_all(rows, models, count, &test, s, run, err));
+    if (rows[0].origin != SURETY_ORIGIN_OTHER)
+        SURETY_TRY(measure_all(rows, models, count, learn, s, run, err));
+    for (size_t k = 0; k < count; k++) {
+        rows[k].copies = surety_data_describe(data)->copies;
+        SURETY_TRY(fill(&rows[k], models[k], &test, s, run, err));
+    }
     return SURETY_OK;
 }
 
@@ -176,7 +248,11 @@ surety_status surety_evaluate_rows(surety_row *rows, const surety_model *const *
                                    const surety_run *run, surety_error *err) {
     for (size_t k = 0; k < count; k++) rows[k] = (surety_row){0};
     SURETY_TRY(check_kin(models, count, err));
-    for (size_t k = 0; k < count; k++) SURETY_TRY(surety_evaluate_fresh(models[k], data, err));
+    for (size_t k = 0; k < count; k++) {
+        SURETY_TRY(surety_evaluate_origin(&rows[k].origin, &rows[k].overlap, models[k], data, err));
+        if (rows[k].origin != rows[0].origin)
+            return surety_fail(err, SURETY_E_USAGE, "the models were not trained on the same rows");
+    }
     surety_status status = fill_all(rows, models, count, data, settings, run, err);
     for (size_t k = 0; k < count && status != SURETY_OK; k++) surety_row_free(&rows[k]);
     return status;
@@ -224,8 +300,13 @@ static json_t *worst_json(const surety_risks *learn) {
         {"gibbs", surety_json_real(learn->gmax)});
 }
 
+static json_t *overlap_json(const surety_overlap *o) {
+    return SURETY_JSON_OBJECT({"m", surety_json_count(o->m)}, {"in_prior", surety_json_count(o->in_prior)},
+                              {"in_learn", surety_json_count(o->in_learn)});
+}
+
 static json_t *row_json(const surety_row *row, const char *const *names) {
-    int worst = row->threat == SURETY_WORST_CASE;
+    int worst = row->threat == SURETY_WORST_CASE, bounded = row->origin != SURETY_ORIGIN_OTHER;
     return SURETY_JSON_OBJECT(
         {"attack", surety_json_string(surety_threat_name(row->threat))},
         {"not_proved", worst ? surety_json_real(row->test.averaged_max) : json_null()},
@@ -235,12 +316,14 @@ static json_t *row_json(const surety_row *row, const char *const *names) {
         {"averaged_max_risk", surety_json_real(row->averaged_max)},
         {"class_risks",
          surety_class_risks_json(names, row->test.class_examples, row->class_failed, row->test.classes)},
-        {"norm_max", surety_json_real(row->norm_max)}, {"m", surety_json_count(row->input.m)},
-        {"n", surety_json_count(row->learn.n)}, {"kl", surety_json_real(row->input.kl)},
-        {"delta", surety_json_real(row->input.delta)},
+        {"norm_max", surety_json_real(row->norm_max)},
+        {"m", bounded ? surety_json_count(row->input.m) : json_null()}, {"n", surety_json_count(row->test.n)},
+        {"kl", surety_json_real(row->input.kl)}, {"delta", surety_json_real(row->input.delta)},
         {"priors_compared", surety_json_count(row->input.priors_compared)},
         {"looks", surety_json_count(row->input.looks)},
-        {"risks", worst ? worst_json(&row->learn) : surety_risks_object(&row->learn)},
+        {"risks", !bounded ? json_null()
+                  : worst  ? worst_json(&row->learn)
+                           : surety_risks_object(&row->learn)},
         {"refuted", refuted_json(row)}, {"bounds", surety_bounds_object(row->bounds)});
 }
 
@@ -248,9 +331,11 @@ char *surety_rows_json(const surety_row *rows, size_t count, const surety_clean 
                        const char *const *names) {
     json_t *array = json_array();
     for (size_t i = 0; i < count && array; i++) array = surety_json_append(array, row_json(&rows[i], names));
-    return surety_json_text(SURETY_JSON_OBJECT({"attacks", array},
-                                               {"classes", surety_labels_json(names, clean->classes, 0)},
-                                               {"clean_error", surety_json_real(clean->error)},
-                                               {"majority_error", surety_json_real(clean->majority_error)},
-                                               {"confusion", surety_confusion_json(clean)}));
+    return surety_json_text(SURETY_JSON_OBJECT(
+        {"attacks", array}, {"classes", surety_labels_json(names, clean->classes, 0)},
+        {"clean_error", surety_json_real(clean->error)},
+        {"majority_error", surety_json_real(clean->majority_error)},
+        {"confusion", surety_confusion_json(clean)},
+        {"rows", surety_json_string(surety_origin_name(rows[0].origin))},
+        {"test_rows", overlap_json(&rows[0].overlap)}, {"copies", surety_copies_json(&rows[0].copies)}));
 }

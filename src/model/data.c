@@ -8,8 +8,13 @@
  *   data.box                          the box, or none
  *   data.split                        the seed of the shuffle, "file order" or "given"
  *   data.learn_size, data.test_size
+ *   data.copies                       what was done about copies: refuse, keep or drop
+ *   copies.learn_in_prior, ..         how many there were, for people
  *   data.label_column, data.header    of a CSV file, as asked for: where to find the labels again. The same
- * rows may stand in another file, so these may differ No paths, no checksums of files. */
+ * rows may stand in another file, so these may differ No paths, no checksums of files.
+ * And in the tensors rows.prior and rows.learn: 8 bytes for each row of S' and S
+ * (surety_data_info.row_digests).
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -92,6 +97,28 @@ static const char *text_of(const remembered *r, size_t i) {
     return i < KEYS - LONG ? r->text[i] : i == KEYS - LONG ? r->class_rows : r->classes;
 }
 
+static surety_status set_copies(surety_model *m, const surety_data_info *info, surety_error *err) {
+    const surety_copies *c = &info->copies;
+    SURETY_TRY(surety_model_set_text(m, "data.copies", surety_copies_name(info->copies_rule), err));
+    SURETY_TRY(surety_model_set_count(m, "copies.learn_in_prior", c->learn_in_prior, err));
+    SURETY_TRY(surety_model_set_count(m, "copies.test_in_prior", c->test_in_prior, err));
+    SURETY_TRY(surety_model_set_count(m, "copies.near_learn_in_prior", c->near_learn_in_prior, err));
+    SURETY_TRY(surety_model_set_count(m, "copies.near_test_in_prior", c->near_test_in_prior, err));
+    SURETY_TRY(surety_model_set_count(m, "copies.dropped", c->dropped, err));
+    return surety_model_set_real(m, "copies.tolerance", c->tolerance, err);
+}
+
+surety_status surety_model_set_rows(surety_model *m, surety_set_name which, const void *digests, size_t count,
+                                    surety_error *err) {
+    surety_free(m->rows[which]);
+    m->rows[which] = NULL, m->row_count[which] = 0;
+    if (!count) return SURETY_OK;
+    SURETY_TRY(surety_alloc(&m->rows[which], count, sizeof(uint64_t), err));
+    memcpy(m->rows[which], digests, count * sizeof(uint64_t));
+    m->row_count[which] = count;
+    return SURETY_OK;
+}
+
 surety_status surety_model_set_data(surety_model *m, const surety_data_info *info, surety_error *err) {
     remembered now;
     SURETY_TRY(describe(info, &now, err));
@@ -99,10 +126,23 @@ surety_status surety_model_set_data(surety_model *m, const surety_data_info *inf
     for (size_t i = 0; i < KEYS && status == SURETY_OK; i++)
         status = surety_model_set_text(m, keys[i], text_of(&now, i), err);
     forget(&now);
+    if (status == SURETY_OK) status = set_copies(m, info, err);
+    for (int k = 0; k < SURETY_MODEL_ROWS && status == SURETY_OK; k++)
+        status = surety_model_set_rows(m, (surety_set_name)k, info->row_digests[k], info->m[k], err);
     if (status == SURETY_OK)
         status =
             surety_model_set_text(m, "data.label_column", info->label_column ? info->label_column : "", err);
     return status == SURETY_OK ? surety_model_set_text(m, "data.header", headers[info->header], err) : status;
+}
+
+/* The digests of rows are those of the rows; an older model has none. */
+static surety_status check_rows(const surety_model *m, const surety_data_info *info, surety_error *err) {
+    for (int k = 0; k < SURETY_MODEL_ROWS; k++)
+        if (m->rows[k] && (m->row_count[k] != info->m[k] ||
+                           memcmp(m->rows[k], info->row_digests[k], info->m[k] * sizeof *m->rows[k])))
+            return surety_fail(err, SURETY_E_CHECK, "the model's tensor rows.%s is not that of its rows",
+                               surety_set_text((surety_set_name)k));
+    return SURETY_OK;
 }
 
 surety_status surety_model_check_data(const surety_model *m, const surety_data_info *info,
@@ -120,7 +160,59 @@ surety_status surety_model_check_data(const surety_model *m, const surety_data_i
         surety_fail_expected(err, "'%.200s'", was ? was : "nothing: the model was trained on no data");
     }
     forget(&now);
-    return i < KEYS ? SURETY_E_CHECK : SURETY_OK;
+    return i < KEYS ? SURETY_E_CHECK : check_rows(m, info, err);
+}
+
+/* ---- rows that trained it, in other data ---- */
+
+static int is_among(uint64_t digest, const uint64_t *sorted, size_t count) {
+    size_t low = 0, high = count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (sorted[middle] < digest)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < count && sorted[low] == digest;
+}
+
+surety_status surety_model_overlap(surety_overlap *out, const surety_model *m, const surety_data_info *info,
+                                   surety_set_name which, surety_error *err) {
+    *out = (surety_overlap){.m = info->m[which]};
+    if (!m->rows[0]) {
+        surety_fail(err, SURETY_E_CHECK,
+                    "the model does not remember which rows trained it, so no row can be called new");
+        surety_fail_expected(err, "the data it was trained on; or train it again");
+        return SURETY_E_CHECK;
+    }
+    for (size_t i = 0; i < info->m[which]; i++) {
+        uint64_t digest = info->row_digests[which][i];
+        int prior = is_among(digest, m->rows[SURETY_SET_PRIOR], m->row_count[SURETY_SET_PRIOR]),
+            learn = is_among(digest, m->rows[SURETY_SET_LEARN], m->row_count[SURETY_SET_LEARN]);
+        out->in_prior += (uint64_t)prior, out->in_learn += (uint64_t)learn;
+        out->known += (uint64_t)(prior || learn);
+    }
+    return SURETY_OK;
+}
+
+surety_status surety_model_check_fresh(const surety_model *m, const surety_data_info *info,
+                                       surety_error *err) {
+    surety_overlap found;
+    if (!info->fresh) return surety_fail(err, SURETY_E_CHECK, "nobody declared these rows fresh");
+    SURETY_TRY(surety_model_overlap(&found, m, info, SURETY_SET_LEARN, err));
+    int same = info->classes == m->class_count;
+    for (size_t k = 0; same && k < info->classes; k++) same = !strcmp(info->labels[k], m->labels[k]);
+    if (!same) return surety_fail(err, SURETY_E_CHECK, "the fresh rows have other classes than the model");
+    if (!found.known) return SURETY_OK;
+    surety_fail(
+        err, SURETY_E_CHECK,
+        "%llu of the %llu rows declared fresh trained the model (%llu are rows of its S', %llu of its S)",
+        (unsigned long long)found.known, (unsigned long long)found.m, (unsigned long long)found.in_prior,
+        (unsigned long long)found.in_learn);
+    if (info->files) surety_fail_file(err, info->file[0].path);
+    surety_fail_expected(err, "rows that the model has never seen");
+    return SURETY_E_CHECK;
 }
 
 static surety_status bad(const char *key, surety_error *err) {
@@ -215,6 +307,8 @@ surety_status surety_model_data_settings(const surety_model *m, surety_data_sett
     if (!read_split(split, &s->seed)) return bad("data.split", err);
     if (!read_box(surety_model_text(m, "data.box"), s)) return bad("data.box", err);
     if (!read_csv(m, s)) return bad("data.header", err);
+    const char *copies = surety_model_text(m, "data.copies"); /* not there: of another version */
+    if (copies && surety_copies_parse(copies, &s->copies, NULL) != SURETY_OK) return bad("data.copies", err);
     SURETY_TRY(surety_model_count(m, "data.learn_size", &learn, err));
     SURETY_TRY(surety_model_count(m, "data.test_size", &test, err));
     s->task = task[0] ? task : NULL;

@@ -1,5 +1,5 @@
-/* Models as bytes and files. Tensors in this order: prior, posterior, the voters' own, mask: so that all are
- * aligned. */
+/* Models as bytes and files. Tensors in this order: prior, posterior, rows.prior and rows.learn (if it
+ * remembers rows), the voters' own, mask: so that all are aligned. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,12 +12,23 @@
 
 enum { MASK_OF = 0 }; /* the tensor that has a mask, if any */
 
+static const char *const row_names[SURETY_MODEL_ROWS] = {"rows.prior", "rows.learn"};
+
+/* Tensors before the voters' own. */
+static size_t before_voters(const surety_model *m) {
+    return m->rows[0] ? 2 + SURETY_MODEL_ROWS : 2;
+}
+
 /* ---- writing ---- */
 
 static size_t list_tensors(const surety_model *m, surety_stored *list) {
     size_t n = 0, H = surety_voters_count(m->voters);
     list[n++] = (surety_stored){.name = "prior", .dtype = SURETY_STORED_F64, .rank = 1, .shape = {H}};
     list[n++] = (surety_stored){.name = "posterior", .dtype = SURETY_STORED_F64, .rank = 1, .shape = {H}};
+    for (int k = 0; m->rows[0] && k < SURETY_MODEL_ROWS; k++) {
+        list[n] = (surety_stored){.dtype = SURETY_STORED_U64, .rank = 1, .shape = {m->row_count[k]}};
+        strcpy(list[n++].name, row_names[k]);
+    }
     for (size_t k = 0; k < surety_voters_tensors(m->voters); k++) {
         surety_tensor t = surety_voters_tensor(m->voters, k);
         surety_stored *s = &list[n++];
@@ -26,7 +37,7 @@ static size_t list_tensors(const surety_model *m, surety_stored *list) {
         memcpy(s->shape, t.shape, sizeof s->shape);
     }
     if (surety_voters_tensor(m->voters, MASK_OF).mask) {
-        list[n] = list[2];
+        list[n] = list[before_voters(m)];
         strcpy(list[n].name, "mask");
         list[n++].dtype = SURETY_STORED_U8;
     }
@@ -36,10 +47,13 @@ static size_t list_tensors(const surety_model *m, surety_stored *list) {
 static void copy_tensors(const surety_model *m, const surety_stored *list, size_t count, uint8_t *body) {
     memcpy(body + list[0].begin, m->prior, list[0].bytes);
     memcpy(body + list[1].begin, m->posterior, list[1].bytes);
+    for (int k = 0; m->rows[0] && k < SURETY_MODEL_ROWS; k++)
+        memcpy(body + list[2 + k].begin, m->rows[k], list[2 + k].bytes);
+    const surety_stored *of_voters = list + before_voters(m);
     for (size_t k = 0; k < surety_voters_tensors(m->voters); k++) {
         surety_tensor t = surety_voters_tensor(m->voters, k);
         for (size_t i = 0; i < t.rows; i++)
-            memcpy(body + list[2 + k].begin + i * t.length * sizeof(float), t.values + i * t.stride,
+            memcpy(body + of_voters[k].begin + i * t.length * sizeof(float), t.values + i * t.stride,
                    t.length * sizeof(float));
     }
     surety_tensor w = surety_voters_tensor(m->voters, MASK_OF);
@@ -105,7 +119,7 @@ static surety_status wrong(const char *tensor, const char *what, const char *exp
 
 static surety_status find(const parsed *p, const char *name, surety_stored_type dtype, size_t rank,
                           const surety_stored **out, surety_error *err) {
-    static const char *const types[] = {"F64", "F32", "U8"};
+    static const char *const types[] = {"F64", "F32", "U8", "U64"};
     *out = NULL;
     for (size_t i = 0; i < p->count; i++)
         if (!strcmp(p->list[i].name, name)) *out = &p->list[i];
@@ -174,12 +188,34 @@ static surety_status take_weights(const parsed *p, const char *name, size_t H, d
     return SURETY_OK;
 }
 
+static int has(const parsed *p, const char *name) {
+    size_t i = 0;
+    while (i < p->count && strcmp(p->list[i].name, name)) i++;
+    return i < p->count;
+}
+
+/* Digests of rows, all or none; older models have none. */
+static surety_status take_rows(const parsed *p, surety_model *m, surety_error *err) {
+    for (int k = 0; k < SURETY_MODEL_ROWS; k++) {
+        const surety_stored *s;
+        SURETY_TRY(find(p, row_names[k], SURETY_STORED_U64, 1, &s, err));
+        SURETY_TRY(surety_model_set_rows(m, (surety_set_name)k, s->data, s->count, err));
+        for (size_t i = 1; i < s->count; i++)
+            if (m->rows[k][i - 1] > m->rows[k][i])
+                return wrong(s->name, "its numbers are not sorted", "digests of rows in ascending order",
+                             err);
+    }
+    return SURETY_OK;
+}
+
 static surety_status build(const parsed *p, surety_model **out, surety_voters **voters, double **weights,
                            surety_error *err) {
     surety_model_facts facts;
     SURETY_TRY(make_voters(p, voters, err));
     size_t H = surety_voters_count(*voters), tensors = 2 + surety_voters_tensors(*voters) +
                                                        (surety_voters_tensor(*voters, MASK_OF).mask != NULL);
+    int remembers = has(p, row_names[0]) || has(p, row_names[1]);
+    if (remembers) tensors += SURETY_MODEL_ROWS;
     SURETY_TRY(take_tensors(p, *voters, err));
     SURETY_TRY(surety_alloc(weights, 2 * H, sizeof(double), err));
     SURETY_TRY(take_weights(p, "prior", H, *weights, err));
@@ -190,6 +226,7 @@ static surety_status build(const parsed *p, surety_model **out, surety_voters **
     SURETY_TRY(surety_facts_read(&facts, p->metadata, err));
     SURETY_TRY(surety_model_new(out, *voters, *weights, *weights + H, &facts, err));
     *voters = NULL;
+    if (remembers) SURETY_TRY(take_rows(p, *out, err));
     surety_voters_changed((*out)->voters);
     const char *key;
     json_t *value;

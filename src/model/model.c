@@ -79,6 +79,7 @@ void surety_model_free(surety_model *m) {
     surety_voters_free(m->voters);
     surety_free(m->prior);
     surety_free(m->posterior);
+    for (int k = 0; k < SURETY_MODEL_ROWS; k++) surety_free(m->rows[k]);
     json_decref(m->texts);
     json_decref(m->label_texts);
     surety_free(m->labels);

@@ -6,10 +6,15 @@
 #include "surety/model.h"
 #include "voters/voters.h"
 
+enum { SURETY_MODEL_ROWS = SURETY_SET_LEARN + 1 }; /* the sets whose rows are remembered */
+
 struct surety_model {
     surety_voters *voters;
     double *prior, *posterior; /* (H) */
     surety_model_facts facts;
+    /* Digests of the rows of S' and S (surety_data_info.row_digests); NULL: not remembered. */
+    uint64_t *rows[SURETY_MODEL_ROWS];
+    size_t row_count[SURETY_MODEL_ROWS];
     json_t *texts; /* an object of texts by key, without the facts' own */
     /* What data.classes says, read (surety_model_read_labels); class_count 0: it makes no sense or is not
      * there. */
@@ -22,6 +27,10 @@ struct surety_model {
 surety_status surety_facts_write(const surety_model_facts *facts, const surety_voters *voters,
                                  json_t *metadata, surety_error *err);
 surety_status surety_facts_read(surety_model_facts *facts, json_t *metadata, surety_error *err);
+
+/* Copies sorted digests of rows; count 0: none. */
+surety_status surety_model_set_rows(surety_model *model, surety_set_name which, const void *digests,
+                                    size_t count, surety_error *err);
 
 /* Reads data.classes, which has changed. */
 surety_status surety_model_read_labels(surety_model *model, surety_error *err);

@@ -12,6 +12,7 @@ typedef enum surety_stored_type {
     SURETY_STORED_F64,
     SURETY_STORED_F32,
     SURETY_STORED_U8,
+    SURETY_STORED_U64,
     SURETY_STORED_TYPES
 } surety_stored_type;
 

@@ -7,6 +7,7 @@
 #include "base/names.h"
 #include "base/parallel.h"
 #include "data/classes.h"
+#include "data/copies.h"
 #include "evaluate/clean.h"
 #include "evaluate/sampler.h"
 #include "evaluate/vote.h"
@@ -117,7 +118,7 @@ char *surety_train_result_json(const surety_train_result *r, const char *const *
         {"clean_error", surety_json_real(r->clean.error)},
         {"majority_error", surety_json_real(r->clean.majority_error)},
         {"class_errors", surety_class_errors_json(names, &r->clean)},
-        {"seconds", surety_json_real(r->seconds)},
+        {"copies", surety_copies_json(&r->copies)}, {"seconds", surety_json_real(r->seconds)},
         {"timing",
          SURETY_JSON_OBJECT({"attack", surety_json_real(t->attack)}, {"update", surety_json_real(t->update)},
                             {"choose", surety_json_real(t->choose)}, {"busy", surety_json_real(t->busy)},
@@ -303,6 +304,7 @@ static surety_status fill_result(const training *t, surety_train_result *r, sure
     r->step1_epochs = s->epochs[0], r->step1_best = s->best[0];
     r->step2_epochs = s->epochs[1], r->step2_best = s->best[1];
     r->priors_compared = t->priors_compared;
+    r->copies = t->info->copies;
     SURETY_TRY(surety_alloc(&r->step1_risk, s->epochs[0], sizeof(double), err));
     SURETY_TRY(surety_alloc(&r->step2_objective, s->epochs[1], sizeof(double), err));
     memcpy(r->step1_risk, s->values[0], s->epochs[0] * sizeof(double));
@@ -364,6 +366,7 @@ static training training_of(const surety_train_settings *settings, const surety_
 
 static surety_status open_training(training *t, const surety_data *data, surety_error *err) {
     SURETY_TRY(surety_train_validate(&t->s, err));
+    SURETY_TRY(surety_data_check_copies(t->info, err));
     SURETY_TRY(split_prior(t, data, err));
     return begin(t, err);
 }

@@ -19,7 +19,7 @@ def tensors(name):
     with open(path(name), "rb") as f:
         raw = f.read()
     size = int.from_bytes(raw[:8], "little")
-    kinds = {"F64": np.float64, "F32": np.float32, "U8": np.uint8}
+    kinds = {"F64": np.float64, "F32": np.float32, "U8": np.uint8, "U64": np.uint64}
     return {k: np.frombuffer(raw[8 + size:], kinds[v["dtype"]], math.prod(v["shape"]), v["data_offsets"][0]).reshape(
         v["shape"]).astype(np.float64) for k, v in json.loads(raw[8:8 + size]).items() if k != "__metadata__"}
 

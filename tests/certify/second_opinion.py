@@ -32,7 +32,7 @@ def read_model(path):
     start = 8 + int.from_bytes(raw[:8], "little")
     header = json.loads(raw[8:start])
     about = header.pop("__metadata__")
-    kinds = {"F64": np.float64, "F32": np.float32, "U8": np.uint8}
+    kinds = {"F64": np.float64, "F32": np.float32, "U8": np.uint8, "U64": np.uint64}
     return about, {name: np.frombuffer(raw[start:][slice(*t["data_offsets"])], kinds[t["dtype"]])
                    .reshape(t["shape"]).astype(float) for name, t in header.items()}
 

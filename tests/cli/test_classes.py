@@ -202,9 +202,9 @@ def test_the_other_commands():
 def test_no_better_than_the_largest_class():
     file = write("blind.csv", [NAMES[0 if i % 10 < 2 else 1 if i % 10 < 3 else 2] for i in range(570)], spread=None)
     words = ["--defense", "none", "--objective", "baseline"]
-    found = train("blind", file, *words)
+    found = train("blind", file, "--copies", "keep", *words)
     assert found["clean_error"] >= found["majority_error"] > 0
-    text = run("train", *["--train", file], *SIZES, "--epochs", 1, *words, "--quiet", "--out", path("blind")).stdout
+    text = run("train", *["--train", file], *SIZES, "--copies", "keep", "--epochs", 1, *words, "--quiet", "--out", path("blind")).stdout
     note = f"note: this vote is no better than always answering '{NAMES[2]}'"
     assert note in text
     found = answer("evaluate", path("blind"), "--train", file, *QUICK, "--attacks", "none")
@@ -236,7 +236,7 @@ def test_many_classes():
     """More than fit on a screen: the worst of them, and the most frequent confusions."""
     names = [f"k{i:02d}" for i in range(20)]
     file = write("many.csv", [names[i % 20] for i in range(670)])
-    train("many", file, "--defense", "none", "--objective", "baseline")
+    train("many", file, "--copies", "keep", "--defense", "none", "--objective", "baseline")
     words = ["evaluate", path("many"), "--train", file, *QUICK, "--attacks", "none"]
     found, text = answer(*words), run(*words).stdout
     assert len(found["confusion"]) == 20 and all(len(line) == 21 for line in found["confusion"])

@@ -60,11 +60,11 @@ def test_the_file_is_what_the_manual_says():
         assert begin % 64 == 0 and metadata["kind"] == kind
         shapes = {name: (t.dtype.str, t.shape) for name, t in tensors.items()}
         if kind == "linear":
-            assert list(shapes) == ["prior", "posterior", "linear.weight", "linear.bias"]
+            assert list(shapes) == ["prior", "posterior", "rows.prior", "rows.learn", "linear.weight", "linear.bias"]
             assert shapes["linear.weight"] == ("<f4", (H, D)) and shapes["linear.bias"] == ("<f4", (H,))
         else:
             splits = 7 if H == 7 else 3
-            assert list(shapes) == ["prior", "posterior", "splits.weight", "splits.bias", "leaves", "mask"]
+            assert list(shapes) == ["prior", "posterior", "rows.prior", "rows.learn", "splits.weight", "splits.bias", "leaves", "mask"]
             assert shapes["splits.weight"] == ("<f4", (H, splits, D)) and shapes["mask"] == ("|u1", (H, splits, D))
             assert shapes["splits.bias"] == ("<f4", (H, splits)) and shapes["leaves"] == ("<f4", (H, splits + 1))
             assert set(np.unique(tensors["mask"])) == {0, 1} and not tensors["splits.weight"][tensors["mask"] == 0].any()

@@ -97,9 +97,12 @@ static void compare_task(const surety_task *task, const char *folder) {
         assert_string_equal(info->labels[c], task->labels[c]);
         assert_string_equal(info->class_names[c], task->class_names[c]);
     }
-    assert_int_equal(info->learn_in_prior, json_integer_value(json_object_get(wanted, "learn_in_prior")));
-    assert_int_equal(info->test_in_prior, json_integer_value(json_object_get(wanted, "test_in_prior")));
-    assert_int_equal(info->test_in_learn, json_integer_value(json_object_get(wanted, "test_in_learn")));
+    assert_int_equal(info->copies.learn_in_prior,
+                     json_integer_value(json_object_get(wanted, "learn_in_prior")));
+    assert_int_equal(info->copies.test_in_prior,
+                     json_integer_value(json_object_get(wanted, "test_in_prior")));
+    assert_int_equal(info->copies.test_in_learn,
+                     json_integer_value(json_object_get(wanted, "test_in_learn")));
     json_decref(wanted);
     surety_data_free(data);
 }
@@ -452,9 +455,10 @@ static void equal_rows_are_counted(void **state) {
     surety_data *data = NULL;
     check_ok(surety_data_open(&data, &s, &err));
     const surety_data_info *info = surety_data_describe(data);
-    assert_int_equal(info->learn_in_prior, 2);
-    assert_int_equal(info->test_in_prior, 2);
-    assert_int_equal(info->test_in_learn, 2);
+    assert_int_equal(info->copies.learn_in_prior, 2);
+    assert_int_equal(info->copies.test_in_prior, 2);
+    assert_int_equal(info->copies.test_in_learn, 2);
+    assert_int_equal(info->copies.learn_repeats, 1);
     assert_true(info->m[SURETY_SET_PRIOR] == 4 && info->m[SURETY_SET_TEST] == 4);
     surety_data_free(data);
 }

@@ -6,7 +6,7 @@ import sys
 
 import numpy as np
 
-DTYPES = {"F64": np.dtype("<f8"), "F32": np.dtype("<f4"), "U8": np.dtype("u1")}
+DTYPES = {"F64": np.dtype("<f8"), "F32": np.dtype("<f4"), "U8": np.dtype("u1"), "U64": np.dtype("<u8")}
 
 
 def read(path):

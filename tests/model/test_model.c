@@ -730,6 +730,58 @@ static void labels_are_remembered(void **state) {
     surety_model_free(m);
 }
 
+/* Digests of the rows of S' and S go into the file and back; data that hold such rows are told, forged
+ * digests refused. */
+static void rows_are_remembered(void **state) {
+    (void)state;
+    static const uint64_t prior[] = {3, 5, 5, UINT64_MAX}, learn[] = {1, 7}, other[] = {1, 2, 5, 5, 7, 8};
+    surety_error err = SURETY_ERROR_NONE;
+    surety_model *m = small_model(1, 3), *again = NULL;
+    surety_data_info info = some_info(), elsewhere = info;
+    surety_overlap found;
+    check_ok(surety_model_set_data(m, &info, &err));
+    assert_int_equal(surety_model_overlap(&found, m, &info, SURETY_SET_TEST, &err),
+                     SURETY_E_CHECK); /* none */
+    assert_non_null(strstr(err.expected, "train it again"));
+    err = (surety_error)SURETY_ERROR_NONE;
+    info.m[SURETY_SET_PRIOR] = 4, info.row_digests[SURETY_SET_PRIOR] = prior;
+    info.m[SURETY_SET_LEARN] = 2, info.row_digests[SURETY_SET_LEARN] = learn;
+    check_ok(surety_model_set_data(m, &info, &err));
+    check_ok(surety_model_save(m, files_path("rows"), &err));
+    check_ok(surety_model_load(&again, files_path("rows"), &err));
+    check_ok(surety_model_check_data(again, &info, &err));
+    elsewhere.m[SURETY_SET_TEST] = 6, elsewhere.row_digests[SURETY_SET_TEST] = other;
+    check_ok(surety_model_overlap(&found, again, &elsewhere, SURETY_SET_TEST, &err));
+    assert_true(found.m == 6 && found.in_prior == 2 && found.in_learn == 2 && found.known == 4);
+    elsewhere.m[SURETY_SET_LEARN] = 6, elsewhere.row_digests[SURETY_SET_LEARN] = other, elsewhere.fresh = 1;
+    assert_int_equal(surety_model_check_fresh(again, &elsewhere, NULL), SURETY_E_CHECK);
+    elsewhere.row_digests[SURETY_SET_LEARN] = (const uint64_t[]){2};
+    elsewhere.m[SURETY_SET_LEARN] = 1;
+    check_ok(surety_model_check_fresh(again, &elsewhere, &err));
+    elsewhere.fresh = 0;
+    assert_int_equal(surety_model_check_fresh(again, &elsewhere, NULL), SURETY_E_CHECK); /* nobody said so */
+    surety_data_info forged = info;
+    forged.row_digests[SURETY_SET_LEARN] = (const uint64_t[]){1, 8};
+    assert_int_equal(surety_model_check_data(again, &forged, NULL), SURETY_E_CHECK);
+    surety_model_free(m), surety_model_free(again);
+    static const char *const damages[][3] = {{"\"rows.learn\"", "\"rows.lean\"", "rows.learn"},
+                                             {"\"rows.prior\"", "\"row\"", "rows.prior"},
+                                             {"\"U64\",\"shape\":[2]", "\"F64\",\"shape\":[2]", "dtype"},
+                                             {"\"shape\":[4]", "\"shape\":[2,2]", "axes"}};
+    bytes b = read_bytes(files_path("rows"));
+    for (size_t i = 0; i < sizeof damages / sizeof *damages; i++) {
+        check(try_header(&b, damages[i][0], damages[i][1], &err) == SURETY_E_INPUT, "%s", damages[i][1]);
+        check(strstr(err.place, damages[i][2]) || strstr(err.what, damages[i][2]), "%s: %s", err.place,
+              err.what);
+    }
+    size_t at = 0;
+    while (memcmp(b.data + at, prior, sizeof prior)) at++;
+    b.data[at] = 6; /* 6, 5, .. */
+    assert_int_equal(try_bytes(b.data, b.size, &err), SURETY_E_INPUT);
+    assert_non_null(strstr(err.what, "not sorted"));
+    free(b.data);
+}
+
 /* ---- memory and disk ---- */
 
 static bytes wanted; /* what use_everything saves */
@@ -840,6 +892,7 @@ int main(void) {
         cmocka_unit_test(data_is_remembered),
         cmocka_unit_test(classes_have_names),
         cmocka_unit_test(labels_are_remembered),
+        cmocka_unit_test(rows_are_remembered),
         cmocka_unit_test(every_allocation_may_fail),
         cmocka_unit_test(the_same_bytes_or_an_error),
         cmocka_unit_test(a_failed_save_leaves_the_old_file),

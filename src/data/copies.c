@@ -1,0 +1,272 @@
+/* Copies (docs/data.md).
+ *
+ * Counting. Each row has a place on a line: s(x) = sum_j c_j x_j / range_j with c_j in (0,1). Rows whose
+ * features differ by at most tolerance * range_j have places at most tolerance * sum_j c_j apart, so that
+ * sorting by s and comparing the rows in that window finds every near pair, none by chance. For 70000 rows of
+ * 784 features the window holds about one row. The c_j differ, so that features with a constant sum do not
+ * bring all rows to one place.
+ *
+ * Dropping. Which of equal rows stays is drawn: with different labels, each is kept as often as it occurs, as
+ * if the label of a distinct input were drawn anew. The first in the file would favour a class in a sorted
+ * file, and the choice must not depend on the order of the shuffle: rows with many copies would come early,
+ * into S. */
+#include "data/copies.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/names.h"
+#include "base/number.h"
+#include "base/random.h"
+#include "io/sha256.h"
+
+#define TOLERANCE 1e-6 /* of a feature's range: above the jitter of float32, far below honest differences */
+#define MANY 0.01      /* of S: as much as copies could move a risk without anybody noticing */
+
+/* ---- words ---- */
+
+static const char *const rules[] = {"refuse", "keep", "drop"};
+
+surety_status surety_copies_parse(const char *name, surety_copies_rule *rule, surety_error *err) {
+    size_t index = 0;
+    SURETY_TRY(surety_name_find("rule for copies", name, rules, sizeof rules / sizeof *rules, &index, err));
+    *rule = (surety_copies_rule)index;
+    return SURETY_OK;
+}
+
+const char *surety_copies_name(surety_copies_rule rule) {
+    return rules[rule];
+}
+
+int surety_copies_many(const surety_copies *c) {
+    return (double)c->near_learn_in_prior > MANY * (double)c->learn ||
+           (double)c->learn_repeats > MANY * (double)c->learn;
+}
+
+void surety_copies_text(const surety_copies *c, char text[SURETY_COPIES_TEXT]) {
+    size_t size = SURETY_COPIES_TEXT, used = 0;
+    if (c->dropped)
+        used = (size_t)snprintf(text, size, "%llu equal rows dropped; ", (unsigned long long)c->dropped);
+    if (!(c->near_learn_in_prior | c->near_test_in_prior | c->test_in_learn | c->learn_repeats)) {
+        snprintf(text + used, size - used,
+                 "no row of S or T also occurs in S', none of T in S, none of S twice");
+        return;
+    }
+    used += (size_t)snprintf(text + used, size - used,
+                             "of S %llu of %llu rows also occur in S' and %llu repeat a row of S; of T %llu "
+                             "of %llu occur in S', %llu in S",
+                             (unsigned long long)c->learn_in_prior, (unsigned long long)c->learn,
+                             (unsigned long long)c->learn_repeats, (unsigned long long)c->test_in_prior,
+                             (unsigned long long)c->test, (unsigned long long)c->test_in_learn);
+    if (c->near_learn_in_prior > c->learn_in_prior || c->near_test_in_prior > c->test_in_prior)
+        surety_format(text + used, size - used,
+                      "; with those within %g of each feature's range, %llu of S and %llu of T occur in S'",
+                      c->tolerance, (unsigned long long)c->near_learn_in_prior,
+                      (unsigned long long)c->near_test_in_prior);
+}
+
+surety_status surety_data_check_copies(const surety_data_info *info, surety_error *err) {
+    const surety_copies *c = &info->copies;
+    if (info->copies_rule == SURETY_COPIES_KEEP || !surety_copies_many(c)) return SURETY_OK;
+    int repeats = c->learn_repeats > c->near_learn_in_prior;
+    uint64_t found = repeats ? c->learn_repeats : c->near_learn_in_prior;
+    surety_fail(err, SURETY_E_CHECK,
+                "%llu of the %llu examples of S (%.1f %%) %s, so S %s: a limit from S would be too small",
+                (unsigned long long)found, (unsigned long long)c->learn,
+                100 * (double)found / (double)c->learn,
+                repeats                      ? "repeat another example of S"
+                : found == c->learn_in_prior ? "also occur in S'"
+                                             : "also occur in S', up to 1e-6 of a feature's range",
+                repeats ? "has fewer examples than it seems" : "is not independent of the training");
+    surety_fail_expected(
+        err, "%s--copies keep, which goes on and says so in every certificate",
+        info->copies_rule == SURETY_COPIES_DROP
+            ? "rows that are not nearly equal, or "
+            : "--copies drop, which keeps one of equal rows before the split (the promise is "
+              "then about distinct rows), or ");
+    return SURETY_E_CHECK;
+}
+
+json_t *surety_copies_json(const surety_copies *c) {
+    return SURETY_JSON_OBJECT({"learn_in_prior", surety_json_count(c->learn_in_prior)},
+                              {"test_in_prior", surety_json_count(c->test_in_prior)},
+                              {"test_in_learn", surety_json_count(c->test_in_learn)},
+                              {"learn_repeats", surety_json_count(c->learn_repeats)},
+                              {"near_learn_in_prior", surety_json_count(c->near_learn_in_prior)},
+                              {"near_test_in_prior", surety_json_count(c->near_test_in_prior)},
+                              {"tolerance", surety_json_real(c->tolerance)},
+                              {"dropped", surety_json_count(c->dropped)});
+}
+
+/* ---- counting ---- */
+
+/* A row and its place on the line. */
+typedef struct place {
+    double s;
+    const float *x;
+    size_t i; /* in its set */
+} place;
+
+typedef struct counting {
+    size_t d;
+    double *range, *weight; /* (d): of the features; c_j / range_j */
+    double window;
+    place *of[SURETY_SETS]; /* (m) sorted by s */
+} counting;
+
+static int by_place(const void *a, const void *b) {
+    const place *x = a, *y = b;
+    return x->s != y->s ? (x->s > y->s) - (x->s < y->s) : (x->i > y->i) - (x->i < y->i);
+}
+
+static void measure_ranges(counting *c, const surety_set sets[SURETY_SETS]) {
+    double sum = 0;
+    for (size_t j = 0; j < c->d; j++) c->range[j] = INFINITY, c->weight[j] = -INFINITY; /* low and high */
+    for (int k = SURETY_SET_PRIOR; k <= SURETY_SET_LEARN; k++)
+        for (size_t i = 0; i < sets[k].m; i++)
+            for (size_t j = 0; j < c->d; j++) {
+                double x = sets[k].x[i * sets[k].stride + j];
+                if (x < c->range[j]) c->range[j] = x;
+                if (x > c->weight[j]) c->weight[j] = x;
+            }
+    for (size_t j = 0; j < c->d; j++) {
+        double golden = (double)(j + 1) * 0.6180339887498949, share = golden - floor(golden);
+        c->range[j] = c->weight[j] - c->range[j];
+        c->weight[j] = c->range[j] > 0 ? share / c->range[j] : 0;
+        sum += share;
+    }
+    c->window = 2 * TOLERANCE * sum; /* twice what is needed: rounding of s is far below the rest */
+}
+
+static void place_rows(const counting *c, const surety_set *set, place *out) {
+    for (size_t i = 0; i < set->m; i++) {
+        const float *x = set->x + i * set->stride;
+        double s = 0;
+        for (size_t j = 0; j < c->d; j++) s += c->weight[j] * (double)x[j];
+        out[i] = (place){s, x, i};
+    }
+    qsort(out, set->m, sizeof *out, by_place);
+}
+
+static int within(const counting *c, const float *a, const float *b, double tolerance) {
+    size_t j = 0;
+    while (j < c->d && fabs((double)a[j] - (double)b[j]) <= tolerance * c->range[j]) j++;
+    return j == c->d;
+}
+
+/* The first of m places that is not below s. */
+static size_t first_from(const place *list, size_t m, double s) {
+    size_t low = 0, high = m;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (list[middle].s < s)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Is the row one of the list, up to the tolerance? */
+static int occurs(const counting *c, const place *row, const place *list, size_t m, double tolerance) {
+    double reach = tolerance > 0 ? c->window : 0;
+    size_t k = first_from(list, m, row->s - reach);
+    while (k < m && list[k].s <= row->s + reach && !within(c, row->x, list[k].x, tolerance)) k++;
+    return k < m && list[k].s <= row->s + reach;
+}
+
+/* Rows of set a that occur in set b: equal ones, and near ones. */
+static void count_pair(const counting *c, const surety_set sets[SURETY_SETS], int a, int b, uint64_t *equal,
+                       uint64_t *near) {
+    for (size_t i = 0; i < sets[a].m; i++) {
+        const place *row = &c->of[a][i];
+        int same = occurs(c, row, c->of[b], sets[b].m, 0);
+        *equal += (uint64_t)same;
+        if (near) *near += (uint64_t)(same || occurs(c, row, c->of[b], sets[b].m, TOLERANCE));
+    }
+}
+
+/* Rows of S that equal an earlier one in the order of the places: all but one of each group. */
+static uint64_t count_repeats(const counting *c, const place *list, size_t m) {
+    uint64_t repeats = 0;
+    for (size_t i = 1; i < m; i++) {
+        size_t k = i;
+        while (k > 0 && list[k - 1].s == list[i].s && !within(c, list[i].x, list[k - 1].x, 0)) k--;
+        repeats += k > 0 && list[k - 1].s == list[i].s;
+    }
+    return repeats;
+}
+
+static surety_status count(counting *c, surety_copies *out, const surety_set sets[SURETY_SETS],
+                           surety_error *err) {
+    SURETY_TRY(surety_alloc(&c->range, c->d, sizeof(double), err));
+    SURETY_TRY(surety_alloc(&c->weight, c->d, sizeof(double), err));
+    measure_ranges(c, sets);
+    for (int k = 0; k < SURETY_SETS; k++) {
+        SURETY_TRY(surety_alloc(&c->of[k], sets[k].m, sizeof(place), err));
+        place_rows(c, &sets[k], c->of[k]);
+    }
+    count_pair(c, sets, SURETY_SET_LEARN, SURETY_SET_PRIOR, &out->learn_in_prior, &out->near_learn_in_prior);
+    count_pair(c, sets, SURETY_SET_TEST, SURETY_SET_PRIOR, &out->test_in_prior, &out->near_test_in_prior);
+    count_pair(c, sets, SURETY_SET_TEST, SURETY_SET_LEARN, &out->test_in_learn, NULL);
+    out->learn_repeats = count_repeats(c, c->of[SURETY_SET_LEARN], sets[SURETY_SET_LEARN].m);
+    return SURETY_OK;
+}
+
+surety_status surety_copies_count(surety_copies *out, const surety_set sets[SURETY_SETS], surety_error *err) {
+    counting c = {.d = sets[SURETY_SET_LEARN].d};
+    *out = (surety_copies){
+        .learn = sets[SURETY_SET_LEARN].m, .test = sets[SURETY_SET_TEST].m, .tolerance = TOLERANCE};
+    surety_status status = count(&c, out, sets, err);
+    surety_free(c.range);
+    surety_free(c.weight);
+    for (int k = 0; k < SURETY_SETS; k++) surety_free(c.of[k]);
+    return status;
+}
+
+/* ---- dropping ---- */
+
+typedef struct digested {
+    const uint8_t *digest;
+    uint32_t row;
+    uint8_t known;
+} digested;
+
+/* Known rows before the others, rows of one kind in their order. */
+static int by_digest(const void *a, const void *b) {
+    const digested *x = a, *y = b;
+    int order = memcmp(x->digest, y->digest, SURETY_SHA256_BYTES);
+    if (order) return order;
+    if (x->known != y->known) return y->known - x->known;
+    return (x->row > y->row) - (x->row < y->row);
+}
+
+static int by_row(const void *a, const void *b) {
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+surety_status surety_copies_drop(uint32_t *rows, size_t *count, const uint8_t *digests,
+                                 const surety_known *known, uint64_t seed, surety_error *err) {
+    digested *all = NULL;
+    size_t more = known ? known->count : 0, total = *count + more, kept = 0;
+    SURETY_TRY(surety_alloc(&all, total, sizeof *all, err));
+    for (size_t i = 0; i < *count; i++)
+        all[i] = (digested){digests + SURETY_SHA256_BYTES * (size_t)rows[i], rows[i], 0};
+    for (size_t i = 0; i < more; i++)
+        all[*count + i] =
+            (digested){known->digests + SURETY_SHA256_BYTES * (size_t)known->rows[i], known->rows[i], 1};
+    qsort(all, total, sizeof *all, by_digest);
+    for (size_t i = 0, end; i < total; i = end) {
+        for (end = i + 1; end < total && !memcmp(all[i].digest, all[end].digest, SURETY_SHA256_BYTES);) end++;
+        const surety_address address = {.purpose = SURETY_FOR_COPIES, .row = all[i].row};
+        if (!all[i].known)
+            rows[kept++] = all[i + surety_random_below(seed, address, 0, (uint32_t)(end - i))].row;
+    }
+    qsort(rows, kept, sizeof *rows, by_row);
+    *count = kept;
+    surety_free(all);
+    return SURETY_OK;
+}

@@ -1,0 +1,27 @@
+/* Rows that occur twice: counted across the sets, and dropped before the split. */
+#ifndef SURETY_DATA_COPIES_H
+#define SURETY_DATA_COPIES_H
+
+#include "base/memory.h"
+#include "io/json.h"
+#include "surety/data.h"
+
+/* Everything of out but `dropped`. Complete: no pair within the tolerance is missed. */
+surety_status surety_copies_count(surety_copies *out, const surety_set sets[SURETY_SETS], surety_error *err);
+
+/* Which of `rows`, whose digests (32 bytes for every row of the table) tell whether they are equal, stay: of
+ * equal ones one drawn by seed, none that is in `known`, whose digests are known_digests. The first *count
+ * rows are left in their order. */
+typedef struct surety_known {
+    const uint32_t *rows;
+    size_t count;
+    const uint8_t *digests;
+} surety_known;
+
+surety_status surety_copies_drop(uint32_t *rows, size_t *count, const uint8_t *digests,
+                                 const surety_known *known, uint64_t seed, surety_error *err);
+
+/* {learn_in_prior, test_in_prior, ..}; NULL: no memory. */
+json_t *surety_copies_json(const surety_copies *copies);
+
+#endif
