@@ -110,7 +110,8 @@ SURETY_API surety_status surety_evaluate_attacked(double *risk, double *norm_max
  * risks{} on S, bounds{NAME: {surrogate, vote, vote_clipped}}. A worst case has not_proved, the share of T
  * whose vote is not proved right, instead of the three risks (null), and in risks{} not_proved,
  * prior_not_proved and gibbs on S. refuted{bound, limit, m, failed, chance} if T contradicts a bound, else null.
- */
+ * best{bound, vote, risk}: the smallest bound on the averaged-max risk, or in the worst case; to quote it, it must
+ * have been chosen before. */
 SURETY_API char *surety_rows_json(const surety_row *rows, size_t count);
 
 /* Risks of Q's vote on a set that is attacked under the vote of P: the perturbed set of a row, n
