@@ -41,8 +41,9 @@ SURETY_API surety_status surety_attack_set(const surety_threat *settings, const 
                                            surety_attack_result *result, const surety_run *run,
                                            surety_error *err);
 /* The same from set to files: the perturbed points to out, NPY float32 (m, d), or (m, n, d) for the
- * u-attacks; their labels to labels (NULL: not wanted), NPY int8 (m) of -1 and +1, or uint8 of class numbers. Points are streamed, free space is
- * checked before the first is made, and both files appear only when all is done. */
+ * u-attacks; their labels to labels (NULL: not wanted), NPY int8 (m) of -1 and +1, or uint8 of class numbers.
+ * Points are streamed, free space is checked before the first is made, and both files appear only when all is
+ * done. */
 SURETY_API surety_status surety_attack_write(const surety_threat *settings, const surety_vote *vote,
                                              const surety_set *set, const char *out, const char *labels,
                                              surety_attack_result *result, const surety_run *run,
@@ -89,8 +90,8 @@ SURETY_API surety_status surety_evaluate_row(surety_row *row, const surety_model
                                              const surety_run *run, surety_error *err);
 SURETY_API void surety_row_free(surety_row *row);
 
-/* The bound of the row that T contradicts most, or -1: none (surety_risks_refute, of which *worst, unless NULL,
- * is filled). */
+/* The bound of the row that T contradicts most, or -1: none (surety_risks_refute, of which *worst, unless
+ * NULL, is filled). */
 SURETY_API int surety_row_refuted(const surety_row *row, surety_refutation *worst);
 
 /* The same for count models, at most SURETY_ROWS_MOST, that differ in nothing but their posterior: the attack
@@ -109,9 +110,9 @@ SURETY_API surety_status surety_evaluate_attacked(double *risk, double *norm_max
 /* {"attacks": [row, ..]} for count rows: attack, adversarial_risk, averaged_risk, averaged_max_risk, kl,
  * risks{} on S, bounds{NAME: {surrogate, vote, vote_clipped}}. A worst case has not_proved, the share of T
  * whose vote is not proved right, instead of the three risks (null), and in risks{} not_proved,
- * prior_not_proved and gibbs on S. refuted{bound, limit, m, failed, chance} if T contradicts a bound, else null.
- * best{bound, vote, risk}: the smallest bound on the averaged-max risk, or in the worst case; to quote it, it must
- * have been chosen before. */
+ * prior_not_proved and gibbs on S. refuted{bound, limit, m, failed, chance} if T contradicts a bound, else
+ * null. best{bound, vote, risk}: the smallest bound on the averaged-max risk, or in the worst case; to quote
+ * it, it must have been chosen before. */
 SURETY_API char *surety_rows_json(const surety_row *rows, size_t count);
 
 /* Risks of Q's vote on a set that is attacked under the vote of P: the perturbed set of a row, n
