@@ -50,7 +50,7 @@ struct cli {
     const char *words[CLI_WORDS]; /* what is left: MODEL, FILE, .. */
     size_t word_count;
     bool json, quiet, helped; /* helped: --help was asked for and printed; return SURETY_OK at once */
-    int exit_code; /* of a command that succeeded; 0 unless there is more to say */
+    int exit_code;            /* of a command that succeeded; 0 unless there is more to say */
     surety_run run;
     surety_error error;
 };
