@@ -155,9 +155,10 @@ SURETY_API surety_status surety_evaluate_attacked(surety_attack_result *result, 
  * A worst case has not_proved, the share of T whose vote is not proved right, instead of the three risks
  * (null), and in risks{} not_proved, prior_not_proved and gibbs on S. Beside them, of the clean vote on T:
  * classes[] (K), clean_error, majority_error, confusion[K][K + 1]; refuted{bound,
- * limit, m, failed, chance} of a row if T contradicts a bound, else null. rows: whose they are
- * (surety_origin), test_rows{m, in_prior, in_learn}: of T those that trained the model, copies{}:
- * surety_copies. names (K): surety_class_names. */
+ * limit, m, failed, chance} of a row if T contradicts a bound, else null; best{bound, vote, risk} of a row:
+ * its smallest bound on the averaged-max risk or in the worst case, to be quoted only if it was chosen
+ * before. rows: whose they are (surety_origin), test_rows{m, in_prior, in_learn}: of T those that trained the
+ * model, copies{}: surety_copies. names (K): surety_class_names. */
 SURETY_API char *surety_rows_json(const surety_row *rows, size_t count, const surety_clean *clean,
                                   const char *const *names);
 

@@ -283,6 +283,22 @@ int surety_row_refuted(const surety_row *row, surety_refutation *worst) {
     return found;
 }
 
+/* The smallest bound on the risk that the row is about. */
+static json_t *best_json(const surety_row *row) {
+    surety_risk_kind risk =
+        row->threat == SURETY_WORST_CASE ? SURETY_RISK_WORST_CASE : SURETY_RISK_AVERAGED_MAX;
+    const surety_bound_value *best = NULL;
+    for (int id = 0; id < SURETY_BOUNDS; id++) {
+        const surety_bound_value *value = &row->bounds[id];
+        if (surety_bound_list()[id].risk != risk || !value->available) continue;
+        if (!best || value->vote < best->vote) best = value;
+    }
+    if (!best) return json_null();
+    return SURETY_JSON_OBJECT({"bound", surety_json_string(surety_bound_list()[best->id].name)},
+                              {"vote", surety_json_real(best->vote)},
+                              {"risk", surety_json_string(surety_risk_kind_name(risk))});
+}
+
 static json_t *refuted_json(const surety_row *row) {
     surety_refutation r;
     int id = surety_row_refuted(row, &r);
@@ -324,7 +340,8 @@ static json_t *row_json(const surety_row *row, const char *const *names) {
         {"risks", !bounded ? json_null()
                   : worst  ? worst_json(&row->learn)
                            : surety_risks_object(&row->learn)},
-        {"refuted", refuted_json(row)}, {"bounds", surety_bounds_object(row->bounds)});
+        {"refuted", refuted_json(row)}, {"best", best_json(row)},
+        {"bounds", surety_bounds_object(row->bounds)});
 }
 
 char *surety_rows_json(const surety_row *rows, size_t count, const surety_clean *clean,

@@ -33,6 +33,10 @@ def test_baseline():
     assert abs(mpmath.betainc(m - k, k + 1, 0, 1 - c["value"], regularized=True) - 0.05) < 1e-9
     row = answer("evaluate", path("m"), *DATA, "--attacks", "worst-case", "--quiet")["attacks"][0]
     assert row["bounds"]["worst_case_frozen"]["vote"] == c["value"] and row["risks"]["not_proved"] == k / m
+    assert row["best"] == {"bound": "worst_case_frozen", "vote": c["value"], "risk": "worst_case"}
+    sampled = answer("evaluate", path("m"), *DATA, "--attacks", "none", "--quiet")["attacks"][0]
+    smallest = min((b["vote"], name) for name, b in sampled["bounds"].items() if b["risk"] == "averaged_max")
+    assert (sampled["best"]["vote"], sampled["best"]["bound"]) == smallest and smallest[1] == "vote_frozen_max"
     assert verify()["agrees"]
     assert certify("m", "--bound", "best")["value"] == c["value"] and verify()["agrees"]
 

@@ -304,5 +304,23 @@ def test_the_page():
         assert f"`{key}`" in page, key
 
 
+def test_clauses_have_code_and_tests():
+    """The table of clauses in docs/certificates.md names files, functions and tests that exist."""
+    page = open(os.path.join(SOURCE, "docs", "certificates.md"), encoding="utf-8").read()
+    table = page.split("| words | meaning |")[1].split("\n\n")[0]
+    files = subprocess.run(["find", os.path.join(SOURCE, "src"), os.path.join(SOURCE, "tests"), "-type", "f"],
+                           capture_output=True, text=True).stdout.splitlines()
+    seen, last = 0, None
+    for name in re.findall(r"`((?:[a-z_0-9]+/)*[a-z_0-9]+\.(?:c|py)(?::[a-z_0-9]+)?|test_[a-z_0-9]+)`", table):
+        path, _, function = name.partition(":")
+        if "." not in path:  # another function of the file before it
+            path, function = last, path
+        found = [f for f in files if f.endswith("/" + path)]
+        assert found, name
+        assert not function or any(re.search(rf"\b{function}\(", open(f, encoding="utf-8").read()) for f in found), name
+        last, seen = path, seen + 1
+    assert seen > 30
+
+
 if __name__ == "__main__":
     main()
