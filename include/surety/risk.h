@@ -187,9 +187,9 @@ SURETY_API surety_status surety_posterior_learn(const surety_risks *risks, const
 /* What surety_bound_votes is asked. Start from surety_votes_defaults(). Either files (votes and labels are
  * paths) or arrays (votes NULL). */
 typedef struct surety_votes_settings {
-    /* NPY, read piece by piece. Floats (m, n, H) or (m, H): votes in [-1,1], two classes. Floats (m, n, H, K):
-     * scores in [0,1], the K of a voter with the sum 1 within 1e-5. Whole numbers (m, n, H) or (m, H): signed
-     * votes if one of them is negative, else class numbers, SURETY_NO_CLASS for none. */
+    /* NPY, read piece by piece. Floats (m, n, H) or (m, H): votes in [-1,1], two classes. Floats (m, n, H,
+     * K): scores in [0,1], the K of a voter with the sum 1 within 1e-5. Whole numbers (m, n, H) or (m, H):
+     * signed votes if one of them is negative, else class numbers, SURETY_NO_CLASS for none. */
     const char *votes;
     /* NPY (m) or a text of m lines: class numbers, or -1/+1 for two classes; in a text also names, which are
      * numbered in sorted order. */

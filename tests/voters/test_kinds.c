@@ -97,8 +97,7 @@ static void test_what_it_cannot(void **state) {
     surety_threat attack;
     surety_threat_defaults(&attack);
     const surety_set *test = surety_data_set(data, SURETY_SET_TEST);
-    assert_int_equal(surety_evaluate_attacked(&found, model, test, &attack, NULL, &wrong),
-                     SURETY_E_USAGE);
+    assert_int_equal(surety_evaluate_attacked(&found, model, test, &attack, NULL, &wrong), SURETY_E_USAGE);
     assert_string_equal(wrong.what,
                         "pgd needs a gradient to the input, which voters of the kind constant do not have");
     attack.kind = SURETY_ATTACK_UNIF;
