@@ -1,24 +1,40 @@
-"""A second opinion on a certificate that shares no code with the library: data, model, random numbers, soft trees,
-attack, risks and bound from their definitions (docs/theory.md 2 to 4), in float64 with mpmath for the bound.
+"""A second opinion on a certificate that shares no code with the library: data, model, random numbers, voters, attack or
+worst case, risks and bound from their definitions (docs/theory.md 2 to 4, 8, 9), in float64 with mpmath for the bound.
 
-    second_opinion.py C.json MODEL FOLDER     FOLDER holds the task's four IDX files, gzipped
+    second_opinion.py C.json MODEL DATA     DATA: the folder of a task's IDX files, gzipped, or a CSV file, labels last
+
+Three questions. Does the certificate hold together: checksums, classes, rows of S, delta, risks and value from its own
+counts? Are the counts those that come out here? Does the bound from the counts here have that value?
 
 The library computes in float32, so a vote that is nearly tied may fall on the other side here: up to 1 + m/5000 of the
-m examples may be counted otherwise (none was, on the dozen certificates tried), and the value may differ by eight times
-that share, which is more than so many examples can move it. Exit 0 if it agrees.
+m examples may be counted otherwise (one was, once, on the hundred certificates tried), and the value may differ by eight
+times that share, which is more than so many examples can move it. A single voter and the total variation get four times
+that share: where the voters' gradients cancel, rounding decides the sign of a linf step, which moves voters but not the
+vote, and it decides which of a voter's worst columns are equal.
+Exit 0 if it agrees, 1 if not, 2 if it has no opinion: attacks in an l1 ball, bounds from held-out rows.
 """
+import csv
 import functools
 import gzip
+import hashlib
 import json
+import os
 import sys
 from math import lgamma
 
 import numpy as np
 from mpmath import log, mp, mpf, sqrt
 
-LEARN, START, RADIUS, NOISE = 1, 16, 32, 48  # the set S, and the purposes of random numbers
+LEARN, SPLIT, START, RADIUS, NOISE = 1, 1, 16, 32, 48  # the set S, and the purposes of random numbers
+UNIT = 2.0**32  # of losses in a certificate's counts
 mp.dps = 25
 
+
+class NoOpinion(Exception):
+    pass
+
+
+# ---- files ----
 
 @functools.cache
 def read_idx(path):
@@ -32,17 +48,78 @@ def read_model(path):
     start = 8 + int.from_bytes(raw[:8], "little")
     header = json.loads(raw[8:start])
     about = header.pop("__metadata__")
+    about["sha256"] = hashlib.sha256(raw).hexdigest()
     kinds = {"F64": np.float64, "F32": np.float32, "U8": np.uint8, "U64": np.uint64}
     return about, {name: np.frombuffer(raw[start:][slice(*t["data_offsets"])], kinds[t["dtype"]])
                    .reshape(t["shape"]).astype(float) for name, t in header.items()}
 
 
-def words(seed, purpose, rows, sample, count):
-    """Philox-4x32-10 by address: (rows, count) words of 32 bits, pass 0, restart 0."""
+def read_csv(path):
+    """Features (m, d) as float32, and the labels as texts."""
+    with open(path, encoding="utf-8", newline="") as f:
+        lines = [line for line in csv.reader(f) if line]
+    return np.array([line[:-1] for line in lines], np.float32), np.array([line[-1].strip() for line in lines])
+
+
+def shuffled(count, seed):
+    """Fisher-Yates from the end; word i - 1 chooses among i, drawn again where it would favour small numbers."""
+    order, drawn = list(range(count)), words(seed, SPLIT, [0], 0, count)[0]
+    for i in range(count, 1, -1):
+        word, again = int(drawn[i - 1]), 0
+        while word < 2**32 % i:
+            again += 1
+            word = int(words(seed, SPLIT, [0], 0, i, again)[0, i - 1])
+        order[i - 1], order[word % i] = order[word % i], order[i - 1]
+    return np.array(order)
+
+
+def learning_set(data, where):
+    """S: x (m, d), class numbers y, row numbers, as the certificate's `data` describes it."""
+    if os.path.isdir(where):
+        images, labels = (read_idx(f"{where}/train-{n}-ubyte.gz") for n in ("images-idx3", "labels-idx1"))
+        features, labels = images.reshape(len(images), -1), labels.astype(str)
+    else:
+        features, labels = read_csv(where)
+    rows = np.flatnonzero(np.isin(labels, data["classes"]))
+    if data["shuffled"]:
+        rows = rows[shuffled(len(rows), data["seed"])]
+    rows = rows[:data["learn_size"]]
+    x = features[rows].astype(np.float32) / np.float32(255 if features.dtype == np.uint8 else 1)
+    return x, np.array([data["classes"].index(label) for label in labels[rows]]), rows
+
+
+def set_digest(x, y, rows):
+    """SHA-256 of a set (docs/certificates.md, "Digests of rows")."""
+    digest = hashlib.sha256(np.array(x.shape[::-1], "<u8").tobytes())
+    for row, k, features in zip(rows, y, (x + np.float32(0)).astype("<f4")):
+        digest.update(np.array([row, k], "<u4").tobytes() + hashlib.sha256(features.tobytes()).digest())
+    return digest.hexdigest()
+
+
+def plain(value):
+    """JSON with sorted keys, no spaces, numbers with 17 digits: what the checksums of a certificate are of."""
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{plain(k)}:{plain(value[k])}" for k in sorted(value)) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(map(plain, value)) + "]"
+    if not isinstance(value, float):
+        return json.dumps(value, ensure_ascii=False)
+    digits, _, exponent = f"{value:.17g}".partition("e")
+    return digits + (f"e{int(exponent)}" if exponent else "" if "." in digits else ".0")
+
+
+def sha256(value):
+    return hashlib.sha256(plain(value).encode()).hexdigest()
+
+
+# ---- random numbers ----
+
+def words(seed, purpose, rows, sample, count, restart=0):
+    """Philox-4x32-10 by address: (rows, count) words of 32 bits, pass 0."""
     cells = (count + 3) // 4
     c = [np.broadcast_to(np.arange(cells, dtype=np.uint64), (len(rows), cells)),
          np.broadcast_to(np.asarray(rows, np.uint64)[:, None], (len(rows), cells)),
-         np.uint64(0), np.uint64(sample << 8 | purpose)]
+         np.uint64(restart), np.uint64(sample << 8 | purpose)]
     k0, k1, low = seed & 0xFFFFFFFF, seed >> 32, np.uint64(0xFFFFFFFF)
     for _ in range(10):
         a, b = np.uint64(0xD2511F53) * c[0], np.uint64(0xCD9E8D57) * c[2]
@@ -63,41 +140,145 @@ def noise(seed, purpose, rows, sample, count):
     return (k.reshape(len(rows), -1)[:, :count] + 0.5) / 2**15 - 1
 
 
-def normal(seed, purpose, rows, sample, count):
+def normal(seed, purpose, rows, sample, count, restart):
     """(rows, count) of Box and Muller, from the halves of a word each: of 16 words first the cosines, then the sines."""
-    w = words(seed, purpose, rows, sample, (count + 31) // 32 * 16).reshape(len(rows), -1, 16)
+    w = words(seed, purpose, rows, sample, (count + 31) // 32 * 16, restart).reshape(len(rows), -1, 16)
     u, v = ((k + 0.5) / 2**16 for k in (w >> np.uint64(16), w & np.uint64(0xFFFF)))
     g = np.sqrt(-2 * np.log(u)) * np.exp(-2j * np.pi * v)
     return np.concatenate([g.real, g.imag], 2).reshape(len(rows), -1)[:, :count]
 
 
-class Trees:
+# ---- voters: scores (m, H, K) in [0,1], or of two classes (m, H, 1) in [-1,1], which stands for h_1 - h_0 ----
+
+def softmax(z):
+    e = np.exp(z - z.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True)
+
+
+def columns(h, y):
+    """h_y - h_k for the other classes k, ascending: (m, .., K - 1)."""
+    if h.shape[-1] == 1:
+        return h * np.where(y == 1, 1.0, -1.0).reshape(-1, *[1] * (h.ndim - 1))
+    y = np.broadcast_to(y.reshape(-1, *[1] * (h.ndim - 1)), (*h.shape[:-1], 1))
+    others = np.arange(h.shape[-1] - 1)
+    return np.take_along_axis(h, y, -1) - np.take_along_axis(h, others + (others >= y), -1)
+
+
+def named(h):
+    """The scores of signed voters: the only largest one is 1; in a tie nobody is named."""
+    if h.shape[-1] == 1:
+        return np.sign(h)
+    top = h == h.max(-1, keepdims=True)
+    return 1.0 * (top & (top.sum(-1, keepdims=True) == 1))
+
+
+def vote(Q, v):
+    """sum_h Q_h v (m, H, .. ) in the order of the voters."""
+    total = np.zeros((len(v), *v.shape[2:]))
+    for t, q in enumerate(Q):
+        total = total + q * v[:, t]
+    return total
+
+
+class Forest:
     def __init__(self, t):
-        self.w, self.c, self.s = t["splits.weight"], t["splits.bias"], np.tanh(t["leaves"])
-        self.splits = self.c.shape[1]
+        self.w, self.c, u = t["splits.weight"], t["splits.bias"], t["leaves"]
+        self.s = np.tanh(u)[..., None] if u.ndim == 2 else softmax(u)
+        self.I = self.c.shape[1]
 
-    def values(self, x):
-        """p (.., H, splits) and f (.., H, nodes)."""
-        z = x @ self.w.reshape(-1, self.w.shape[2]).T + self.c.ravel()
-        p = (1 / (1 + np.exp(-z))).reshape(*x.shape[:-1], *self.c.shape)
-        f = np.concatenate([np.zeros_like(p), np.broadcast_to(self.s, (*x.shape[:-1], *self.s.shape))], -1)
-        for i in reversed(range(self.splits)):
-            f[..., i] = p[..., i] * f[..., 2 * i + 1] + (1 - p[..., i]) * f[..., 2 * i + 2]
-        return p, f
+    def arguments(self):
+        return self.w.reshape(-1, self.w.shape[2]), self.c.ravel()
 
-    def votes(self, x):
-        return np.clip(self.values(x)[1][..., 0], -1, 1)
+    def probabilities(self, z):
+        return (1 / (1 + np.exp(-z))).reshape(len(z), *self.c.shape)
 
-    def gradient(self, x, weights):
-        """of sum_h weights_h h(x) in x."""
-        p, f = self.values(x)
-        w = np.ones_like(f) * weights[:, None]
-        dz = np.empty_like(p)
-        for i in range(self.splits):
-            w[..., 2 * i + 1], w[..., 2 * i + 2] = w[..., i] * p[..., i], w[..., i] * (1 - p[..., i])
-            dz[..., i] = w[..., i] * (f[..., 2 * i + 1] - f[..., 2 * i + 2]) * p[..., i] * (1 - p[..., i])
-        return dz.reshape(len(x), -1) @ self.w.reshape(-1, self.w.shape[2])
+    def nodes(self, leaves, *ends):
+        """Values (m, H, nodes, ..) from those of the leaves (m, H, J, ..): the smaller mixture of the ends p (m, H, I)."""
+        f = np.concatenate([np.zeros((*leaves.shape[:2], self.I, *leaves.shape[3:])), leaves], 2)
+        for i in reversed(range(self.I)):
+            p = [e[:, :, i, None] for e in ends]
+            f[:, :, i] = functools.reduce(np.minimum, [q * f[:, :, 2 * i + 1] + (1 - q) * f[:, :, 2 * i + 2] for q in p])
+        return f
 
+    def leaves(self, m):
+        return np.broadcast_to(self.s, (m, *self.s.shape))
+
+    def scores(self, z):
+        return self.nodes(self.leaves(len(z)), self.probabilities(z))[:, :, 0]
+
+    def slopes(self, z, a):
+        """Derivatives of sum_k a_hk h_k, a (m, H, K), in the arguments."""
+        p = self.probabilities(z)
+        f = self.nodes((self.leaves(len(z)) * a[:, :, None]).sum(-1, keepdims=True), p)[..., 0]
+        reach, dz = np.ones_like(f), np.empty_like(p)
+        for i in range(self.I):
+            left, right = 2 * i + 1, 2 * i + 2
+            reach[..., left], reach[..., right] = reach[..., i] * p[..., i], reach[..., i] * (1 - p[..., i])
+            dz[..., i] = reach[..., i] * (f[..., left] - f[..., right]) * p[..., i] * (1 - p[..., i])
+        return dz.reshape(len(z), -1)
+
+    def limits(self, low, high, y):
+        """Lower limits of h_y - h_k (m, H, K - 1) where the arguments lie between low and high."""
+        return self.nodes(columns(self.leaves(len(y)), y), self.probabilities(low), self.probabilities(high))[:, :, 0]
+
+
+class Linear:
+    def __init__(self, t):
+        self.w, self.c = t["linear.weight"], t["linear.bias"]
+        self.H, self.width = len(self.c), self.c[0].size
+
+    def arguments(self):
+        return self.w.reshape(-1, self.w.shape[-1]), self.c.ravel()
+
+    def scores(self, z):
+        z = z.reshape(len(z), self.H, self.width)
+        return np.tanh(z) if self.width == 1 else softmax(z)
+
+    def slopes(self, z, a):
+        h = self.scores(z)
+        dz = (1 - h * h) * a if self.width == 1 else h * (a - (a * h).sum(-1, keepdims=True))
+        return dz.reshape(len(z), -1)
+
+    def limits(self, low, high, y):
+        low, high = (z.reshape(len(y), self.H, self.width) for z in (low, high))
+        if self.width == 1:
+            return np.where((y == 1)[:, None, None], np.tanh(low), -np.tanh(high))
+        out = []
+        for k in range(self.width - 1):
+            k = np.broadcast_to((k + (k >= y))[:, None, None], (*low.shape[:2], 1))
+            own = np.broadcast_to(y[:, None, None], k.shape)
+            a, b = np.take_along_axis(low, own, 2), np.take_along_axis(high, k, 2)
+            z = np.where(a > b, high, low)  # the others: where they make the difference smallest
+            np.put_along_axis(z, own, a, 2), np.put_along_axis(z, k, b, 2)
+            h = softmax(z)
+            out.append(np.take_along_axis(h, own, 2) - np.take_along_axis(h, k, 2))
+        return np.concatenate(out, 2)
+
+
+class Model:
+    """What is asked of a model: voters, P, Q, and which votes count."""
+
+    def __init__(self, about, tensors):
+        self.voters = (Forest if "leaves" in tensors else Linear)(tensors)
+        self.w, self.c = self.voters.arguments()
+        self.P, self.Q, self.signed = tensors["prior"], tensors["posterior"], about["voters"] == "signed"
+
+    def real(self, x):
+        """Scores, which are floats: several of them may be equal."""
+        return self.voters.scores(x @ self.w.T + self.c).astype(np.float32).astype(float)
+
+    def chosen(self, h):
+        return named(h) if self.signed else h
+
+    def uphill(self, x, y, rival):
+        """The gradient of -sum_h P_h (h_y - h_rival)."""
+        width = self.real(x[:1]).shape[-1]
+        a = np.where(y == 1, -1.0, 1.0)[:, None] if width == 1 else (
+            np.eye(width)[rival + (rival >= y)] - np.eye(width)[y])
+        return self.voters.slopes(x @ self.w.T + self.c, self.P[:, None] * a[:, None]) @ self.w
+
+
+# ---- attacks ----
 
 def project(x, x0, a):
     e = x - x0
@@ -105,37 +286,183 @@ def project(x, x0, a):
         e = np.clip(e, -a["eps"], a["eps"])
     else:
         e = e * np.minimum(1, a["eps"] / np.maximum(np.linalg.norm(e, axis=-1, keepdims=True), 1e-300))
-    return np.clip(x0 + e, a["box_lo"], a["box_hi"])
+    return boxed(x0 + e, a)
 
 
-def attacked(x0, y, rows, trees, P, kind, a):
+def boxed(x, a):
+    return x if a["box_lo"] is None else np.clip(x, a["box_lo"], a["box_hi"])
+
+
+def random_start(x0, rows, a, restart):
+    d = x0.shape[1]
+    if a["norm"] == "linf":
+        return project(x0 + a["eps"] * (2 * uniform(a["seed"], START + LEARN, rows, 0, d, restart) - 1), x0, a)
+    g = normal(a["seed"], START + LEARN, rows, 0, d, restart)
+    g /= np.linalg.norm(g, axis=1, keepdims=True)
+    return project(x0 + a["eps"] * uniform(a["seed"], RADIUS + LEARN, rows, 0, 1, restart) ** (1 / d) * g, x0, a)
+
+
+def passes(a):
+    """(start, steps, first step, whether it adapts) of each pass."""
+    k, step, times = a["steps"] or 0, a["step_size"], a["restarts"] or 1
+    if a["name"] == "apgd":  # docs/theory.md 3
+        return [("x", k, step, False), ("ball", k, step, False)] + times * [
+            ("best", 2 * k, a["eps"] / 4, True), ("ball", 2 * k, a["eps"] / 4, True)]
+    if a["name"] in ("unif", "pgd", "pgdu"):
+        return times * [("ball", k, step, False)]
+    return [("x", 1, a["eps"], False)] if a["name"] == "fgsm" else [("x", k, step, False)]
+
+
+class Adapting:
+    """Step lengths of an adaptive pass: halved after a window of steps of which less than three quarters raised the loss,
+    or in which the largest loss of the pass did not grow. Then a pass from the best point goes on from there."""
+
+    def __init__(self, m, steps):
+        self.window = -(-steps // 8)
+        self.last, self.most, self.mark, self.rises = np.full(m, np.inf), np.full(m, -1.0), np.full(m, -1.0), np.zeros(m)
+
+    def slow(self, live, loss, taken):
+        """Which of the live rows, now at these losses, slow down."""
+        self.rises[live] += loss > self.last[live]
+        self.last[live], self.most[live] = loss, np.maximum(self.most[live], loss)
+        if taken == 0 or taken % self.window:
+            return np.zeros(len(live), bool)
+        slow = (4 * self.rises[live] < 3 * self.window) | ~(self.most[live] > self.mark[live])
+        self.mark[live], self.rises[live] = self.most[live], 0
+        return slow
+
+    def back(self, live, loss):
+        """These rows go on from a point of this loss: a rise, if it is one."""
+        self.rises[live] += loss > self.last[live]
+        self.last[live] = loss
+
+
+def attacked(x0, y, rows, model, a):
     """The attack without noise, against the vote of P: the wrong point, or the one of largest loss, that it met."""
-    x, d = x0.copy(), x0.shape[1]
-    if a["name"] in ("unif", "pgd", "pgdu") and a["norm"] == "linf":
-        x = project(x0 + a["eps"] * (2 * uniform(a["seed"], START + LEARN, rows, 0, d) - 1), x0, a)
-    elif a["name"] in ("unif", "pgd", "pgdu"):
-        g = normal(a["seed"], START + LEARN, rows, 0, d)
-        g /= np.linalg.norm(g, axis=1, keepdims=True)
-        x = project(x0 + a["eps"] * uniform(a["seed"], RADIUS + LEARN, rows, 0, 1) ** (1 / d) * g, x0, a)
-    best, best_loss, live = x.copy(), np.full(len(x0), -1.), np.arange(len(x0))
-    steps = 1 if a["name"] == "fgsm" else a["steps"] or 0
-    for step in range(steps + 1):
-        h = trees.votes(x[live])
-        wrong = y[live] * (kind(h) @ P) <= 0
-        loss = (1 - y[live] * (h @ P)) / 2
-        better = wrong | (loss > best_loss[live])
-        best[live[better]], best_loss[live[better]] = x[live[better]], loss[better]
-        live = live[~wrong]
-        if step == steps or not len(live):
-            return best
-        g = -y[live, None] * trees.gradient(x[live], P)
-        g = np.sign(g) if a["norm"] == "linf" else g / np.maximum(np.linalg.norm(g, axis=1, keepdims=True), 1e-300)
-        x[live] = project(x[live] + (a["eps"] if a["name"] == "fgsm" else a["step_size"]) * g, x0[live], a)
+    best, best_loss, fooled = x0.copy(), np.full(len(x0), -1.0), np.zeros(len(x0), bool)
+    for number, (start, steps, step, adapts) in enumerate(passes(a)):
+        live = np.flatnonzero(~fooled)
+        x = {"x": x0, "best": best}[start].copy() if start != "ball" else random_start(x0, rows, a, number)
+        length, adapting = np.full(len(x0), step if steps else 0.0), Adapting(len(x0), steps)
+        for taken in range(steps + 1):
+            h = model.real(x[live])
+            real = vote(model.P, columns(h, y[live]))
+            loss = (1 - real.min(1)) / 2
+            wrong = vote(model.P, columns(model.chosen(h), y[live])).min(1) <= 0
+            better = wrong | (loss > best_loss[live])
+            best[live[better]], best_loss[live[better]] = x[live[better]], loss[better]
+            fooled[live[wrong]] = True
+            rival, better, loss, live = real.argmin(1)[~wrong], better[~wrong], loss[~wrong], live[~wrong]
+            if taken == steps or not len(live):
+                break
+            if adapts:
+                slow = adapting.slow(live, loss, taken)
+                length[live[slow]] /= 2
+                back = live[slow & ~better] if start == "best" else live[:0]
+                if len(back):
+                    x[back] = best[back]
+                    adapting.back(back, best_loss[back])
+                    rival = vote(model.P, columns(model.real(x[live]), y[live])).argmin(1)
+            g = model.uphill(x[live], y[live], rival)
+            g = np.sign(g) if a["norm"] == "linf" else g / np.maximum(np.linalg.norm(g, axis=1, keepdims=True), 1e-300)
+            x[live] = project(x[live] + length[live, None] * g, x0[live], a)
+    return best
+
+
+def perturbed(x0, y, rows, model, a):
+    """v (m, n, H, K - 1) on all perturbations."""
+    found = attacked(x0, y, rows, model, a)
+    out = []
+    for j in range(a["samples"] or 1):
+        at = found
+        if a["noise"] is not None:
+            e = a["noise"] * noise(a["seed"], NOISE + LEARN, rows, j, x0.shape[1])
+            at = project(boxed(found + e, a), x0, a)
+        out.append(columns(model.chosen(model.real(at)), y))
+    return np.stack(out, 1)
+
+
+# ---- the worst case ----
+
+def most_gain(w, room, norm, b):
+    """The largest <w, e>, w (N, d) >= 0, 0 <= e <= room (d), ||e|| <= b: all of room, or (docs/theory.md 8.1) l1: b spent
+    on the largest w; l2: e = min(w / lambda, room), lambda by bisection."""
+    room = np.minimum(room, b)
+    if norm == "linf":
+        return w @ room
+    if norm == "l1":
+        order = np.argsort(-w, 1)
+        given = np.minimum(np.cumsum(room[order], 1), b)
+        return (np.take_along_axis(w, order, 1) * np.diff(given, axis=1, prepend=0)).sum(1)
+    if room @ room <= b * b:
+        return w @ room
+    low, high = np.full((len(w), 1), -40.0), np.full((len(w), 1), 40.0)  # of ln lambda
+    for _ in range(50):
+        middle = (low + high) / 2
+        e = np.minimum(w * np.exp(-middle), room)
+        far = (e * e).sum(1, keepdims=True) > b * b
+        low, high = np.where(far, middle, low), np.where(far, high, middle)
+    return (w * np.minimum(w * np.exp(-high), room)).sum(1)
+
+
+def proved(x, y, model, a):
+    """Lower limits of v over the ball, (m, 1, H, K - 1)."""
+    z, plus, minus = x @ model.w.T + model.c, np.maximum(model.w, 0), np.maximum(-model.w, 0)
+    low, high = np.empty_like(z), np.empty_like(z)
+    both = np.concatenate([plus, minus], 1)
+    for i, point in enumerate(x):
+        up, down = (np.full(x.shape[1], a["eps"]),) * 2
+        if a["box_lo"] is not None:
+            up, down = a["box_hi"] - point, point - a["box_lo"]
+        high[i] = z[i] + most_gain(both, np.concatenate([up, down]), a["norm"], a["eps"])
+        low[i] = z[i] - most_gain(both, np.concatenate([down, up]), a["norm"], a["eps"])
+    v = model.voters.limits(low, high, y)
+    if model.signed:
+        v = np.where((v > 0).all(2, keepdims=True), 1.0, np.where(v > 0, 0.0, -1.0))
+    return v[:, None]
+
+
+# ---- counts, risks, bounds ----
+
+def count(v, P, Q):
+    """What these examples add to the counts of a certificate, losses as they are: v (m, n, H, K - 1)."""
+    m, n, H = v.shape[:3]
+    of_Q, of_P = (vote(w, v.reshape(m * n, H, -1)).min(1).reshape(m, n) for w in (Q, P))
+    wide = np.moveaxis(v, 2, 1).reshape(m, H, -1)                     # over columns (j, k)
+    loss, most = (1 - v.min(3)) / 2, (1 - wide.min(2)) / 2            # (m, n, H), (m, H)
+    right, kept, error = of_P > 0, (of_P > 0).all(1), wide.min(2) <= 0
+    heard = np.einsum("h,mhc->mc", Q, 1.0 * (wide == wide.min(2, keepdims=True))).max(1)
+    return {"wrong": (of_Q < 0).sum(), "tied": (of_Q == 0).sum(), "max_wrong": (of_Q < 0).any(1).sum(),
+            "max_tied": ((of_Q == 0).any(1) & ~(of_Q < 0).any(1)).sum(), "prior_wrong": (~right).sum(),
+            "prior_max_wrong": (~kept).sum(), "abar_sum": ((1 - np.einsum("h,mhc->mc", Q, wide).min(1)) / 2).sum(),
+            "tv_sum": (1 - heard).sum(), "tandem_sum": (np.einsum("h,mnh->mn", Q, loss) ** 2).sum(),
+            "loss": loss.sum((0, 1)), "max_loss": most.sum(0), "errors": error.sum(0),
+            "anchored_loss": (loss * right[:, :, None]).sum((0, 1)), "anchored_max": most[kept].sum(0),
+            "anchored_errors": error[kept].sum(0)}
+
+
+OVER_VOTES = "wrong", "tied", "prior_wrong", "tandem_sum", "loss", "anchored_loss"  # sums over i and j
+
+
+def shares(counts, m, n):
+    return {k: np.asarray(v, float) / (m * n if k in OVER_VOTES else m) for k, v in counts.items()}
+
+
+def stated(counts):
+    """The counts of a certificate with losses as they are."""
+    return {k: np.asarray(v) / (UNIT if "loss" in k or k.endswith("_sum") or k == "anchored_max" else 1)
+            for k, v in counts.items()}
+
+
+def risks(s, Q):
+    return {"averaged": s["wrong"] + s["tied"], "averaged_max": s["max_wrong"] + s["max_tied"], "rbar": s["loss"] @ Q,
+            "abar": s["abar_sum"], "gmax": s["max_loss"] @ Q, "tv": s["tv_sum"], "tandem": s["tandem_sum"]}
 
 
 def kl_inv(q, c):
     """The largest p with kl(q||p) <= c."""
-    q, lo, hi = mpf(q), mpf(q), mpf(1)
+    q = min(mpf(float(q)), mpf(1))
+    lo, hi = q, mpf(1)
     for _ in range(60):
         p = (lo + hi) / 2
         kl = (q * log(q / p) if q else 0) + ((1 - q) * log((1 - q) / (1 - p)) if q < 1 else 0)
@@ -153,68 +480,119 @@ def binomial_limit(k, m, delta):
     return hi
 
 
-def bound(name, Q, KL, L, errors, wrong_P, m, T, delta, signed):
-    """L (m, H): averaged or largest loss of each voter on each example; wrong_P (m): the prior's vote is wrong."""
-    C = lambda factor: log(factor * T / mpf(delta))
-    limit = lambda k, q, c: binomial_limit(k, m, float(mp.e ** -c)) if signed else kl_inv(q, c / m)
-    if name in ("seeger", "average_max_seeger"):
-        return 2 * kl_inv(L.mean(0) @ Q, (KL + C(2 * sqrt(m))) / m)
-    if name == "vote_frozen_max":
-        return binomial_limit(int(wrong_P.sum()), m, float(mp.e ** -C(1)))
-    if name == "average_max_voters_union":
-        return 2 * sum(q * limit(int(e), l, C(len(Q))) for q, e, l in zip(Q, errors.sum(0), L.mean(0)))
-    if name == "vote_anchored_max":
-        right = ~wrong_P[:, None]
-        return binomial_limit(int(wrong_P.sum()), m, float(mp.e ** -C(2))) + 2 * sum(
-            q * limit(int(e), l, C(2 * len(Q))) for q, e, l in zip(Q, (errors & right).sum(0), (L * right).mean(0)))
-    raise SystemExit(f"no second opinion on {name}")
+# What a bound is, and whether it limits the averaged risk.
+BOUNDS = {"seeger": ("kl", True), "average_max_seeger": ("kl", False), "worst_case": ("kl", False),
+          "chromatic_seeger": ("chromatic kl", True), "chromatic_mcallester": ("chromatic root", True),
+          "average_max": ("root", False), "average_max_tv": ("tv", False), "tandem": ("tandem", True),
+          "voters_union": ("union", True), "average_max_voters_union": ("union", False), "worst_case_union": ("union", False),
+          "vote_frozen_averaged": ("frozen", True), "vote_frozen_max": ("frozen", False), "worst_case_frozen": ("frozen", False),
+          "vote_anchored_averaged": ("anchored", True), "vote_anchored_max": ("anchored", False),
+          "worst_case_anchored": ("anchored", False)}
 
 
-def opinion(certificate, model, folder):
-    c = json.load(open(certificate))
-    about, tensors = read_model(model)
-    a, trees, P, Q = c["attack"], Trees(tensors), tensors["prior"], tensors["posterior"]
-    assert a["restarts"] in (1, None) and a["norm"] in ("l2", "linf") and int(about["seed"]) == a["seed"]
-    images, labels = (read_idx(f"{folder}/train-{n}-ubyte.gz") for n in ("images-idx3", "labels-idx1"))
-    classes = [int(label) for label in c["data"]["classes"]]
-    rows = np.flatnonzero(np.isin(labels, classes))
-    rows = rows[:c["data"]["learn_size"]]
-    x = (images[rows].reshape(len(rows), -1) / np.float32(255)).astype(np.float32).astype(float)
-    y = np.where(labels[rows] == classes[1], 1., -1.)
-    signed, m, n = about["voters"] == "signed", len(rows), a["samples"] or 1
-    kind = np.sign if signed else (lambda v: v)
-    found = np.concatenate([attacked(x[i:i + 500], y[i:i + 500], rows[i:i + 500], trees, P, kind, a)
-                            for i in range(0, m, 500)])
-    wrong, wrong_P, most = np.zeros((n, m), bool), np.zeros(m, bool), np.zeros((m, len(Q)))
-    mean, errors = np.zeros((m, len(Q))), np.zeros((m, len(Q)), bool)
-    for j in range(n):
-        at = found
-        if a["noise"] is not None:
-            e = a["noise"] * noise(a["seed"], NOISE + LEARN, rows, j, x.shape[1])
-            at = project(np.clip(found + e, a["box_lo"], a["box_hi"]), x, a)
-        v = kind(trees.votes(at))
-        loss = (1 - y[:, None] * v) / 2
-        wrong[j], wrong_P = y * (v @ Q) <= 0, wrong_P | (y * (v @ P) <= 0)
-        most, mean, errors = np.maximum(most, loss), mean + loss / n, errors | (y[:, None] * v <= 0)
+def bound(name, s, Q, P, KL, m, n, T, delta, signed):
+    """Of the shares s."""
+    shape, averaged = BOUNDS.get(name, (None, False))
+    if shape is None or (shape == "frozen" and (P != Q).any()):
+        raise NoOpinion(f"no second opinion on {name} of this model")
+    exact = not averaged or n == 1  # an example is right or wrong, for the vote and for a signed voter
+
+    def C(factor):
+        return log(factor * T / mpf(delta))
+
+    def limit(share, mistakes, c, binary):
+        return binomial_limit(int(round(float(mistakes) * m)), m, float(mp.e ** -c)) if binary else kl_inv(share, c / m)
+
+    def union(loss, errors, c):
+        return min(1, sum(q * limit(share, e, c, signed and exact) for q, share, e in zip(Q, loss, errors)))
+
+    def prior(c):
+        return limit(s["prior_wrong" if averaged else "prior_max_wrong"], s["prior_max_wrong"], c, exact)
+
+    loss, kept = (s["loss"], s["anchored_loss"]) if averaged else (s["max_loss"], s["anchored_max"])
+    factor = m + 1 if "chromatic" in shape else 2 * sqrt(m)
+    copies, root = (KL + C(factor)) / m, sqrt((KL + C(factor)) / (2 * m))
+    return {"kl": lambda: 2 * kl_inv(loss @ Q, copies), "chromatic kl": lambda: 2 * kl_inv(loss @ Q, copies),
+            "root": lambda: 2 * (loss @ Q + root), "chromatic root": lambda: 2 * (loss @ Q + root),
+            "tv": lambda: 2 * (min(s["abar_sum"], loss @ Q) + s["tv_sum"] + root),
+            "tandem": lambda: 4 * kl_inv(s["tandem_sum"], copies + KL / m),
+            "union": lambda: 2 * union(loss, s["errors"], C(len(Q))), "frozen": lambda: prior(C(1)),
+            "anchored": lambda: prior(C(2)) + 2 * union(kept, s["anchored_errors"], C(2 * len(Q)))}[shape]()
+
+
+# ---- a certificate ----
+
+def facts(c, about, x, y, rows):
+    """(what, in the certificate, here) of all that must be equal."""
+    labels = about["data.classes"]
+    labels = json.loads(labels) if labels.startswith("[") else labels.split(",")
+    task, shown = c["data"]["task"] or "", {k: v for k, v in c.items() if k != "digest"}
+    return [("digest", c["digest"], sha256(shown)), ("counts_sha256", c["counts_sha256"], sha256(c["counts"])),
+            ("model", c["model"]["sha256"], about["sha256"]), ("classes", c["data"]["classes"], labels),
+            ("task", task, about["data.task"]), ("S", c["data"]["sha256_learn"], set_digest(x, y, rows)),
+            ("S of the model", about["data.learn"], set_digest(x, y, rows)), ("m", c["inputs"]["m"], len(y)),
+            ("T_p", c["inputs"]["priors_compared"], int(about["priors_compared"])), ("seed", c["attack"]["seed"], int(about["seed"])),
+            ("shares of delta", round(c["inputs"]["delta_share"] * len(c["ledger"]) / c["delta"], 12), 1.0)]
+
+
+def recount(x, y, rows, model, a):
+    """The counts of S, a few examples at a time."""
+    n, others = a["samples"] or 1, columns(model.real(x[:1]), y[:1]).shape[-1]
+    each = int(max(1, min(500, 1e7 // (n * len(model.Q) * others))))  # so that memory stays small
+    total = None
+    for i in range(0, len(y), each):
+        part = slice(i, i + each)
+        v = (proved(x[part], y[part], model, a) if a["name"] == "worst-case" else
+             perturbed(x[part], y[part], rows[part], model, a))
+        more = count(v, model.P, model.Q)
+        total = more if total is None else {k: total[k] + more[k] for k in more}
+    return total
+
+
+def opinion(certificate, model_file, where):
+    """Lines (what, in the certificate, here, allowed difference)."""
+    c = json.load(open(certificate, encoding="utf-8"))
+    about, tensors = read_model(model_file)
+    a, model = c["attack"], Model(about, tensors)
+    if a["name"] != "worst-case" and a["norm"] not in ("l2", "linf"):
+        raise NoOpinion(f"no second opinion on attacks in the {a['norm']} ball")
+    if a["pass"] != 0:
+        raise NoOpinion("no second opinion on another pass than 0")
+    x, y, rows = learning_set(c["data"], where)
+    P, Q, m, n = model.P, model.Q, len(y), a["samples"] or 1
     KL = sum(mpf(q) * log(mpf(q) / mpf(p)) for q, p in zip(Q, P)) if (P != Q).any() else mpf(0)
     T = int(about["priors_compared"]) * c["inputs"]["looks"]
-    L = mean if c["risk"] == "averaged" else most
-    value = bound(c["bound"], Q, KL, L, errors, wrong_P, m, T, c["inputs"]["delta_share"], signed)
-    return c, {"value": float(value), "averaged": wrong.mean(), "averaged_max": wrong.any(0).mean(),
-               "rbar": float(mean.mean(0) @ Q), "gmax": float(most.mean(0) @ Q), "kl": float(KL)}
+    value = lambda s: float(bound(c["bound"], s, Q, P, KL, m, n, T, c["inputs"]["delta_share"], model.signed))
+    theirs, mine = (shares(k, m, n) for k in (stated(c["counts"]), recount(x.astype(float), y, rows, model, a)))
+    flips = 1 / m + 1 / 5000
+    lines = [(*fact, None) for fact in facts(c, about, x, y, rows)]
+    lines += [(k + " of its counts", c["risks"][k], v, 2e-9) for k, v in risks(theirs, Q).items()]
+    lines += [("value of its counts", c["value"], value(theirs), 2e-9 + 1e-6 * c["value"])]
+    lines += [(k, c["risks"][k], v, flips * (4 if k == "tv" else 1)) for k, v in risks(mine, Q).items()]
+    for k in mine:  # of arrays the voter that differs most
+        far, wide = np.argmax(np.abs(theirs[k] - mine[k])), theirs[k].ndim or k == "tv_sum"
+        lines.append(("count " + k, theirs[k].flat[far], mine[k].flat[far], flips * (4 if wide else 1)))
+    return lines + [("kl", c["inputs"]["kl"], float(KL), 1e-12), ("value", c["value"], value(mine), 8 * flips)]
 
 
-def compare(certificate, model, folder):
+def compare(certificate, model, where):
     """Lines that show both opinions, and whether they agree."""
-    c, mine = opinion(certificate, model, folder)
-    flips = 1 / c["inputs"]["m"] + 1 / 5000
-    theirs, allowed = {**c["risks"], "value": c["value"], "kl": c["inputs"]["kl"]}, {"value": 8 * flips, "kl": 1e-12}
-    bad = [k for k in mine if not abs(mine[k] - theirs[k]) <= allowed.get(k, flips)]
-    return [f"{k:13} {theirs[k]:.9f} in the certificate, {mine[k]:.9f} here{' DIFFERS' if k in bad else ''}"
-            for k in mine], not bad
+    shown, agrees = [], True
+    for what, theirs, mine, allowed in opinion(certificate, model, where):
+        same = theirs == mine if allowed is None else abs(mine - theirs) <= allowed
+        agrees &= bool(same)
+        if same and (allowed is None or what.startswith("count ") or what.endswith("its counts")):
+            continue  # of these only what differs is shown
+        a, b = (str(v) if allowed is None else f"{v:.9f}" for v in (theirs, mine))
+        shown.append(f"{what:27} {a} in the certificate, {b} here{'' if same else ' DIFFERS'}")
+    return shown, agrees
 
 
 if __name__ == "__main__":
-    shown, agrees = compare(*sys.argv[1:])
+    try:
+        shown, agrees = compare(*sys.argv[1:])
+    except NoOpinion as why:
+        print(why)
+        sys.exit(2)
     print(*shown, sep="\n")
     sys.exit(not agrees)
