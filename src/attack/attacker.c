@@ -388,7 +388,7 @@ static verdict judge(surety_attacker *a, size_t r, double chosen, double real) {
     return adapts(a, a->restart[r]) ? adapt(a, r, loss) : MOVES;
 }
 
-/* The first step of a pass: of an adaptive one a quarter of the radius (docs/notes/attacks.md). */
+/* The first step of a pass: of an adaptive one a quarter of the radius (docs/theory.md 3). */
 static float first_step(const surety_attacker *a, uint32_t pass) {
     if (adapts(a, pass)) return a->b / 4;
     return a->s.kind == SURETY_ATTACK_FGSM ? a->b : (float)surety_threat_step(&a->s);
