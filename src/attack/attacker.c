@@ -210,13 +210,19 @@ surety_threat_kind surety_attacker_found(const surety_attacker *a, size_t r) {
     return a->found[r] == 0 ? SURETY_ATTACK_IFGSM : a->found[r] == 1 ? SURETY_ATTACK_PGD : SURETY_ATTACK_APGD;
 }
 
-static void start_point(surety_attacker *a, size_t r, uint32_t restart, float *out) {
+/* Which random start a pass has. The first of apgd is that of pgd, so that it fools whom pgd fools. */
+static uint32_t draw_of(const surety_attacker *a, uint32_t pass) {
+    return surety_threat_about(a->s.kind)->adapts ? pass / 2 : pass;
+}
+
+static void start_point(surety_attacker *a, size_t r, uint32_t pass, float *out) {
     const float *x0 = a->examples.x[r];
-    surety_address where = address(a, r, SURETY_FOR_START, restart, 0);
+    uint32_t draw = draw_of(a, pass);
+    surety_address where = address(a, r, SURETY_FOR_START, draw, 0);
     a->reach[r] = 0;
-    if (start_of(a, restart) == FROM_X) {
+    if (start_of(a, pass) == FROM_X) {
         memcpy(out, x0, a->d * sizeof *out);
-    } else if (start_of(a, restart) == FROM_BEST) {
+    } else if (start_of(a, pass) == FROM_BEST) {
         memcpy(out, a->best[r], a->d * sizeof *out);
         a->reach[r] = (double)a->radius[r];
     } else if (a->s.ball.norm == SURETY_LINF) {
@@ -226,7 +232,7 @@ static void start_point(surety_attacker *a, size_t r, uint32_t restart, float *o
         surety_vector_uniform(a->s.seed, &where, a->random, a->d + 1);
         a->k->l1_start(x0, a->random, a->radius[r], a->lo, a->hi, a->d, out);
     } else {
-        surety_address radius = address(a, r, SURETY_FOR_RADIUS, restart, 0);
+        surety_address radius = address(a, r, SURETY_FOR_RADIUS, draw, 0);
         surety_vector_direction(a->s.seed, &where, a->random, a->d);
         double length = a->k->l2_start(x0, a->random, surety_random_uniform(a->s.seed, &radius, 0),
                                        a->radius[r], a->lo, a->hi, a->d, out);
@@ -382,7 +388,7 @@ static verdict judge(surety_attacker *a, size_t r, double chosen, double real) {
     return adapts(a, a->restart[r]) ? adapt(a, r, loss) : MOVES;
 }
 
-/* The first step of a pass: of an adaptive one a quarter of the radius (docs/notes/attacks.md). */
+/* The first step of a pass: of an adaptive one a quarter of the radius (docs/theory.md 3). */
 static float first_step(const surety_attacker *a, uint32_t pass) {
     if (adapts(a, pass)) return a->b / 4;
     return a->s.kind == SURETY_ATTACK_FGSM ? a->b : (float)surety_threat_step(&a->s);

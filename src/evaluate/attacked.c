@@ -33,11 +33,13 @@ static surety_status see_votes(void *arg, const surety_ended *e, const float *vo
                                surety_error *err) {
     const attacking *w = arg;
     surety_attack_result *found = &w->found[e->thread];
+    int adapts = surety_threat_about(w->threat->kind)->adapts;
     (void)err;
-    if (e->found > found->found_by) found->found_by = e->found;
     for (size_t j = 0; j < e->n; j++) {
         uint8_t y = w->set->y[e->i];
         double margin = surety_margin_column(w->vote, votes + j, ld, y);
+        surety_threat_kind by = adapts ? e->found : w->threat->kind; /* noise may fool by itself */
+        if (!(margin > 0) && by > found->found_by) found->found_by = by;
         found->fooled += !(margin > 0);
         found->class_fooled[y] += !(margin > 0);
         found->tied += margin == 0;

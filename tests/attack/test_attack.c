@@ -52,11 +52,11 @@ static double dual_norm(surety_norm norm, const float *w, size_t d) {
 static void linear_voters_reach_the_optimum(void **state) {
     (void)state;
     draw r = {21};
-    const surety_threat_kind kinds[] = {SURETY_ATTACK_FGSM, SURETY_ATTACK_IFGSM, SURETY_ATTACK_PGD};
+    const surety_threat_kind kinds[] = {SURETY_ATTACK_FGSM, SURETY_ATTACK_IFGSM, SURETY_ATTACK_APGD};
     for (long round = 0; round < check_count(400, 10000); round++) {
         surety_error err = SURETY_ERROR_NONE;
         surety_norm norm = (surety_norm)(round % 3);
-        surety_threat s = settings_of(kinds[draw_size(&r, 0, 1)], norm, draw_real(&r, 0.01, 2));
+        surety_threat s = settings_of(kinds[draw_size(&r, 0, 2)], norm, draw_real(&r, 0.01, 2));
         s.steps = draw_size(&r, 1, 30);
         s.early_stop = (int)draw_size(&r, 0, 1);
         if (round % 10 == 9) { /* from anywhere in the ball it takes the length of the ball to get there */
@@ -155,9 +155,11 @@ static void boxes_that_bind(void **state) {
     }
 }
 
+/* Of every kind, a third of them apgd. */
 static surety_threat any_settings(draw *r) {
     surety_threat s = settings_of((surety_threat_kind)draw_size(r, 0, SURETY_WORST_CASE - 1),
                                   (surety_norm)draw_size(r, 0, 2), pow(10, draw_real(r, -2, 1)));
+    if (!draw_size(r, 0, 3)) s.kind = SURETY_ATTACK_APGD;
     s.steps = draw_size(r, 1, 8);
     if (draw_size(r, 0, 1)) s.step_size = s.ball.radius * draw_real(r, 0.05, 1.5);
     s.ball.has_box = (int)draw_size(r, 0, 1);
@@ -225,6 +227,113 @@ static void more_work_never_hurts(void **state) {
                 surety_attacker_free(a);
             }
             s.steps = 3;
+        }
+        random_set_free(&set);
+        random_vote_free(&v);
+    }
+}
+
+/* ---- apgd ---- */
+
+enum { HARD = 60 };
+
+/* Which examples an attack fools, one by one. */
+typedef struct fooling {
+    const surety_vote *vote;
+    const surety_set *set;
+    int fooled[HARD];
+} fooling;
+
+static surety_status see_fooled(void *arg, size_t i, size_t j, const float *x, surety_error *err) {
+    fooling *f = arg;
+    (void)err;
+    f->fooled[i] = (j && f->fooled[i]) || wrong_at(f->vote, x, f->set->y[i]);
+    return SURETY_OK;
+}
+
+static surety_attack_result attack_hard(fooling *f, surety_threat s, surety_threat_kind kind) {
+    surety_error err = SURETY_ERROR_NONE;
+    surety_attack_result result;
+    s.kind = kind;
+    check_ok(surety_attack_set(&s, f->vote, f->set, see_fooled, f, &result, NULL, &err));
+    return result;
+}
+
+/* A radius at which some examples are fooled and some are not: voters that curve, data that is spread. */
+static void sharpen(random_vote *v, double by) {
+    surety_tensor w = surety_voters_tensor(v->voters, 0);
+    for (size_t k = 0; k < w.rows * w.stride; k++) w.values[k] *= (float)by;
+    surety_voters_changed(v->voters);
+}
+
+/* Its first passes are ifgsm and pgd, so it fools whom they fool; and it is found by the last part that
+ * fooled somebody whom those before it did not. All other attacks are found by themselves. */
+static void apgd_is_the_strongest(void **state) {
+    (void)state;
+    draw r = {35};
+    long by[SURETY_THREATS] = {0};
+    for (long round = 0; round < check_count(300, 6000); round++) {
+        surety_threat s = any_settings(&r);
+        s.ball.radius = pow(10, draw_real(&r, -1.5, 0.3));
+        s.steps = draw_size(&r, 1, 6);
+        s.restarts = 1; /* those of pgd are other starts than those of apgd's adaptive passes */
+        size_t d = draw_size(&r, 2, 30);
+        random_vote v = random_vote_new(&r, d, 0);
+        sharpen(&v, draw_real(&r, 1, 8));
+        random_set set = random_set_new(&r, HARD, d, &s.ball, 1, surety_voters_classes(v.voters));
+        fooling x = {&v.vote, &set.set, {0}}, ball = x, all = x, own = x;
+        surety_attack_result from_x = attack_hard(&x, s, SURETY_ATTACK_IFGSM),
+                             from_ball = attack_hard(&ball, s, SURETY_ATTACK_PGD),
+                             found = attack_hard(&all, s, SURETY_ATTACK_APGD);
+        assert_int_equal(from_x.found_by, from_x.fooled ? SURETY_ATTACK_IFGSM : SURETY_ATTACK_NONE);
+        assert_int_equal(from_ball.found_by, from_ball.fooled ? SURETY_ATTACK_PGD : SURETY_ATTACK_NONE);
+        surety_threat_kind last = SURETY_ATTACK_NONE;
+        for (size_t i = 0; i < HARD; i++) {
+            check(all.fooled[i] >= (x.fooled[i] || ball.fooled[i]), "round %ld: apgd misses example %zu",
+                  round, i);
+            surety_threat_kind part = !all.fooled[i]   ? SURETY_ATTACK_NONE
+                                      : x.fooled[i]    ? SURETY_ATTACK_IFGSM
+                                      : ball.fooled[i] ? SURETY_ATTACK_PGD
+                                                       : SURETY_ATTACK_APGD;
+            if (part > last) last = part;
+        }
+        assert_int_equal(found.found_by, last);
+        by[last]++;
+        surety_attack_result other = attack_hard(&own, s, SURETY_ATTACK_UNIF);
+        assert_int_equal(other.found_by, other.fooled ? SURETY_ATTACK_UNIF : SURETY_ATTACK_NONE);
+        s.noise = draw_real(&r, 0, 0.5);
+        other = attack_hard(&own, s, SURETY_ATTACK_PGDU);
+        assert_int_equal(other.found_by, other.fooled ? SURETY_ATTACK_PGDU : SURETY_ATTACK_NONE);
+        random_set_free(&set);
+        random_vote_free(&v);
+    }
+    print_message("# found by ifgsm %ld, pgd %ld, apgd %ld\n", by[SURETY_ATTACK_IFGSM], by[SURETY_ATTACK_PGD],
+                  by[SURETY_ATTACK_APGD]);
+    assert_true(by[SURETY_ATTACK_IFGSM] && by[SURETY_ATTACK_PGD] && by[SURETY_ATTACK_APGD]);
+}
+
+/* More pairs of passes never hurt, exactly: loss of real votes, and who is fooled. */
+static void more_passes_never_hurt(void **state) {
+    (void)state;
+    draw r = {36};
+    for (long round = 0; round < check_count(60, 1500); round++) {
+        surety_threat s = any_settings(&r);
+        s.kind = SURETY_ATTACK_APGD;
+        size_t d = draw_size(&r, 1, 40);
+        random_vote v = random_vote_new(&r, d, (int)draw_size(&r, 0, 1));
+        random_set set = random_set_new(&r, SURETY_BLOCK, d, &s.ball, 1, surety_voters_classes(v.voters));
+        surety_examples e = surety_examples_of(&set.set, 0);
+        double before[SURETY_BLOCK];
+        int fooled[SURETY_BLOCK];
+        for (s.restarts = 1; s.restarts <= 3; s.restarts++) {
+            surety_attacker *a = attacker_of(&s, v.voters);
+            const surety_attacked *result = surety_attacker_run(a, &v.vote, &e);
+            for (size_t i = 0; i < e.rows && s.restarts > 1; i++) {
+                assert_true(result->fooled[i] >= fooled[i]);
+                if (result->fooled[i] == fooled[i]) assert_true(result->loss[i] >= before[i]);
+            }
+            for (size_t i = 0; i < e.rows; i++) before[i] = result->loss[i], fooled[i] = result->fooled[i];
+            surety_attacker_free(a);
         }
         random_set_free(&set);
         random_vote_free(&v);
@@ -452,7 +561,8 @@ static void short_steps_stay_in_the_ball(void **state) {
     check_ok(surety_linear_empty(&v, 1, D, 2, &err));
     surety_vote vote = {v, (const double[]){1}, SURETY_REAL};
     for (long round = 0; round < check_count(200, 5000); round++) {
-        surety_threat s = settings_of(SURETY_ATTACK_PGD, SURETY_L2, draw_real(&r, 0.1, 1));
+        surety_threat s =
+            settings_of(round % 2 ? SURETY_ATTACK_APGD : SURETY_ATTACK_PGD, SURETY_L2, draw_real(&r, 0.1, 1));
         s.steps = draw_size(&r, 1, 5);
         s.step_size = s.ball.radius * draw_real(&r, 0.001, 0.3);
         s.early_stop = s.ball.has_box = 0;
@@ -531,8 +641,6 @@ static void streams_are_runs(void **state) {
     static streaming one;
     for (long round = 0; round < check_count(150, 3000); round++) {
         surety_threat s = any_settings(&r);
-        s.kind = (surety_threat_kind)draw_size(&r, 0, SURETY_WORST_CASE - 1);
-        s.restarts = draw_size(&r, 1, 3);
         s.early_stop = (int)draw_size(&r, 0, 1);
         size_t d = draw_size(&r, 1, WIDEST);
         random_vote v = random_vote_new(&r, d, 0);
@@ -775,8 +883,8 @@ static void wrong_settings_get_a_sentence(void **state) {
     surety_threat good = settings_of(SURETY_ATTACK_PGDU, SURETY_L2, 1);
     surety_error err = SURETY_ERROR_NONE;
     check_ok(surety_threat_validate(&good, &err));
-    surety_threat bad[19];
-    for (size_t i = 0; i < 19; i++) bad[i] = good;
+    surety_threat bad[20];
+    for (size_t i = 0; i < 20; i++) bad[i] = good;
     bad[0].ball.radius = -1;
     bad[1].ball.radius = NAN;
     bad[2].ball.radius = HUGE_VAL;
@@ -796,7 +904,8 @@ static void wrong_settings_get_a_sentence(void **state) {
     bad[16].kind = SURETY_THREATS;
     bad[17].ball.norm = (surety_norm)3;
     bad[18].steps = 1000001;
-    for (size_t i = 0; i < 19; i++) {
+    bad[19].kind = SURETY_ATTACK_APGD, bad[19].restarts = SURETY_RESTART_LIMIT / 2;
+    for (size_t i = 0; i < 20; i++) {
         err = (surety_error)SURETY_ERROR_NONE;
         check(surety_threat_validate(&bad[i], &err) == SURETY_E_USAGE && err.what[0], "case %zu passes", i);
     }
@@ -897,6 +1006,8 @@ int main(int argc, char **argv) {
         cmocka_unit_test(boxes_that_bind),
         cmocka_unit_test(the_result_is_what_it_says),
         cmocka_unit_test(more_work_never_hurts),
+        cmocka_unit_test(apgd_is_the_strongest),
+        cmocka_unit_test(more_passes_never_hurt),
         cmocka_unit_test(the_naive_attack_agrees),
         cmocka_unit_test(early_stop_counts_moves),
         cmocka_unit_test(zero_gradients_move_nothing),

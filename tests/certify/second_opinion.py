@@ -303,13 +303,13 @@ def random_start(x0, rows, a, restart):
 
 
 def passes(a):
-    """(start, steps, first step, whether it adapts) of each pass."""
-    k, step, times = a["steps"] or 0, a["step_size"], a["restarts"] or 1
+    """(start, steps, first step, whether it adapts) of each pass; a start is x, the best point, or the number of a random one."""
+    k, step, times = a["steps"] or 0, a["step_size"], range(a["restarts"] or 1)
     if a["name"] == "apgd":  # docs/theory.md 3
-        return [("x", k, step, False), ("ball", k, step, False)] + times * [
-            ("best", 2 * k, a["eps"] / 4, True), ("ball", 2 * k, a["eps"] / 4, True)]
+        return [("x", k, step, False), (0, k, step, False)] + [
+            (start, 2 * k, a["eps"] / 4, True) for i in times for start in ("best", i + 1)]
     if a["name"] in ("unif", "pgd", "pgdu"):
-        return times * [("ball", k, step, False)]
+        return [(i, k, step, False) for i in times]
     return [("x", 1, a["eps"], False)] if a["name"] == "fgsm" else [("x", k, step, False)]
 
 
@@ -340,9 +340,9 @@ class Adapting:
 def attacked(x0, y, rows, model, a):
     """The attack without noise, against the vote of P: the wrong point, or the one of largest loss, that it met."""
     best, best_loss, fooled = x0.copy(), np.full(len(x0), -1.0), np.zeros(len(x0), bool)
-    for number, (start, steps, step, adapts) in enumerate(passes(a)):
+    for start, steps, step, adapts in passes(a):
         live = np.flatnonzero(~fooled)
-        x = {"x": x0, "best": best}[start].copy() if start != "ball" else random_start(x0, rows, a, number)
+        x = {"x": x0, "best": best}[start].copy() if isinstance(start, str) else random_start(x0, rows, a, start)
         length, adapting = np.full(len(x0), step if steps else 0.0), Adapting(len(x0), steps)
         for taken in range(steps + 1):
             h = model.real(x[live])
