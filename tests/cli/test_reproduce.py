@@ -143,7 +143,8 @@ def test_certified_cells_are_those_of_train_and_evaluate_and_not_compared():
         assert read("certified", name) == read("certified2", name), name
 
     model = path("model.safetensors")
-    run("train", "--task", TASK, "--norm", "l2", "--defense", "certified", "--epochs", 1, "--steps", 2, "--out", model)
+    run("train", "--task", TASK, "--norm", "l2", "--defense", "certified", "--voters", "signed", "--epochs", 1, "--steps", 2,
+        "--out", model)
     assert read("model.safetensors") == read("certified", "models", f"{TASK}-l2-signed-certified-0-baseline.safetensors")
     clean, pgd, worst = answer("evaluate", model, "--attacks", "none,pgd,worst-case", "--steps", 2)["attacks"]
     with open(cell("certified", "certified")) as file:

@@ -102,7 +102,8 @@ def margin(model, x, y, norm, b):
 def test_counts_radii_and_bounds():
     x, labels = np.load(path("X_test.npy")).astype(np.float64), np.load(path("y_test.npy"))
     for norm, eps in (("linf", 0.05), ("l2", 0.5), ("l1", 2)):
-        run(*TRAIN, "--defense", "certified", "--norm", norm, "--eps", eps, "--trees", 5, "--out", path("m"))
+        run(*TRAIN, "--defense", "certified", "--norm", norm, "--eps", eps, "--trees", 5, "--voters", "signed", "--out",
+            path("m"))
         row = answer("evaluate", path("m"), *DATA, "--attacks", "pgd,worst-case", "--per-example", path("e.csv"),
                      "--quiet")["attacks"]
         worst_row, model = row[1], tensors("m")
