@@ -6,11 +6,12 @@ worst case, risks and bound from their definitions (docs/theory.md 2 to 4, 8, 9)
 Three questions. Does the certificate hold together: checksums, classes, rows of S, delta, risks and value from its own
 counts? Are the counts those that come out here? Does the bound from the counts here have that value?
 
-The library computes in float32, so a vote that is nearly tied may fall on the other side here: up to 1 + m/5000 of the
-m examples may be counted otherwise (one was, once, on the hundred certificates tried), and the value may differ by eight
-times that share, which is more than so many examples can move it. A single voter and the total variation get four times
-that share: where the voters' gradients cancel, rounding decides the sign of a linf step, which moves voters but not the
-vote, and it decides which of a voter's worst columns are equal.
+The library computes in float32. What that takes from a proof is known, and taken here too. In attacks a vote that is
+nearly tied may fall on the other side here: up to 1 + m/5000 of the m examples may be counted otherwise (none was, on
+the hundred certificates tried), and the value may differ by eight times that share, which is more than so many examples
+can move it. A single voter and the total variation get four times that share: where the voters' gradients cancel,
+rounding decides the sign of a linf step, which moves voters but not the vote, and which of a voter's worst columns are
+equal.
 Exit 0 if it agrees, 1 if not, 2 if it has no opinion: attacks in an l1 ball, bounds from held-out rows.
 """
 import csv
@@ -217,6 +218,11 @@ class Forest:
             dz[..., i] = reach[..., i] * (f[..., left] - f[..., right]) * p[..., i] * (1 - p[..., i])
         return dz.reshape(len(z), -1)
 
+    def units(self):
+        """Of 2^-24, what the roundings behind the arguments may take from a limit (8.1, 9.2)."""
+        each, K = 40 * self.I.bit_length() + 16, self.s.shape[2]
+        return each if K == 1 else 2 * each + 2 * (K + 16)
+
     def limits(self, low, high, y):
         """Lower limits of h_y - h_k (m, H, K - 1) where the arguments lie between low and high."""
         return self.nodes(columns(self.leaves(len(y)), y), self.probabilities(low), self.probabilities(high))[:, :, 0]
@@ -238,6 +244,9 @@ class Linear:
         h = self.scores(z)
         dz = (1 - h * h) * a if self.width == 1 else h * (a - (a * h).sum(-1, keepdims=True))
         return dz.reshape(len(z), -1)
+
+    def units(self):
+        return 8 if self.width == 1 else 8 * (self.width + 8)
 
     def limits(self, low, high, y):
         low, high = (z.reshape(len(y), self.H, self.width) for z in (low, high))
@@ -405,10 +414,19 @@ def most_gain(w, room, norm, b):
     return (w * np.minimum(w * np.exp(-high), room)).sum(1)
 
 
+def rounding(x, model, a):
+    """How far an argument in float32 may be from the real one anywhere in the ball (docs/theory.md 8.1): (m, N)."""
+    u, d = 2.0**-24, x.shape[1]
+    k = np.abs(model.w) * (d - np.arange(d) + 2)
+    dual = {"linf": k.sum(1), "l2": np.linalg.norm(k, axis=1), "l1": k.max(1)}[a["norm"]]
+    return u / (1 - (d + 2) * u) * ((d + 2) * np.abs(model.c) + np.abs(x) @ k.T + a["eps"] * dual)
+
+
 def proved(x, y, model, a):
-    """Lower limits of v over the ball, (m, 1, H, K - 1)."""
+    """Lower limits of v over the ball, (m, 1, H, K - 1), of the scores as they are computed."""
     z, plus, minus = x @ model.w.T + model.c, np.maximum(model.w, 0), np.maximum(-model.w, 0)
     low, high = np.empty_like(z), np.empty_like(z)
+    off = rounding(x, model, a)
     both = np.concatenate([plus, minus], 1)
     for i, point in enumerate(x):
         up, down = (np.full(x.shape[1], a["eps"]),) * 2
@@ -416,7 +434,7 @@ def proved(x, y, model, a):
             up, down = a["box_hi"] - point, point - a["box_lo"]
         high[i] = z[i] + most_gain(both, np.concatenate([up, down]), a["norm"], a["eps"])
         low[i] = z[i] - most_gain(both, np.concatenate([down, up]), a["norm"], a["eps"])
-    v = model.voters.limits(low, high, y)
+    v = np.maximum(-1, model.voters.limits(low - off, high + off, y) - model.voters.units() * 2.0**-24)
     if model.signed:
         v = np.where((v > 0).all(2, keepdims=True), 1.0, np.where(v > 0, 0.0, -1.0))
     return v[:, None]
