@@ -65,7 +65,8 @@ static surety_status open_and_attack(cli *c, options *o) {
 static surety_status run(cli *c) {
     options o = {.data = surety_data_defaults(), .split = SURETY_SET_TEST};
     surety_threat_defaults(&o.attack);
-    cli_attack_option(c, "attack", &o.attack.kind, "none, unif, fgsm, ifgsm, pgd, ifgsmu or pgdu");
+    cli_attack_option(c, "attack", &o.attack.kind,
+                      "none, unif, fgsm, ifgsm, pgd, ifgsmu, pgdu or apgd, the strongest");
     cli_other(c, "split", "test|learn|prior", &o.split, read_split, show_split, "T, S or S'");
     cli_output(c, "out", "X.npy", &o.out,
                "the perturbed examples, float32 (m, d), or (m, n, d) for ifgsmu and pgdu");
