@@ -81,7 +81,7 @@ static void add_options(cli *c, options *o) {
     cli_other(
         c, "objective", "NAME", &t->objective, read_objective, show_objective,
         "what step 2 lowers: chromatic, average-max, seeger, average-max-seeger, worst-case; baseline: no "
-        "step 2");
+        "step 2, and the default for more than two classes");
     cli_other(c, "loss", "NAME", &t->loss, read_loss, show_loss,
               "what step 1 lowers: linear, as the paper; logistic, with uniform weights; auto: logistic for "
               "more than two classes or against the worst case, else linear");
@@ -194,9 +194,12 @@ static void end_checkpoint(cli *c, const options *o, surety_status status) {
         snprintf(c->error.expected, sizeof c->error.expected, "to go on, the same command with --resume");
 }
 
-/* With more classes than leaves a tree cannot name them all. */
-static void settle_votes(const cli *c, options *o, const surety_data *data) {
-    if (surety_data_describe(data)->classes > 2 && !cli_given(c, "voters")) o->train.set = SURETY_REAL;
+/* With more classes than leaves a tree cannot name them all: what single voters do well says little about the
+ * vote, and a step 2 that looks at them alone gives one of them all the weight (docs/notes/classes.md). */
+static void settle_classes(const cli *c, options *o, const surety_data *data) {
+    if (surety_data_describe(data)->classes == 2) return;
+    if (!cli_given(c, "voters")) o->train.set = SURETY_REAL;
+    if (!cli_given(c, "objective")) o->train.objective = SURETY_OBJECTIVE_BASELINE;
 }
 
 /* A training looks at S where S chooses the epoch of step 1, or learns the posterior. */
@@ -217,7 +220,7 @@ static surety_status train(cli *c, options *o) {
     surety_train_result result = {0};
     surety_status status = cli_check_out(c, o->out);
     if (status == SURETY_OK) status = cli_open_data(c, &data, &o->data);
-    if (status == SURETY_OK) settle_votes(c, o, data);
+    if (status == SURETY_OK) settle_classes(c, o, data);
     if (status == SURETY_OK)
         status = surety_train(&model, &o->train, data, &o->checkpointing, &result, &c->run, &c->error);
     cli_progress_end(c);
