@@ -97,20 +97,19 @@ static surety_status read_descr(cursor *c, surety_npy *a) {
     return refuse_dtype(c, descr);
 }
 
-static surety_status read_order(cursor *c) {
-    static const char no[] = "False", yes[] = "True";
+/* Goes over the word if it is next. */
+static int next_word(cursor *c, const char *word) {
+    size_t length = strlen(word);
     skip_blanks(c);
-    size_t left = (size_t)(c->end - c->at);
-    if (left >= sizeof no - 1 && !memcmp(c->at, no, sizeof no - 1)) {
-        c->at += sizeof no - 1;
-        return SURETY_OK;
-    }
-    if (left < sizeof yes - 1 || memcmp(c->at, yes, sizeof yes - 1) != 0)
-        return bad_header(c, "fortran_order is neither True nor False");
-    surety_fail(c->err, SURETY_E_INPUT, "an NPY array in Fortran order");
-    surety_fail_place(c->err, "byte %td", c->at - c->start);
-    surety_fail_expected(c->err, "C order (numpy.ascontiguousarray)");
-    return SURETY_E_INPUT;
+    if ((size_t)(c->end - c->at) < length || memcmp(c->at, word, length) != 0) return 0;
+    c->at += length;
+    return 1;
+}
+
+static surety_status read_order(cursor *c, surety_npy *a) {
+    a->fortran = next_word(c, "True");
+    if (a->fortran || next_word(c, "False")) return SURETY_OK;
+    return bad_header(c, "fortran_order is neither True nor False");
 }
 
 static surety_status read_length(cursor *c, size_t *length) {
@@ -148,7 +147,7 @@ static surety_status read_entry(cursor *c, surety_npy *a, unsigned *seen) {
     if (*seen & 1u << which) return bad_header(c, "a key occurs twice");
     *seen |= 1u << which;
     if (!next_is(c, ':')) return bad_header(c, "a colon is missing");
-    return which == 0 ? read_descr(c, a) : which == 1 ? read_order(c) : read_shape(c, a);
+    return which == 0 ? read_descr(c, a) : which == 1 ? read_order(c, a) : read_shape(c, a);
 }
 
 static surety_status read_dictionary(cursor *c, surety_npy *a) {
@@ -211,6 +210,25 @@ static surety_status check_bools(const surety_npy *a, const cursor *c) {
     return SURETY_OK;
 }
 
+/* Fortran order, where the first index runs fastest, into C order, where the last one does. */
+static surety_status put_in_order(surety_npy *a, surety_error *err) {
+    size_t size = dtypes[a->dtype].size, stride[SURETY_NPY_DIMS], index[SURETY_NPY_DIMS] = {0}, from = 0;
+    if (!a->fortran || a->ndim < 2) return SURETY_OK;
+    SURETY_TRY(surety_alloc(&a->ordered, a->nbytes, 1, err));
+    for (size_t k = 0, step = size; k < (size_t)a->ndim; step *= a->shape[k++]) stride[k] = step;
+    for (size_t i = 0; i < a->count; i++) {
+        memcpy(a->ordered + i * size, a->data + from, size);
+        for (size_t k = (size_t)a->ndim; k-- > 0;) { /* the next index, as an odometer counts */
+            from += stride[k];
+            if (++index[k] < a->shape[k]) break;
+            from -= stride[k] * a->shape[k];
+            index[k] = 0;
+        }
+    }
+    a->data = a->ordered;
+    return SURETY_OK;
+}
+
 surety_status surety_npy_parse(surety_npy *out, surety_file *file, const char *name, surety_error *err) {
     cursor c = {file->data, file->data, file->data, err};
     *out = (surety_npy){0};
@@ -218,6 +236,7 @@ surety_status surety_npy_parse(surety_npy *out, surety_file *file, const char *n
     if (status == SURETY_OK) status = read_dictionary(&c, out);
     if (status == SURETY_OK) status = check_size(out, &c, file->size);
     if (status == SURETY_OK) status = check_bools(out, &c);
+    if (status == SURETY_OK) status = put_in_order(out, err);
     if (status != SURETY_OK) {
         *out = (surety_npy){0};
         surety_fail_file(err, name);
@@ -261,7 +280,7 @@ surety_status surety_npy_stream(surety_npy *out, const char *path, surety_error 
     int whole = status == SURETY_OK && surety_is_gzip(head, used);
     if (status == SURETY_OK && !whole) status = parse_head(out, head, used, size, err);
     surety_free(head);
-    whole |= out->dtype == SURETY_B1; /* whose values are checked at once */
+    whole |= out->dtype == SURETY_B1 || (out->fortran && out->ndim > 1); /* checked, put in order at once */
     if (status == SURETY_OK && !whole) return SURETY_OK;
     surety_npy_close(out);
     if (status == SURETY_OK) return surety_npy_open(out, path, err);
@@ -272,6 +291,7 @@ surety_status surety_npy_stream(surety_npy *out, const char *path, surety_error 
 void surety_npy_close(surety_npy *array) {
     if (array->streamed) close(array->fd);
     surety_file_close(&array->file);
+    surety_free(array->ordered);
     *array = (surety_npy){0};
 }
 

@@ -1,8 +1,9 @@
 /* NPY arrays (NumPy's format, versions 1 to 3): reading as a whole or piece by piece, and streamed writing.
  *
  * Layout: "\x93NUMPY", major, minor, header length (2 or 4 bytes, little endian), the header (a Python
- * dictionary with descr, fortran_order, shape), then the values. Read: C order, little endian or single
- * bytes, numbers only; the size of the file must be exactly what the shape says. */
+ * dictionary with descr, fortran_order, shape), then the values. Read: both orders (Fortran order is put into
+ * C order at once), little endian or single bytes, numbers only; the size of the file must be exactly what
+ * the shape says. */
 #ifndef SURETY_IO_NPY_H
 #define SURETY_IO_NPY_H
 
@@ -34,7 +35,9 @@ typedef struct surety_npy {
     const uint8_t *data; /* count values; may lie at any byte, so read them with the calls below. NULL if
                           * streamed */
     size_t nbytes;       /* of data */
-    surety_file file;    /* the whole file, e.g. for its checksum; empty if streamed */
+    surety_file file;    /* the whole file; empty if streamed */
+    int fortran;         /* it was in Fortran order, and more than a list: */
+    uint8_t *ordered;    /* its values in C order, or NULL */
     int streamed, fd;    /* 1: values are read from fd when asked for, from byte `begin` on */
     uint64_t begin;
 } surety_npy;
@@ -42,7 +45,8 @@ typedef struct surety_npy {
 surety_status surety_npy_open(surety_npy *out, const char *path, surety_error *err);
 /* The same over a file that is open already: takes it over when it succeeds. name: what errors call it. */
 surety_status surety_npy_parse(surety_npy *out, surety_file *file, const char *name, surety_error *err);
-/* The same without reading the values, for arrays that need not fit into memory (gzip is read as a whole). */
+/* The same without reading the values, for arrays that need not fit into memory (gzip and Fortran order are
+ * read as a whole). */
 surety_status surety_npy_stream(surety_npy *out, const char *path, surety_error *err);
 void surety_npy_close(surety_npy *array); /* all zero is fine */
 

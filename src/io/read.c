@@ -42,6 +42,10 @@ static surety_status too_large(uint64_t limit, surety_error *err) {
     return SURETY_E_INPUT;
 }
 
+surety_status surety_reading_allows(uint64_t bytes, surety_error *err) {
+    return bytes > largest() ? too_large(largest(), err) : SURETY_OK;
+}
+
 /* ---- gzip ---- */
 
 typedef struct inflater {
@@ -196,7 +200,7 @@ surety_status surety_read_at(int fd, void *to, size_t count, uint64_t from, sure
 
 static surety_status load(surety_file *file, int fd, uint64_t size, surety_error *err) {
     uint8_t *memory = NULL;
-    if (size > largest()) return too_large(largest(), err);
+    SURETY_TRY(surety_reading_allows(size, err));
     SURETY_TRY(surety_alloc(&memory, (size_t)size, 1, err));
     *file = (surety_file){memory, (size_t)size};
     return read_all(fd, memory, (size_t)size, err);

@@ -28,6 +28,9 @@ surety_status surety_read_at(int fd, void *to, size_t count, uint64_t from, sure
  */
 surety_status surety_reading_poll(uint64_t done, uint64_t total, surety_error *err);
 
+/* SURETY_E_INPUT if a file of so many bytes, decompressed, is more than surety_reading allows. */
+surety_status surety_reading_allows(uint64_t bytes, surety_error *err);
+
 /* Decompresses a gzip stream of one or more members into *out (free with surety_free), *out_size bytes,
  * refusing to make more than limit of them. */
 surety_status surety_gunzip(const uint8_t *data, size_t size, size_t limit, uint8_t **out, size_t *out_size,

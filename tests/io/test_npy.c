@@ -42,7 +42,7 @@ static void headers(void **state) {
         {"{'descr': '<f2', 'fortran_order': False, 'shape': (3,), }\n", 6, "not read here"},
         {"{'descr': '<M8[ns]', 'fortran_order': False, 'shape': (3,), }\n", 24, "times"},
         {"{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (3,), }\n", 12, "records"},
-        {"{'descr': '<f4', 'fortran_order': True, 'shape': (2, 3), }\n", 24, "Fortran"},
+        {"{'descr': '<f4', 'fortran_order': True, 'shape': (2, 3), }\n", 24, NULL},
         {"{'descr': '<f4', 'fortran_order': 0, 'shape': (2, 3), }\n", 24, "neither True nor False"},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }\n", 23, "needs 24 bytes"},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }\n", 25, "needs 24 bytes"},
@@ -223,6 +223,38 @@ static void exchanges_with_numpy(void **state) {
     files_python(reads);
 }
 
+static surety_status open_for_allocations(void *arg, surety_error *err) {
+    return open_close(arg, err);
+}
+
+/* Arrays in Fortran order, of any rank, are read as NumPy reads them, also when streamed. */
+static void reads_fortran_order(void **state) {
+    (void)state;
+    surety_error err = SURETY_ERROR_NONE;
+    static const char writes[] =
+        "import numpy as np, sys\n"
+        "for k, (t, shape) in enumerate([('float64', (5, 7)), ('int16', (2, 3, 4)), ('bool', (3, 2)),\n"
+        "                                ('float32', (4, 1, 3, 2)), ('uint8', (6,)), ('int8', (0, 3))]):\n"
+        "    a = np.asfortranarray((np.arange(np.prod(shape)) % 2 if t == 'bool' else "
+        "np.arange(np.prod(shape))).reshape(shape).astype(t))\n"
+        "    np.save(sys.argv[1] + '/f%d.npy' % k, a)\n";
+    files_python(writes);
+    for (int k = 0; k < 6; k++)
+        for (int streamed = 0; streamed < 2; streamed++) {
+            char name[16];
+            surety_npy array;
+            double values[64];
+            snprintf(name, sizeof name, "f%d.npy", k);
+            check_ok(streamed ? surety_npy_stream(&array, files_path(name), &err)
+                              : surety_npy_open(&array, files_path(name), &err));
+            check_ok(surety_npy_read_doubles(&array, 0, array.count, values, &err));
+            for (size_t i = 0; i < array.count; i++)
+                check(values[i] == (double)(k == 2 ? i % 2 : i), "array %d value %zu is %g", k, i, values[i]);
+            surety_npy_close(&array);
+        }
+    files_fail_allocations(open_for_allocations, (void *)(uintptr_t)files_path("f1.npy"));
+}
+
 static surety_status write_for_allocations(void *arg, surety_error *err) {
     const size_t shape[] = {1};
     const float value = 1;
@@ -232,10 +264,6 @@ static surety_status write_for_allocations(void *arg, surety_error *err) {
     if (status == SURETY_OK) return surety_npy_writer_commit(writer, err);
     surety_npy_writer_abort(writer);
     return status;
-}
-
-static surety_status open_for_allocations(void *arg, surety_error *err) {
-    return open_close(arg, err);
 }
 
 static void failing_allocations(void **state) {
@@ -289,6 +317,7 @@ int main(void) {
         cmocka_unit_test(writes_what_it_reads),
         cmocka_unit_test(writer_keeps_its_promise),
         cmocka_unit_test(exchanges_with_numpy),
+        cmocka_unit_test(reads_fortran_order),
         cmocka_unit_test(failing_allocations),
         cmocka_unit_test(streams),
     };
