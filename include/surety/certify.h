@@ -157,7 +157,9 @@ typedef struct surety_certificate {
             *classes; /* texts of the labels by class number; one block of memory, the certificate's */
         char label_column[256], header[8]; /* as they were asked for: "", "auto" if not */
         double scale;
-        uint64_t features;
+        uint64_t features, columns; /* that the columns of the table became */
+        char scaling[16], missing[8];
+        char preparation[65]; /* SHA-256 of the preparation of the columns, which is in the model; "": none */
         uint64_t learn_size, test_size;
         int shuffled;
         uint64_t seed; /* of the shuffle; absent in file order */

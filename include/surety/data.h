@@ -96,21 +96,68 @@ typedef enum surety_copies_rule {
 SURETY_API surety_status surety_copies_parse(const char *name, surety_copies_rule *rule, surety_error *err);
 SURETY_API const char *surety_copies_name(surety_copies_rule rule);
 
-/* What to open. Either task, or train with test or test_size. Strings are the caller's; nothing is kept.
+/* What becomes of a missing value: an empty field or NA, N/A, #N/A, <NA>, NaN, null, NULL, None, ? of a
+ * table, NaN of an array. */
+typedef enum surety_missing {
+    SURETY_MISSING_ERROR,  /* "error": refused, with its place */
+    SURETY_MISSING_MEDIAN, /* "median": the median of its column in S' stands for it; a missing category is
+                              none of the known ones */
+    SURETY_MISSING_FLAG,   /* "flag": the same, and a column that misses values in S' gets one more feature, 1
+                              where the value is missing, else 0 */
+    SURETY_MISSING_KEEP    /* "keep": NaN stays in the row, for kinds of voters that can take it */
+} surety_missing;
+
+SURETY_API surety_status surety_missing_parse(const char *name, surety_missing *rule, surety_error *err);
+SURETY_API const char *surety_missing_name(surety_missing rule);
+
+/* From the values of a column of numbers to a feature: z = (x - shift) * factor, both steps rounded to float.
+ */
+typedef enum surety_scaling {
+    SURETY_SCALE_AUTO, /* "auto": none for tasks, for bytes and for rows of more than one axis, else standard
+                        */
+    SURETY_SCALE_NONE, /* "none": shift 0, factor 1 */
+    SURETY_SCALE_STANDARD, /* "standard": mean and 1 / standard deviation of the values in S' */
+    SURETY_SCALE_MINMAX    /* "minmax": smallest value and 1 / (largest - smallest) in S' */
+} surety_scaling;
+
+SURETY_API surety_status surety_scaling_parse(const char *name, surety_scaling *scaling, surety_error *err);
+SURETY_API const char *surety_scaling_name(surety_scaling scaling);
+
+/* What a radius of 1 means: "standard deviations", "shares of the range" or "units of the data". */
+SURETY_API const char *surety_scaling_unit(surety_scaling scaling);
+
+/* From the columns of a table to features: which columns, what becomes of missing values and categories,
+ * scales. Fitted on S' alone, kept by the model, applied to every table and row that the model is asked
+ * about.
+ */
+typedef struct surety_preparation surety_preparation;
+
+/* Whether features have limits. */
+typedef enum surety_box_rule {
+    SURETY_BOX_AUTO = -1, /* [0, 1] for tasks and bytes, else none */
+    SURETY_BOX_NONE = 0,
+    SURETY_BOX_GIVEN = 1
+} surety_box_rule;
+
+/* What to open. Either task, or train with test or a share of it for T. Strings are the caller's; nothing is
+ * kept.
  *
  * A task's sets are fixed: S is the first learn_size training examples of its classes in file order, S' the
  * rest, T the test file.
  *
  * Own files: the rows of the classes are shuffled by seed; the first learn_size become S, the next
  * test_size T (where there is no test file), the rest S'. Formats, plain or gzip:
- *   IDX  unsigned bytes. The labels file is labels, or the usual name beside it: "train-images-idx3-ubyte"
- *        finds "train-labels-idx1-ubyte".
- *   NPY  (m, d) or (m, ...), C order. The labels (m) are in labels, or in a file beside it whose name has
- *        "labels" for "images" or "features", or "y" for "X" ("X_train.npy" finds "y_train.npy"), or has
- *        "_labels" before ".npy".
- *   CSV  comma separated numbers; labels are a column of it.
- * The format is told by the name (.npy, .csv, "idx"), else by the first bytes. Bytes are divided by 255,
- * everything else is taken as it is.
+ *   IDX     unsigned bytes. The labels file is labels, or the usual name beside it: "train-images-idx3-ubyte"
+ *           finds "train-labels-idx1-ubyte".
+ *   NPY     (m, d) or (m, ...). The labels (m) are in labels, or in a file beside it whose name has "labels"
+ *           for "images" or "features", or "y" for "X" ("X_train.npy" finds "y_train.npy"), or has "_labels"
+ *           before ".npy".
+ *   NPZ     members X and y, or features and labels.
+ *   LIBSVM  lines "label index:value ..", indices from 1 and ascending; what is not there is 0.
+ *   CSV     rows of fields between separators; labels are a column of it.
+ * The format is told by the name (.npy, .npz, .csv, .tsv, .libsvm, .svm, "idx"), else by the first bytes.
+ * Bytes are divided by 255 before anything else. A column is named as its header does, or by its number
+ * from 1.
  *
  * Labels are whole numbers or, from CSV and NPY ('<U' or '|S'), texts in UTF-8. If all are whole numbers,
  * they are ordered by value, else by bytes. Blanks around a text do not count; two labels that differ only by
@@ -125,16 +172,35 @@ typedef struct surety_data_settings {
     const char *train_labels, *test_labels; /* NULL: beside them */
     const char *label_column; /* CSV: name in the header, or number from 1 (-1: last); NULL: the last */
     surety_header header;     /* CSV; default AUTO */
+    char separator;           /* CSV: between fields; 0: the first of tab ; | , that cuts all lines alike */
+    /* Columns, by name or number from 1 (-1: last): left out; taken as categories, each of which becomes a
+     * feature of 0 or 1 (a category that S' does not have is all zeros). */
+    const char *const *drop;
+    size_t drop_count;
+    const char *const *categorical;
+    size_t categorical_count;
+    surety_missing missing; /* default ERROR */
+    surety_scaling scaling; /* default AUTO */
+    /* A model's preparation: columns are matched with its own by name, and it is applied instead of one that
+     * is fitted. The settings drop, categorical, missing and scaling are then not read, but for further
+     * columns that drop leaves out. NULL: one is fitted on S'. */
+    const surety_preparation *preparation;
     /* (class_count): texts of the labels that become class 0, 1, ..; rows of all others are left out. Of two,
      * the first becomes -1 and the second +1. {"all"}: all labels that occur, in ascending order, at most
      * SURETY_CLASSES_MOST. class_count 0: a task's own, else all. */
     const char *const *classes;
     size_t class_count;
-    size_t learn_size;         /* examples in S, at least 1; default 5000 */
-    size_t test_size;          /* own files without test: examples of train in T; default 0 */
-    int boxed;                 /* default 1: features must lie in [box_lo, box_hi], compared as floats */
-    double box_lo, box_hi;     /* default 0, 1 */
-    uint64_t seed;             /* of the shuffle, below 2^63; default 0. Tasks do not use it */
+    /* Examples in S; 0: learn_share of the rows, rounded down, at least one; 5000 of a task. */
+    size_t learn_size;
+    double learn_share; /* default 0.4 */
+    /* Without test: examples of train in T; 0: test_share of the rows. Both 0: T is empty (from arrays only).
+     */
+    size_t test_size;
+    double test_share;     /* default 0.2 */
+    surety_box_rule boxed; /* GIVEN: features must lie in [box_lo, box_hi], compared as floats; default AUTO.
+                              Not together with a scaling: limits of single features are tolerances */
+    double box_lo, box_hi; /* default 0, 1 */
+    uint64_t seed;         /* of the shuffle, below 2^63; default 0. Tasks do not use it */
     surety_copies_rule copies; /* default REFUSE; DROP does not go with a split by indices */
     int fresh; /* 1: the training rows are declared fresh, they trained nothing: all of them become S, in
                   their order, S' is empty, and T too unless it has rows of its own. For bounds on a vote that
@@ -165,10 +231,11 @@ typedef struct surety_split {
 
 /* Arrays of the caller. All that is needed is copied: they may go when the call returns. */
 typedef struct surety_arrays {
-    size_t m, d;           /* training rows, features */
-    const float *features; /* (m, d), row after row */
-    size_t stride;         /* floats from one row to the next, at least d; 0: d */
-    const int64_t *labels; /* (m) */
+    size_t m, d;              /* training rows, columns of features */
+    const float *features;    /* (m, d), row after row; NaN: missing */
+    const char *const *names; /* (d): of the columns, or NULL: their numbers from 1 */
+    size_t stride;            /* floats from one row to the next, at least d; 0: d */
+    const int64_t *labels;    /* (m) */
     /* (label_count) Labels that are texts: labels are numbers into this list, from 0, and a row's label is
      * the text there, as if it were read from a file. NULL: labels are whole numbers of any kind. */
     const char *const *label_names;
@@ -183,8 +250,8 @@ typedef struct surety_arrays {
 
 /* The same as surety_data_open for rows in memory: same checks, same split, so that the same rows with the
  * same settings are the same sets. Messages name the array ("array features"), row and column. Of the
- * settings, classes, box, copies, fresh and, without a split, learn_size, test_size and seed are read; those
- * that name files must be NULL. Without test arrays and with test_size 0 T is empty. */
+ * settings, classes, box, copies, fresh, drop, categorical, missing, scaling, preparation and, without a
+ * split, sizes, shares and seed are read; those that name files must be NULL. */
 SURETY_API surety_status surety_data_from_arrays(surety_data **out, const surety_arrays *arrays,
                                                  const surety_data_settings *settings, surety_error *err);
 
@@ -235,7 +302,24 @@ typedef struct surety_data_info {
     const char *const *class_names; /* (K): of a task, else NULL */
     const char *label_column;       /* as asked for, or NULL */
     surety_header header;           /* as asked for */
-    double scale;                   /* features were divided by it: 255 (bytes) or 1 */
+    double scale;                   /* values were divided by it: 255 (bytes) or 1 */
+    char separator;                 /* of the CSV file; 0: there is none */
+    size_t columns;                 /* of the table that are used */
+    const char *index_column;       /* a used column that numbers the rows, as pandas writes it; else NULL */
+    uint64_t rounded; /* values of used columns that float32 rounds, in all rows of the sources */
+    /* What the preparation made of the columns (docs/data.md). */
+    surety_scaling scaling; /* never AUTO */
+    surety_missing missing;
+    const char *const *feature_names; /* (d): "age", "age missing", "color=red" */
+    const uint8_t *moves;             /* (d): 0 for categories and flags, which no threat changes */
+    const float *shift, *factor;      /* (d): z = (x - shift) * factor; 0 and 1 where nothing is scaled */
+    const char *preparation; /* as JSON, which models keep; NULL: every column as it is, without names */
+    int preparation_fits;    /* 1: it is what S' gives; 0: another, or there is no S' */
+    size_t constants;        /* columns that are left out because they are constant in S' */
+    const char *const *constant_names;
+    uint64_t filled[SURETY_SETS]; /* missing values that medians (or no category) stand for */
+    uint64_t unseen[SURETY_SETS]; /* categories that S' does not have */
+    uint64_t kept[SURETY_SETS];   /* missing values that stay */
     int boxed;
     double box_lo, box_hi;
     size_t d, height, width; /* height = width = 0: not images */
@@ -261,6 +345,35 @@ typedef struct surety_data_info {
 /* SURETY_E_CHECK, with the ways out, if there are many copies and the settings did not say KEEP. Trainings
  * and certificates ask. */
 SURETY_API surety_status surety_data_check_copies(const surety_data_info *info, surety_error *err);
+
+/* The preparation that made the features; owned by data. */
+SURETY_API const surety_preparation *surety_data_preparation(const surety_data *data);
+
+/* The columns that a preparation takes: how many, and the name of one (NULL behind the last). */
+SURETY_API size_t surety_preparation_columns(const surety_preparation *preparation);
+SURETY_API const char *surety_preparation_column(const surety_preparation *preparation, size_t column);
+SURETY_API size_t surety_preparation_features(const surety_preparation *preparation);
+
+/* What was put in for what, added up. */
+typedef struct surety_preparation_counts {
+    uint64_t filled, unseen, kept;
+} surety_preparation_counts;
+
+/* Rows of the preparation's columns (m, columns) into features x (m, stride), stride at least their number.
+ * NaN: missing. A column of categories has the text where texts is not NULL and has one there, else the
+ * number. A missing value that the preparation refuses, or one that is infinite or too large to scale:
+ * SURETY_E_INPUT with row and column. counts may be NULL. */
+SURETY_API surety_status surety_preparation_apply(const surety_preparation *preparation, size_t m,
+                                                  const float *values, const char *const *texts, float *x,
+                                                  size_t stride, surety_preparation_counts *counts,
+                                                  surety_error *err);
+
+/* Features in the user's units, as surety_preparation_undo gives them, into features of the model. */
+SURETY_API void surety_preparation_scale(const surety_preparation *preparation, const float *x, float *z);
+
+/* Back to the user's units, feature by feature: x = z / factor + shift. The last bits are lost: scaled again,
+ * the feature may differ by a few roundings. */
+SURETY_API void surety_preparation_undo(const surety_preparation *preparation, const float *z, float *x);
 
 /* Owned by data. */
 SURETY_API const surety_data_info *surety_data_describe(const surety_data *data);

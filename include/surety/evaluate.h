@@ -45,11 +45,13 @@ SURETY_API surety_status surety_attack_set(const surety_threat *settings, const 
                                            surety_attack_result *result, const surety_run *run,
                                            surety_error *err);
 /* The same from set to files: the perturbed points to out, NPY float32 (m, d), or (m, n, d) for the
- * u-attacks; their labels to labels (NULL: not wanted), NPY int8 (m) of -1 and +1, or uint8 of class numbers.
+ * u-attacks, in the user's units where a preparation is given (surety_preparation_undo), else as the vote
+ * sees them; their labels to labels (NULL: not wanted), NPY int8 (m) of -1 and +1, or uint8 of class numbers.
  * Points are streamed, free space is checked before the first is made, and both files appear only when all is
  * done. */
 SURETY_API surety_status surety_attack_write(const surety_threat *settings, const surety_vote *vote,
-                                             const surety_set *set, const char *out, const char *labels,
+                                             const surety_set *set, const surety_preparation *preparation,
+                                             const char *out, const char *labels,
                                              surety_attack_result *result, const surety_run *run,
                                              surety_error *err);
 

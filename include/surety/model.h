@@ -98,20 +98,25 @@ SURETY_API surety_status surety_model_reals(const surety_model *model, const cha
 
 /* ---- the data it was trained on ---- */
 
-/* Remembers the data: task, digests of the rows, classes, box, split, rule for copies, label column and
- * header (keys "data.*"), and how many copies there were ("copies.*"). The same rows from a file or from
- * memory are remembered in the same bytes, unless a label column or a header was asked for. */
+/* Remembers the data: task, digests of the rows, classes, box, split, rule for copies, label column, header
+ * and preparation (keys "data.*"), and how many copies there were ("copies.*"). The same rows from a file or
+ * from memory are remembered in the same bytes, unless columns have names, or a label column or a header was
+ * asked for. */
 SURETY_API surety_status surety_model_set_data(surety_model *model, const surety_data_info *info,
                                                surety_error *err);
 
-/* Sets task, classes, learn_size, test_size, box, seed of the split, copies, label column and header as they
+/* Sets task, classes, sizes, box, seed of the split, copies, preparation, label column and header as they
  * were; the rest of settings is left alone. The texts are the model's own. Own data have no task: paths are
  * not remembered. Data that were split by indices are SURETY_E_USAGE: no setting repeats that. */
 SURETY_API surety_status surety_model_data_settings(const surety_model *model, surety_data_settings *settings,
                                                     surety_error *err);
 
-/* SURETY_OK if these are the very data the model was trained on, split the same way; else SURETY_E_CHECK,
- * which says what differs. */
+/* How columns become the features that its votes take (surety_preparation_apply); the model's own. NULL:
+ * every column is a feature as it is. */
+SURETY_API const surety_preparation *surety_model_preparation(const surety_model *model);
+
+/* SURETY_OK if these are the very data the model was trained on, split and prepared the same way; else
+ * SURETY_E_CHECK, which says what differs. */
 SURETY_API surety_status surety_model_check_data(const surety_model *model, const surety_data_info *info,
                                                  surety_error *err);
 
@@ -158,9 +163,13 @@ SURETY_API char *surety_model_json(const surety_model *model);
 
 /* From where to where; NULL: not wanted. All shapes have n behind m where the input has. */
 typedef struct surety_predict_files {
-    const char *input;   /* NPY of real numbers: points (m, d) or (m, n, d) */
-    const char *out;     /* NPY float64: the vote of each, (m); of K > 2 classes its scores, (m, K) */
-    const char *votes;   /* NPY float32: each voter's real output, (m, H), or its scores, (m, H, K) */
+    /* A table in any format, prepared as the model's own; labels are left out. NPY may have a third axis,
+     * (m, n, columns); with as many columns as the model has features, it holds features in the user's units,
+     * as surety_attack_write gives them. */
+    const char *input;
+    const char *label_column; /* of a table; NULL: the model's */
+    const char *out;          /* NPY float64: the vote of each, (m); of K > 2 classes its scores, (m, K) */
+    const char *votes;        /* NPY float32: each voter's real output, (m, H), or its scores, (m, H, K) */
     const char *classes; /* CSV row,class or row,point,class: the class that the vote answers, "tied" where
                             there is none */
 } surety_predict_files;
@@ -170,14 +179,18 @@ typedef struct surety_predict_result {
     uint64_t tied;                        /* of the m n points: those without an answer */
     uint64_t chosen[SURETY_CLASSES_MOST]; /* (K): those with this answer */
     double vote_min, vote_max;            /* votes; of K > 2 classes, scores */
+    surety_preparation_counts counts;     /* what was put in for what */
+    char label_column[64];                /* that was left out; "": there was none */
 } surety_predict_result;
 
-/* Memory does not grow with m. Numbers that are not finite are SURETY_E_INPUT with the row. */
+/* Memory does not grow with m, where the input is NPY. Numbers that are not finite are SURETY_E_INPUT with
+ * the row. */
 SURETY_API surety_status surety_model_predict(const surety_model *model, surety_weighting weighting,
                                               const surety_predict_files *files,
                                               surety_predict_result *result, const surety_run *run,
                                               surety_error *err);
-/* m, n, tied, vote_min, vote_max, classes[{class, points}]; positive: of two classes those voted +1. */
+/* m, n, tied, vote_min, vote_max, classes[{class, points}], filled, unseen, label_column; positive: of two
+ * classes those voted +1. */
 SURETY_API char *surety_predict_result_json(const surety_predict_result *result, const surety_model *model);
 
 #ifdef __cplusplus

@@ -41,3 +41,11 @@ double surety_number(const char *text, char **end) {
     uselocale(before);
     return value;
 }
+
+const char *surety_shortest(double x, char text[32]) {
+    for (int digits = 1; digits <= 17; digits++) {
+        surety_format(text, 32, "%.*g", digits, x);
+        if (surety_number(text, NULL) == x) break;
+    }
+    return text;
+}

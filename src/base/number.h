@@ -15,4 +15,7 @@ int surety_vformat(char *text, size_t size, const char *format, va_list args)
 /* strtod in the C locale; *end == text if there is no number. end may be NULL. */
 double surety_number(const char *text, char **end);
 
+/* A number in as few digits as read back as the same double. */
+const char *surety_shortest(double x, char text[32]);
+
 #endif

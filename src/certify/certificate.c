@@ -26,6 +26,8 @@ static const char format[] = "surety-certificate-1";
     { key, SURETY_FIELD_TEXT, where, bytes, 0, 0, 1, SURETY_UNIT_EXACT, NULL, 0, 0 }
 #define SHA256(key, where, unit) \
     { key, SURETY_FIELD_SHA256, where, 65, 0, 0, 0, SURETY_UNIT_##unit, NULL, 0, 0 }
+#define SHA256_OR_NULL(key, where) \
+    { key, SURETY_FIELD_SHA256, where, 65, 0, 0, 1, SURETY_UNIT_EXACT, NULL, 0, 0 }
 #define REAL(key, where, min, max, unit) \
     { key, SURETY_FIELD_REAL, where, 0, min, max, 0, SURETY_UNIT_##unit, NULL, 0, 0 }
 #define REAL_OR_NULL(key, where, min, max, unit) \
@@ -146,6 +148,10 @@ static const surety_field data_rows[] = {
     TEXT("header", IN(data, header), SIZE(data.header)),
     REAL("scale", IN(data, scale), 0, 1e300, EXACT),
     COUNT("features", IN(data, features), 1, 0x1p32, EXACT),
+    COUNT("columns", IN(data, columns), 1, 0x1p32, EXACT),
+    TEXT("scaling", IN(data, scaling), SIZE(data.scaling)),
+    TEXT("missing", IN(data, missing), SIZE(data.missing)),
+    SHA256_OR_NULL("preparation", IN(data, preparation)),
     COUNT("learn_size", IN(data, learn_size), 1, WHOLE, EXACT),
     COUNT("test_size", IN(data, test_size), 0, WHOLE, EXACT),
     FLAG("shuffled", IN(data, shuffled)),

@@ -18,7 +18,9 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/number.h"
 #include "certify/certificate.h"
+#include "data/preparation.h"
 #include "evaluate/perturbed.h"
 #include "io/read.h"
 #include "io/sha256.h"
@@ -391,6 +393,15 @@ static surety_status set_model(certifying *w, surety_error *err) {
     return path ? check_file(path, c->model.sha256, err) : SURETY_OK;
 }
 
+static surety_status set_preparation(surety_certificate *c, const char *text, size_t columns,
+                                     surety_scaling scaling, surety_missing missing, surety_error *err) {
+    c->data.columns = columns;
+    snprintf(c->data.scaling, sizeof c->data.scaling, "%s", surety_scaling_name(scaling));
+    snprintf(c->data.missing, sizeof c->data.missing, "%s", surety_missing_name(missing));
+    c->data.preparation[0] = 0;
+    return text ? surety_sha256(text, strlen(text), c->data.preparation, err) : SURETY_OK;
+}
+
 surety_status surety_certificate_set_data(surety_certificate *c, const surety_data_info *info,
                                           surety_error *err) {
     snprintf(c->data.task, sizeof c->data.task, "%s", info->task ? info->task : "");
@@ -417,6 +428,7 @@ surety_status surety_certificate_set_data(surety_certificate *c, const surety_da
     c->copies = info->copies;
     c->data.fresh = info->fresh;
     c->data.class_count = info->classes;
+    SURETY_TRY(set_preparation(c, info->preparation, info->columns, info->scaling, info->missing, err));
     return surety_record_texts(&c->data.classes, info->labels, info->classes, err);
 }
 
@@ -605,6 +617,10 @@ static surety_status copy_data(surety_certificate *c, const surety_certificate *
     c->data.features = surety_voters_features(surety_model_voters(model));
     c->data.rows_learn = c->inputs.m;
     surety_certificate_set_columns(c, model);
+    const surety_preparation *p = surety_model_preparation(model);
+    SURETY_TRY(set_preparation(c, p ? p->text : NULL, p ? p->column_count : (size_t)c->data.features,
+                               p ? p->scaling : SURETY_SCALE_NONE, p ? p->missing : SURETY_MISSING_ERROR,
+                               err));
     SURETY_TRY(surety_record_texts(&c->data.classes, s.classes, s.class_count, err));
     if (stated->data.fresh) return SURETY_OK; /* of which the model knows nothing */
     snprintf(c->data.task, sizeof c->data.task, "%s", s.task ? s.task : "");

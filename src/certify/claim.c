@@ -121,7 +121,11 @@ static void say_box(surety_certificate *c, const char *before) {
 
 static void say_where(surety_certificate *c) {
     char eps[32];
-    say(c, " within %s distance %s of the input", c->attack.norm, surety_shortest(c->attack.eps, eps));
+    surety_scaling scaling = SURETY_SCALE_NONE;
+    surety_scaling_parse(c->data.scaling, &scaling, NULL); /* what does not parse is not scaled */
+    say(c, " within %s distance %s", c->attack.norm, surety_shortest(c->attack.eps, eps));
+    if (scaling > SURETY_SCALE_NONE) say(c, " (in %s of each feature in S')", surety_scaling_unit(scaling));
+    say(c, " of the input");
     say_box(c, " and inside");
 }
 

@@ -21,14 +21,6 @@ static size_t count_of(const surety_field *f, const void *base) {
     return *(const size_t *)(const void *)((const char *)base + f->count);
 }
 
-const char *surety_shortest(double x, char text[32]) {
-    for (int digits = 1; digits <= 17; digits++) {
-        surety_format(text, 32, "%.*g", digits, x);
-        if (surety_number(text, NULL) == x) break;
-    }
-    return text;
-}
-
 /* ---- writing ---- */
 
 static const char *const *texts_at(const surety_field *f, const void *base) {

@@ -77,7 +77,4 @@ void surety_record_compare(const surety_fields *table, const void *stated, const
 surety_status surety_record_texts(const char ***out, const char *const *texts, size_t count,
                                   surety_error *err);
 
-/* The decimal number with the fewest digits that reads back as x. */
-const char *surety_shortest(double x, char text[32]);
-
 #endif

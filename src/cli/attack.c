@@ -37,7 +37,8 @@ static surety_status attack(cli *c, options *o, const surety_model *model, const
     surety_vote vote = surety_model_vote(model, o->prior ? SURETY_PRIOR : SURETY_POSTERIOR);
     surety_attack_result r;
     surety_status status =
-        o->out ? surety_attack_write(&o->attack, &vote, set, o->out, o->labels, &r, &c->run, &c->error)
+        o->out ? surety_attack_write(&o->attack, &vote, set, surety_data_preparation(data), o->out, o->labels,
+                                     &r, &c->run, &c->error)
                : surety_attack_set(&o->attack, &vote, set, NULL, NULL, &r, &c->run, &c->error);
     cli_progress_end(c);
     if (status != SURETY_OK) return status;
@@ -55,7 +56,7 @@ static surety_status open_and_attack(cli *c, options *o) {
     surety_data *data = NULL;
     surety_status status = surety_model_load(&model, c->words[0], &c->error);
     if (status == SURETY_OK) status = cli_settle_model(c, model, &o->data, &o->attack);
-    if (status == SURETY_OK) status = cli_open_data(c, &data, &o->data);
+    if (status == SURETY_OK) status = cli_open_data(c, &data, &o->data, &o->attack.ball);
     if (status == SURETY_OK) status = attack(c, o, model, data);
     surety_data_free(data);
     surety_model_free(model);

@@ -48,6 +48,34 @@ static void print_classes(const surety_data_info *info) {
     if (shown < info->classes) cli_print("       .. and %zu more\n", info->classes - shown);
 }
 
+/* What became of the columns of an own table. */
+static void print_columns(const surety_data_info *info) {
+    uint64_t filled = 0, kept = 0;
+    size_t fixed = 0;
+    for (int k = 0; k < SURETY_SETS; k++) filled += info->filled[k], kept += info->kept[k];
+    for (size_t j = 0; j < info->d; j++) fixed += !info->moves[j];
+    if (info->separator == '\t')
+        cli_print("%zu columns, separated by tabs", info->columns);
+    else if (info->separator)
+        cli_print("%zu columns, separated by '%c'", info->columns, info->separator);
+    else
+        cli_print("%zu columns", info->columns);
+    cli_print("; scale %s: a radius is in %s\n", surety_scaling_name(info->scaling),
+              surety_scaling_unit(info->scaling));
+    if (fixed) cli_print("%zu features are categories or flags, 0 or 1, which no threat changes\n", fixed);
+    if (filled)
+        cli_print("%llu missing values filled in (%s)\n", (unsigned long long)filled,
+                  surety_missing_name(info->missing));
+    if (kept) cli_print("%llu missing values kept\n", (unsigned long long)kept);
+    if (info->rounded)
+        cli_print("%llu values are rounded to float32, by at most 6e-8 of their size\n",
+                  (unsigned long long)info->rounded);
+    for (size_t j = 0; info->preparation && j < info->d && j < 12; j++)
+        cli_print("  %-24s shift %-12g factor %g\n", info->feature_names[j], (double)info->shift[j],
+                  (double)info->factor[j]);
+    if (info->preparation && info->d > 12) cli_print("  .. and %zu more features\n", info->d - 12);
+}
+
 static void print_info(const surety_data_info *info) {
     static const char *const letters[SURETY_SETS] = {"S'", "S", "T"};
     static const char *const uses[SURETY_SETS] = {"trains the voters and the prior",
@@ -63,7 +91,9 @@ static void print_info(const surety_data_info *info) {
     if (info->height) cli_print(" (%zu x %zu)", info->height, info->width);
     if (info->scale != 1) cli_print(", divided by %g", info->scale);
     if (info->boxed) cli_print(", in [%g, %g]", info->box_lo, info->box_hi);
-    cli_print("\n\n%-3s %7s  %s\n", "set", "rows", "it");
+    cli_print("\n");
+    if (!info->task) print_columns(info);
+    cli_print("\n%-3s %7s  %s\n", "set", "rows", "it");
     for (size_t i = 0; i < SURETY_SETS; i++) cli_print("%-3s %7zu  %s\n", letters[i], info->m[i], uses[i]);
     print_classes(info);
     cli_print("\nsplit: %s\n", info->split);
@@ -75,9 +105,12 @@ static void print_info(const surety_data_info *info) {
 static surety_status show(cli *c, const surety_data_settings *settings) {
     if (!settings->task && !settings->train)
         return cli_wrong(c, "which data? Give --task NAME, or --train FILE");
-    surety_data *data;
-    surety_status status = surety_data_open(&data, settings, &c->error);
-    if (status != SURETY_OK) return status;
+    surety_data *data = NULL;
+    surety_status status = cli_open_data(c, &data, settings, NULL);
+    if (status != SURETY_OK) {
+        surety_data_free(data);
+        return status;
+    }
     if (c->json)
         status = cli_print_json(c, surety_data_info_json(surety_data_describe(data)));
     else
@@ -106,6 +139,7 @@ static surety_status run(cli *c) {
     surety_data_settings settings = surety_data_defaults();
     const char *mirror = NULL;
     cli_data_options(c, &settings);
+    cli_preparation_options(c, &settings);
     cli_u64(c, "seed", "N", &settings.seed, "own data: of the shuffle that splits it");
     cli_text(c, "mirror", "URL", &mirror, "fetch: the folder on a web server that has the four files");
     surety_status status = cli_parse(c, 1, 2);

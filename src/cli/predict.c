@@ -1,4 +1,4 @@
-/* surety predict: votes and classes of a model on points from an NPY file. */
+/* surety predict: votes and classes of a model on the rows of a table. */
 #include "cli/classes.h"
 #include "cli/cli.h"
 
@@ -7,8 +7,10 @@ typedef struct options {
     bool prior;
 } options;
 
-static surety_status check(cli *c, const surety_predict_files *f) {
-    if (!f->input) return cli_wrong(c, "which points? Give --input X.npy");
+static surety_status check(cli *c, surety_predict_files *f) {
+    if (f->input && c->word_count > 1) return cli_wrong(c, "two inputs: %s and --input", c->words[1]);
+    if (c->word_count > 1) f->input = c->words[1];
+    if (!f->input) return cli_wrong(c, "which points? Give a table, or --input X.npy");
     if (!f->out && !f->classes)
         return cli_wrong(c, "where should the votes go? Give --out V.npy, or --classes C.csv");
     return SURETY_OK;
@@ -34,6 +36,15 @@ static void print_many(const surety_predict_result *r, const surety_model *model
     cli_print("  %s %9llu\n", cli_fit("tied", -CLI_NAME, name), (unsigned long long)r->tied);
 }
 
+static void say_columns(const cli *c, const surety_predict_result *r) {
+    if (r->label_column[0]) cli_say(c, "note: the label column '%s' is left out", r->label_column);
+    if (r->counts.filled)
+        cli_say(c, "note: %llu missing values were filled in", (unsigned long long)r->counts.filled);
+    if (r->counts.unseen)
+        cli_say(c, "note: %llu categories are not those of the training; they count as none of them",
+                (unsigned long long)r->counts.unseen);
+}
+
 static surety_status predict(cli *c, const options *o) {
     surety_model *model = NULL;
     surety_predict_result r;
@@ -42,6 +53,7 @@ static surety_status predict(cli *c, const options *o) {
         status = surety_model_predict(model, o->prior ? SURETY_PRIOR : SURETY_POSTERIOR, &o->files, &r,
                                       &c->run, &c->error);
     cli_progress_end(c);
+    if (status == SURETY_OK) say_columns(c, &r);
     if (status == SURETY_OK && c->json)
         status = cli_print_json(c, surety_predict_result_json(&r, model));
     else if (status == SURETY_OK && surety_voters_classes(surety_model_voters(model)) == 2)
@@ -54,7 +66,10 @@ static surety_status predict(cli *c, const options *o) {
 
 static surety_status run(cli *c) {
     options o = {0};
-    cli_input(c, "input", "X.npy", &o.files.input, "points, real numbers (m, d) or (m, n, d)");
+    cli_input(c, "input", "FILE", &o.files.input,
+              "the table, unless it is a word: CSV, NPY, NPZ, LIBSVM or IDX; NPY also (m, n, columns)");
+    cli_text(c, "label-column", "NAME", &o.files.label_column,
+             "CSV: a column of labels that is left out; unless given, the model's");
     cli_output(
         c, "out", "V.npy", &o.files.out,
         "the vote of each point in [-1,1], float64 (m) or (m, n); of K > 2 classes its K scores: (m, K) or "
@@ -66,7 +81,7 @@ static surety_status run(cli *c) {
         c, "votes", "H.npy", &o.files.votes,
         "also the real output of each voter, float32 (m, H) or (m, n, H); of K > 2 classes (.., H, K)");
     cli_flag(c, "prior", &o.prior, "the vote of the prior P; else of the posterior Q");
-    surety_status status = cli_parse(c, 1, 1);
+    surety_status status = cli_parse(c, 1, 2);
     if (status != SURETY_OK || c->helped) return status;
     status = check(c, &o.files);
     return status == SURETY_OK ? predict(c, &o) : status;
@@ -74,13 +89,15 @@ static surety_status run(cli *c) {
 
 const cli_command cli_predict = {
     .name = "predict",
-    .usage = "MODEL --input X.npy [--out V.npy] [--classes C.csv] [options]",
+    .usage = "MODEL TABLE [--out V.npy] [--classes C.csv] [options]",
     .summary = "votes and classes of a model on points from a file",
     .text =
         "Of two classes, a vote above 0 is for the second (+1), below 0 for the first (-1); exactly 0 is a "
         "tie, which counts as an error. Of more, each has a score, and the answer is the one that beats "
         "every "
-        "other. Points are given as the model was trained on them: images divided by 255.",
-    .example = "surety predict model.safetensors --input X.npy --out V.npy --votes H.npy --classes C.csv",
+        "other. A table's columns are found by name and prepared as those of the training were; bytes are "
+        "divided "
+        "by 255.",
+    .example = "surety predict model.safetensors X.npy --out V.npy --votes H.npy --classes C.csv",
     .run = run,
 };

@@ -23,6 +23,9 @@ READ_NAME(read_attack, surety_threat_kind, surety_threat_parse)
 SHOW_NAME(show_attack, surety_threat_kind, surety_threat_name)
 READ_NAME(read_copies, surety_copies_rule, surety_copies_parse)
 SHOW_NAME(show_copies, surety_copies_rule, surety_copies_name)
+READ_NAME(read_missing, surety_missing, surety_missing_parse)
+SHOW_NAME(show_missing, surety_missing, surety_missing_name)
+READ_NAME(read_scaling, surety_scaling, surety_scaling_parse)
 READ_NAME(read_set, surety_voter_set, surety_voter_set_parse)
 SHOW_NAME(show_set, surety_voter_set, surety_voter_set_name)
 
@@ -49,34 +52,93 @@ static surety_status read_header(const char *text, void *target, surety_error *e
     return bad_value(err, text, "auto, yes or no");
 }
 
-/* A,B,..: labels, each of which may stand in double quotes; or all. They stay in memory of their own until
- * the command ends. */
-static surety_status read_classes(const char *text, void *target, surety_error *err) {
-    static const char *labels[SURETY_CLASSES_MOST + 1];
-    static char *memory;
-    surety_data_settings *data = target;
-    size_t count = 0;
-    free(memory);
-    memory = strdup(text);
-    for (char *at = memory; at && count <= SURETY_CLASSES_MOST;) {
+enum { LISTS = 3, LIST_MOST = 4096 };
+
+/* A,B,..: names, each of which may stand in double quotes. They stay in memory of their own until the command
+ * ends; list: whose. */
+static surety_status read_names(const char *text, int list, const char *const **names, size_t *count,
+                                surety_error *err) {
+    static const char *lists[LISTS][LIST_MOST];
+    static char *memory[LISTS];
+    free(memory[list]);
+    memory[list] = strdup(text);
+    *names = lists[list];
+    *count = 0;
+    for (char *at = memory[list]; at && *count < LIST_MOST;) {
         int quoted = *at == '"';
         char *end = at + quoted + strcspn(at + quoted, quoted ? "\"" : ",");
-        labels[count++] = at + quoted;
+        lists[list][(*count)++] = at + quoted;
         at = *end == '"' ? end + 1 : end;
-        if ((quoted && !*end) || (*at && *at != ',')) return bad_value(err, text, "labels A,B,.. or all");
+        if ((quoted && !*end) || (*at && *at != ',')) return bad_value(err, text, "a list A,B,..");
         at = *at ? at + 1 : NULL;
         *end = 0;
     }
-    data->classes = labels;
-    data->class_count = count;
     return SURETY_OK;
+}
+
+static surety_status read_classes(const char *text, void *target, surety_error *err) {
+    surety_data_settings *data = target;
+    return read_names(text, 0, &data->classes, &data->class_count, err);
+}
+
+static surety_status read_drop(const char *text, void *target, surety_error *err) {
+    surety_data_settings *data = target;
+    return read_names(text, 1, &data->drop, &data->drop_count, err);
+}
+
+static surety_status read_categorical(const char *text, void *target, surety_error *err) {
+    surety_data_settings *data = target;
+    return read_names(text, 2, &data->categorical, &data->categorical_count, err);
+}
+
+static surety_status read_separator(const char *text, void *target, surety_error *err) {
+    char *separator = target;
+    *separator = 0;
+    if (!strcmp(text, "auto")) return SURETY_OK;
+    *separator = !strcmp(text, "tab") || !strcmp(text, "\\t") ? '\t' : text[0];
+    if ((!text[1] || *separator == '\t') && *separator > 0 && !strchr("\"\n\r .+-_", *separator) &&
+        !((*separator | 32) >= 'a' && (*separator | 32) <= 'z') && !(*separator >= '0' && *separator <= '9'))
+        return SURETY_OK;
+    return bad_value(err, text, "auto, tab or one character such as , ; |");
+}
+
+/* N or P%. */
+static surety_status read_share(const char *text, size_t *size, double *share, surety_error *err) {
+    char *end = NULL;
+    double number = strtod(text, &end);
+    *size = 0, *share = 0;
+    if (end != text && !strcmp(end, "%") && number > 0 && number < 100)
+        return *share = number / 100, SURETY_OK;
+    if (end != text && !*end && number >= 0 && number == floor(number) && number < 0x1p52)
+        return *size = (size_t)number, SURETY_OK;
+    return bad_value(err, text, "a number of examples, or a share such as 40%");
+}
+
+static surety_status read_learn(const char *text, void *target, surety_error *err) {
+    surety_data_settings *data = target;
+    return read_share(text, &data->learn_size, &data->learn_share, err);
+}
+
+static surety_status read_test(const char *text, void *target, surety_error *err) {
+    surety_data_settings *data = target;
+    return read_share(text, &data->test_size, &data->test_share, err);
+}
+
+static const char *show_learn(const void *target, char *buffer, size_t size) {
+    snprintf(buffer, size, "%g%%; 5000 of a task", 100 * ((const surety_data_settings *)target)->learn_share);
+    return buffer;
+}
+
+static const char *show_test(const void *target, char *buffer, size_t size) {
+    snprintf(buffer, size, "%g%%", 100 * ((const surety_data_settings *)target)->test_share);
+    return buffer;
 }
 
 /* LO,HI or none. */
 static surety_status read_box(const char *text, void *target, surety_error *err) {
     surety_data_settings *data = target;
     char *end;
-    data->boxed = strcmp(text, "none") != 0;
+    data->boxed = strcmp(text, "none") ? SURETY_BOX_GIVEN : SURETY_BOX_NONE;
     if (!data->boxed) return SURETY_OK;
     data->box_lo = strtod(text, &end);
     int fine = end != text && *end == ',';
@@ -90,21 +152,29 @@ static surety_status read_box(const char *text, void *target, surety_error *err)
 }
 
 static const char *show_box(const void *target, char *buffer, size_t size) {
-    const surety_data_settings *data = target;
-    snprintf(buffer, size, data->boxed ? "%g,%g" : "none", data->box_lo, data->box_hi);
-    return buffer;
+    (void)target, (void)buffer, (void)size;
+    return "0,1 for bytes and tasks, else none";
+}
+
+static const char *show_scaling(const void *target, char *buffer, size_t size) {
+    (void)target, (void)buffer, (void)size;
+    return "standard; none for images and tasks";
 }
 
 void cli_data_file_options(cli *c, surety_data_settings *data) {
     cli_text(c, "data-dir", "DIR", &data->data_dir,
              "where the task's dataset is; else $SURETY_DATA, the cache folder, /usr/share/datasets");
-    cli_input(c, "train", "FILE", &data->train, "own training data instead: IDX, NPY or CSV");
+    cli_input(c, "train", "FILE", &data->train, "own training data instead: CSV, NPY, NPZ, LIBSVM or IDX");
     cli_input(c, "test", "FILE", &data->test, "own test data");
     cli_input(c, "train-labels", "FILE", &data->train_labels, "labels of --train, unless they are beside it");
     cli_input(c, "test-labels", "FILE", &data->test_labels, "labels of --test, unless they are beside it");
     cli_text(c, "label-column", "NAME", &data->label_column, "CSV: the labels' column, by name or number");
     cli_other(c, "header", "auto|yes|no", &data->header, read_header, NULL,
               "CSV: whether the first line holds names");
+    cli_other(c, "separator", "C", &data->separator, read_separator, NULL,
+              "CSV: what stands between fields: auto, tab or one character");
+    cli_other(c, "drop", "A,B,..", data, read_drop, NULL,
+              "columns that are left out, by name or number from 1");
     cli_other(c, "copies", "refuse|keep|drop", &data->copies, read_copies, show_copies,
               "rows of S that also occur in S', if they are more than 1 %; drop: of equal rows one is kept, "
               "before the split");
@@ -138,18 +208,58 @@ void cli_data_options(cli *c, surety_data_settings *data) {
     cli_data_file_options(c, data);
     cli_other(c, "classes", "all|A,B,..", data, read_classes, NULL,
               "the labels that are classes; all others are left out. Of two, the first is -1, the second +1");
-    cli_size(c, "learn-size", "N", &data->learn_size,
-             "examples in S, which learns the posterior and gives the bound");
-    cli_size(c, "test-size", "N", &data->test_size, "without --test: examples of --train that are held out");
+    cli_other(c, "learn-size", "N|P%", data, read_learn, show_learn,
+              "examples in S, which learns the posterior and gives the bound");
+    cli_other(c, "test-size", "N|P%", data, read_test, show_test,
+              "without --test: examples of --train that are held out");
     cli_other(c, "box", "LO,HI|none", data, read_box, show_box, "features and perturbed features lie in it");
 }
 
-surety_status cli_open_data(cli *c, surety_data **data, const surety_data_settings *settings) {
+void cli_preparation_options(cli *c, surety_data_settings *data) {
+    cli_other(c, "categorical", "A,B,..", data, read_categorical, NULL,
+              "columns of categories: each becomes a feature of 0 or 1, which no threat changes");
+    cli_other(
+        c, "missing", "error|median|flag|keep", &data->missing, read_missing, show_missing,
+        "empty fields, NA and NaN: refused; the median of S'; the same and a feature that says so; left as "
+        "they are, for kinds of voters that can take them");
+    cli_other(
+        c, "scale", "none|standard|minmax", &data->scaling, read_scaling, show_scaling,
+        "features by mean and standard deviation, or smallest and largest value, of S'; radii are then in "
+        "that scale");
+}
+
+/* What a user should know before anything is trained. */
+static void say_columns(const cli *c, const surety_data_info *info) {
+    static const char *const letters[SURETY_SETS] = {"S'", "S", "T"};
+    if (info->index_column)
+        cli_warn(
+            c,
+            "the column '%s' numbers the rows, as pandas and R write it: a vote that sees it learns nothing "
+            "about new rows. Leave it out with --drop '%s'",
+            info->index_column, info->index_column);
+    for (size_t i = 0; i < info->constants && i < 3; i++)
+        cli_say(c, "note: the column '%s' is constant in S' and is left out", info->constant_names[i]);
+    if (info->constants > 3) cli_say(c, "note: and %zu more columns", info->constants - 3);
+    for (int k = 0; k < SURETY_SETS; k++)
+        if (info->unseen[k])
+            cli_say(c,
+                    "note: %llu categories of rows of %s do not occur in S'; they count as none of its "
+                    "categories",
+                    (unsigned long long)info->unseen[k], letters[k]);
+}
+
+surety_status cli_open_data(cli *c, surety_data **data, const surety_data_settings *settings,
+                            surety_ball *ball) {
+    if (settings->test && cli_given(c, "test-size"))
+        return cli_wrong(c, "--test and --test-size do not go together: T is one of the two");
     surety_status status = surety_data_open(data, settings, &c->error);
     const surety_data_info *info = status == SURETY_OK ? surety_data_describe(*data) : NULL;
     for (size_t i = 0; info && i < info->files && status == SURETY_OK; i++)
         status = cli_file_check(c, &(cli_file){NULL, info->file[i].path, false});
-    return status;
+    if (status != SURETY_OK) return status;
+    say_columns(c, info);
+    if (ball) ball->has_box = info->boxed, ball->lo = info->box_lo, ball->hi = info->box_hi;
+    return SURETY_OK;
 }
 
 /* ---- ball ---- */
@@ -188,9 +298,7 @@ void cli_model_decides(cli *c) {
 
 surety_status cli_settle(cli *c, surety_data_settings *data, surety_threat *attack) {
     if (!cli_given(c, "eps")) attack->ball.radius = surety_norm_radius(attack->ball.norm);
-    attack->ball.has_box = data->boxed;
-    attack->ball.lo = data->box_lo;
-    attack->ball.hi = data->box_hi;
+    attack->ball.has_box = 0; /* the data's, when they are open */
     data->seed = attack->seed;
     return surety_threat_validate(attack, &c->error);
 }
@@ -211,8 +319,9 @@ surety_status cli_settle_model(cli *c, const surety_model *model, surety_data_se
     }
     if (!cli_given(c, "label-column") && !data->task) data->label_column = own.label_column;
     if (!cli_given(c, "header")) data->header = own.header;
+    data->preparation = own.preparation, data->scaling = own.scaling;
     if (!cli_given(c, "learn-size")) data->learn_size = own.learn_size;
-    if (!cli_given(c, "test-size") && !data->fresh) data->test_size = own.test_size;
+    if (!cli_given(c, "test-size")) data->test_size = data->fresh ? 0 : own.test_size, data->test_share = 0;
     if (!cli_given(c, "copies")) data->copies = own.copies;
     if (!cli_given(c, "box")) data->boxed = own.boxed, data->box_lo = own.box_lo, data->box_hi = own.box_hi;
     data->seed = own.seed; /* of the split: --seed is the attack's */
@@ -221,9 +330,7 @@ surety_status cli_settle_model(cli *c, const surety_model *model, surety_data_se
     if (!cli_given(c, "eps"))
         attack->ball.radius = attack->ball.norm == facts->ball.norm ? facts->ball.radius
                                                                     : surety_norm_radius(attack->ball.norm);
-    attack->ball.has_box = data->boxed;
-    attack->ball.lo = data->box_lo;
-    attack->ball.hi = data->box_hi;
+    attack->ball.has_box = 0; /* the data's, when they are open */
     return surety_threat_validate(attack, &c->error);
 }
 

@@ -18,11 +18,17 @@ void cli_data_file_options(cli *c, surety_data_settings *data);
 /* The same, and which data: --task, --classes, --learn-size, --test-size, --box. */
 void cli_data_options(cli *c, surety_data_settings *data);
 
+/* How columns become features: --categorical, --missing, --scale. For commands that make a model, or only
+ * look. */
+void cli_preparation_options(cli *c, surety_data_settings *data);
+
 /* --fresh, --fresh-labels: for commands whose bounds may come from rows that trained nothing. */
 void cli_fresh_options(cli *c, surety_data_settings *data);
 
-/* Opens the data, and refuses to write over one of its files. *data is the caller's in every case. */
-surety_status cli_open_data(cli *c, surety_data **data, const surety_data_settings *settings);
+/* Opens the data, says what is odd about their columns, and refuses to write over one of their files. *data
+ * is the caller's in every case. ball, unless NULL, gets their box. */
+surety_status cli_open_data(cli *c, surety_data **data, const surety_data_settings *settings,
+                            surety_ball *ball);
 
 /* --norm --eps --steps --step-size --noise --samples --restarts --seed. */
 void cli_ball_options(cli *c, surety_threat *attack);

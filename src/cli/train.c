@@ -71,6 +71,7 @@ static const char *kinds_help(void) {
 static void add_options(cli *c, options *o) {
     surety_train_settings *t = &o->train;
     cli_data_options(c, &o->data);
+    cli_preparation_options(c, &o->data);
     cli_other(
         c, "defense", "NAME", &t->defense.kind, read_defense, show_defense,
         "attack applied to each batch of step 1; certified: the worst case over the whole ball is "
@@ -219,7 +220,7 @@ static surety_status train(cli *c, options *o) {
     surety_model *model = NULL;
     surety_train_result result = {0};
     surety_status status = cli_check_out(c, o->out);
-    if (status == SURETY_OK) status = cli_open_data(c, &data, &o->data);
+    if (status == SURETY_OK) status = cli_open_data(c, &data, &o->data, &o->train.defense.ball);
     if (status == SURETY_OK) settle_classes(c, o, data);
     if (status == SURETY_OK)
         status = surety_train(&model, &o->train, data, &o->checkpointing, &result, &c->run, &c->error);

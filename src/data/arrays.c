@@ -10,6 +10,7 @@ typedef struct array {
     const char *name, *labels_name;
     const char *const *label_names;
     size_t label_count;
+    const char *const *names;
 } array;
 
 static surety_status check_array(const array *a, surety_error *err) {
@@ -49,7 +50,8 @@ static surety_status name_labels(surety_table *t, const array *a, surety_error *
 }
 
 /* Features stay where they are until the sets are filled. */
-static surety_status fill_table(surety_table *t, const array *a, surety_error *err) {
+static surety_status fill_table(surety_table *t, const array *a, const surety_wanted *wanted,
+                                surety_error *err) {
     SURETY_TRY(check_array(a, err));
     t->rows = a->m;
     t->d = a->d;
@@ -58,18 +60,27 @@ static surety_status fill_table(surety_table *t, const array *a, surety_error *e
     t->stride = a->stride ? a->stride : a->d;
     t->name = a->name;
     t->labels_name = a->labels_name;
-    return a->label_names ? name_labels(t, a, err) : surety_labels_integers(t, a->labels, err);
+    SURETY_TRY(a->label_names ? name_labels(t, a, err) : surety_labels_integers(t, a->labels, err));
+    surety_status status = surety_table_choose(t, wanted, a->names, err);
+    if (status != SURETY_OK) surety_fail_file(err, a->name);
+    return status;
 }
 
-static surety_status fill_tables(surety_tables *o, const surety_arrays *a, surety_error *err) {
-    const array train = {a->features,      a->m,           a->d,           a->stride,     a->labels,
-                         "array features", "array labels", a->label_names, a->label_count};
-    const array test = {a->test_features,    a->test_m,      a->d,
-                        a->test_stride,      a->test_labels, "array test_features",
-                        "array test_labels", a->label_names, a->label_count};
+static surety_status fill_tables(surety_tables *o, const surety_arrays *a, const surety_data_settings *s,
+                                 surety_error *err) {
+    const array train = {a->features,      a->m,           a->d,           a->stride,      a->labels,
+                         "array features", "array labels", a->label_names, a->label_count, a->names};
+    const array test = {
+        a->test_features,      a->test_m,           a->d,           a->test_stride, a->test_labels,
+        "array test_features", "array test_labels", a->label_names, a->label_count, a->names};
+    surety_wanted wanted = surety_data_wanted(s);
     o->has_test = a->test_m || a->test_features;
-    SURETY_TRY(fill_table(&o->train, &train, err));
-    return o->has_test ? fill_table(&o->test, &test, err) : SURETY_OK;
+    SURETY_TRY(fill_table(&o->train, &train, &wanted, err));
+    SURETY_TRY(surety_tables_begin(o, s, 0, err));
+    if (!o->has_test) return SURETY_OK;
+    wanted.preparation = o->preparation;
+    SURETY_TRY(fill_table(&o->test, &test, &wanted, err));
+    return surety_table_join(&o->train, &o->test, err);
 }
 
 static surety_status check_settings(const surety_arrays *a, const surety_data_settings *s,
@@ -91,7 +102,7 @@ surety_status surety_data_from_arrays(surety_data **out, const surety_arrays *ar
     surety_tables tables = {0};
     *out = NULL;
     SURETY_TRY(check_settings(arrays, settings, err));
-    surety_status status = fill_tables(&tables, arrays, err);
+    surety_status status = fill_tables(&tables, arrays, settings, err);
     if (status == SURETY_OK) status = surety_data_build(out, &tables, settings, NULL, arrays->split, err);
     surety_tables_close(&tables);
     return status;

@@ -1,10 +1,10 @@
 /* Copies (docs/data.md).
  *
  * Counting. Each row has a place on a line: s(x) = sum_j c_j x_j / range_j with c_j in (0,1). Rows whose
- * features differ by at most tolerance * range_j have places at most tolerance * sum_j c_j apart, so that
- * sorting by s and comparing the rows in that window finds every near pair, none by chance. For 70000 rows of
- * 784 features the window holds about one row. The c_j differ, so that features with a constant sum do not
- * bring all rows to one place.
+ * columns differ by at most tolerance * range_j (or are missing in both, which adds nothing) have places at
+ * most tolerance * sum_j c_j apart, so that sorting by s and comparing the rows in that window finds every
+ * near pair, none by chance. For 70000 rows of 784 features the window holds about one row. The c_j differ,
+ * so that features with a constant sum do not bring all rows to one place.
  *
  * Dropping. Which of equal rows stays is drawn: with different labels, each is kept as often as it occurs, as
  * if the label of a distinct input were drawn anew. The first in the file would favour a class in a sorted
@@ -133,7 +133,7 @@ static void measure_ranges(counting *c, const surety_set sets[SURETY_SETS]) {
             }
     for (size_t j = 0; j < c->d; j++) {
         double golden = (double)(j + 1) * 0.6180339887498949, share = golden - floor(golden);
-        c->range[j] = c->weight[j] - c->range[j];
+        c->range[j] = c->weight[j] >= c->range[j] ? c->weight[j] - c->range[j] : 0; /* no value at all */
         c->weight[j] = c->range[j] > 0 ? share / c->range[j] : 0;
         sum += share;
     }
@@ -144,7 +144,8 @@ static void place_rows(const counting *c, const surety_set *set, place *out) {
     for (size_t i = 0; i < set->m; i++) {
         const float *x = set->x + i * set->stride;
         double s = 0;
-        for (size_t j = 0; j < c->d; j++) s += c->weight[j] * (double)x[j];
+        for (size_t j = 0; j < c->d; j++)
+            if (!isnan(x[j])) s += c->weight[j] * (double)x[j];
         out[i] = (place){s, x, i};
     }
     qsort(out, set->m, sizeof *out, by_place);
@@ -152,7 +153,9 @@ static void place_rows(const counting *c, const surety_set *set, place *out) {
 
 static int within(const counting *c, const float *a, const float *b, double tolerance) {
     size_t j = 0;
-    while (j < c->d && fabs((double)a[j] - (double)b[j]) <= tolerance * c->range[j]) j++;
+    while (j < c->d && (fabs((double)a[j] - (double)b[j]) <= tolerance * c->range[j] ||
+                        (isnan(a[j]) && isnan(b[j])))) /* missing in both */
+        j++;
     return j == c->d;
 }
 

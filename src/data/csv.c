@@ -1,9 +1,10 @@
-/* CSV: one row per line, fields separated by commas, every field a finite number, the label a number or a
- * text. The first line may hold names. A field may stand in double quotes (without quotes or line ends
- * inside), blanks around it do not count; lines end with \n or \r\n; a byte order mark is skipped.
+/* CSV: one row per line, fields between separators. What a column is for says how its fields are read
+ * (data/columns.h): a number, which may be missing; a category; a label, a number or a text. The first line
+ * may hold names. A field may stand in double quotes, inner ones doubled, without line ends inside; blanks
+ * around a field do not count; lines end with \n or \r\n; a byte order mark is skipped.
  *
  * Two passes: the first looks at the structure (as many fields in every line), so that the size of the table
- * is known and true before memory is asked for; the second reads the numbers. */
+ * is known and true before memory is asked for; the second reads the fields. */
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
@@ -11,22 +12,26 @@
 #include <string.h>
 
 #include "base/number.h"
+#include "data/preparation.h"
 #include "data/table.h"
-#include "io/sha256.h"
 
 enum {
-    LONGEST = 127,   /* characters of a number */
-    POLLED = 1 << 20 /* fields between two looks at stop */
+    LONGEST = 127,    /* characters of a number */
+    POLLED = 1 << 20, /* fields between two looks at stop */
+    SNIFFED = 20      /* lines that show the separator */
 };
 
 typedef surety_text field;
 
 typedef struct reader {
     const char *start, *at, *end;
+    char separator;
     size_t fields;       /* read so far */
     field whole;         /* the field read last, with the blanks around it unless it is in quotes */
     size_t line, column; /* of the field read last, from 1 */
     int more;            /* 1: the line goes on behind the field read last */
+    char *plain;         /* room for texts whose quotes were doubled, and where the next one goes */
+    size_t plain_used;
     surety_error *err;
 } reader;
 
@@ -40,34 +45,41 @@ static int is_blank(char c) {
     return c == ' ' || c == '\t';
 }
 
-/* The text between the commas, without blanks around it and without its quotes. */
+/* Inner quotes come in pairs. */
+static int all_doubled(const field *f) {
+    size_t i = 0;
+    while (i < f->length && (f->at[i] != '"' || (i + 1 < f->length && f->at[i + 1] == '"')))
+        i += f->at[i] == '"' ? 2 : 1;
+    return i == f->length;
+}
+
+/* The text between the separators, without blanks around it and without its quotes. */
 static surety_status trim(const reader *r, field *f) {
     while (f->length && is_blank(f->at[0])) f->at++, f->length--;
     while (f->length && is_blank(f->at[f->length - 1])) f->length--;
     if (!f->length || f->at[0] != '"') return SURETY_OK;
-    if (f->length < 2 || f->at[f->length - 1] != '"' || memchr(f->at + 1, '"', f->length - 2)) {
+    field inside = {f->at + 1, f->length < 2 ? 0 : f->length - 2};
+    if (f->length < 2 || f->at[f->length - 1] != '"' || !all_doubled(&inside)) {
         surety_fail(r->err, SURETY_E_INPUT, "a CSV field with a stray quote");
-        return bad(r, "quotes around a whole field only");
+        return bad(r, "quotes around a whole field, inner ones doubled, no line end inside");
     }
-    f->at++;
-    f->length -= 2;
+    *f = inside;
     return SURETY_OK;
 }
 
-/* Where the field at r->at ends: at a comma outside quotes or at the end of the line. */
-static const char *field_end(const reader *r) {
-    const char *p = r->at;
+/* Where the field at p ends: at a separator outside quotes or at the end of the line. */
+static const char *field_end(const char *p, const char *end, char separator) {
     int quoted = 0;
-    for (; p < r->end && *p != '\n' && (quoted || *p != ','); p++)
+    for (; p < end && *p != '\n' && (quoted || *p != separator); p++)
         if (*p == '"') quoted = !quoted;
     return p;
 }
 
 static surety_status next_field(reader *r, field *f) {
-    const char *stop = field_end(r);
+    const char *stop = field_end(r->at, r->end, r->separator);
     r->column = r->more ? r->column + 1 : 1;
     r->line += !r->more;
-    r->more = stop < r->end && *stop == ',';
+    r->more = stop < r->end && *stop == r->separator;
     size_t length = (size_t)(stop - r->at);
     if (!r->more && length && r->at[length - 1] == '\r') length--;
     *f = r->whole = (field){r->at, length};
@@ -79,11 +91,53 @@ static surety_status next_field(reader *r, field *f) {
     return SURETY_OK;
 }
 
-static reader begin(const surety_file *file, surety_error *err) {
+/* A text with its doubled quotes made single; where there are some, a copy. */
+static surety_status plain(reader *r, field *f) {
+    if (!f->length || !memchr(f->at, '"', f->length)) return SURETY_OK;
+    if (!r->plain) SURETY_TRY(surety_alloc(&r->plain, (size_t)(r->end - r->start), 1, r->err));
+    char *copy = r->plain + r->plain_used;
+    size_t length = 0;
+    for (size_t i = 0; i < f->length; i++) {
+        copy[length++] = f->at[i];
+        if (f->at[i] == '"' && i + 1 < f->length && f->at[i + 1] == '"') i++;
+    }
+    r->plain_used += length;
+    *f = (field){copy, length};
+    return SURETY_OK;
+}
+
+static void rewind_to(reader *r, const surety_file *file) {
     const char *start = (const char *)file->data;
-    reader r = {.start = start, .at = start, .end = start + file->size, .err = err};
-    if (file->size >= 3 && !memcmp(r.at, "\xef\xbb\xbf", 3)) r.at += 3;
-    return r;
+    r->start = r->at = start;
+    r->end = start + file->size;
+    r->fields = r->line = r->column = r->plain_used = 0;
+    r->more = 0;
+    if (file->size >= 3 && !memcmp(start, "\xef\xbb\xbf", 3)) r->at += 3;
+}
+
+/* ---- the separator ---- */
+
+/* Fields of every one of the first lines, if they are as many in each; else 0. */
+static size_t fields_alike(const reader *r, char separator) {
+    const char *p = r->at;
+    size_t alike = 0;
+    for (int line = 0; line < SNIFFED && p < r->end; line++) {
+        size_t fields = 1;
+        while ((p = field_end(p, r->end, separator)) < r->end && *p == separator) p++, fields++;
+        if (line && fields != alike) return 0;
+        alike = fields;
+        p += p < r->end;
+    }
+    return alike;
+}
+
+/* The first that cuts all lines alike, the comma last: it may stand in numbers and texts of the others. Where
+ * none does, the comma, so that the message names the line that differs. */
+static char sniff(const reader *r) {
+    static const char candidates[] = "\t;|";
+    for (const char *c = candidates; *c; c++)
+        if (fields_alike(r, *c) > 1) return *c;
+    return ',';
 }
 
 /* ---- numbers ---- */
@@ -113,78 +167,100 @@ int surety_text_number(const surety_text *f, double *value) {
     return *end == 0;
 }
 
-static surety_status read_number(const reader *r, const field *f, double *value) {
+static const char *shown(const field *f, int *length) {
+    *length = f->length > 40 ? 40 : (int)f->length;
+    return f->at;
+}
+
+/* A number of a column of features; NaN where it is missing. */
+static surety_status read_number(const reader *r, const field *f, const char *name, double *value) {
+    int length;
+    const char *text = shown(f, &length);
+    if (surety_text_missing(f)) return *value = (double)NAN, SURETY_OK;
     if (!surety_text_number(f, value)) {
-        surety_fail(r->err, SURETY_E_INPUT, "'%.*s' is not a number", f->length > 40 ? 40 : (int)f->length,
-                    f->at);
-        return bad(r, "a decimal number in every field");
+        surety_fail(r->err, SURETY_E_INPUT, "'%.*s' is not a number", length, text);
+        surety_fail_place(r->err, "line %zu, column %zu", r->line, r->column);
+        if (memchr(f->at, ',', f->length))
+            surety_fail_expected(r->err, "a decimal point, not a comma");
+        else
+            surety_fail_expected(
+                r->err,
+                "a number in every field of '%.64s'; --categorical '%.64s' makes a feature of "
+                "each text, --drop '%.64s' leaves the column out",
+                name, name, name);
+        return SURETY_E_INPUT;
     }
     if (isfinite(*value) && fabs(*value) <= (double)FLT_MAX) return SURETY_OK;
-    surety_fail(r->err, SURETY_E_INPUT, "'%.*s' is not finite", f->length > 40 ? 40 : (int)f->length, f->at);
+    surety_fail(r->err, SURETY_E_INPUT, "'%.*s' is not finite", length, text);
     return bad(r, "finite numbers that a float can hold");
 }
 
 /* ---- first pass: structure ---- */
 
-typedef struct shape {
-    size_t lines, fields, numbers; /* lines; fields per line; those of line 1 that are numbers */
-    size_t named;                  /* from 1: the column whose name was asked for; 0: none */
-    size_t odd;                    /* from 1: the last column of line 1 that is no number; 0: none */
-} shape;
-
-static int is_text(const field *f, const char *text) {
-    return f->length == strlen(text) && !memcmp(f->at, text, f->length);
-}
-
-static surety_status first_line(reader *r, shape *s, const char *name) {
-    field f;
-    do {
-        double ignored;
-        SURETY_TRY(next_field(r, &f));
-        if (surety_text_number(&f, &ignored))
-            s->numbers++;
-        else
-            s->odd = r->column;
-        if (name && !s->named && is_text(&f, name)) s->named = r->column;
-    } while (r->more);
-    s->fields = r->column;
-    s->lines = 1;
-    return SURETY_OK;
-}
-
-static surety_status look(reader *r, shape *s, const char *name) {
+static surety_status count_lines(reader *r, size_t *lines, size_t *fields) {
     if (r->at == r->end) return surety_fail(r->err, SURETY_E_INPUT, "an empty CSV file");
-    SURETY_TRY(first_line(r, s, name));
-    while (r->at < r->end) {
+    for (*lines = 0; r->at < r->end; ++*lines) {
         field f;
         do SURETY_TRY(next_field(r, &f));
         while (r->more);
-        s->lines++;
-        if (r->column == s->fields) continue;
+        if (!*lines) *fields = r->column;
+        if (r->column == *fields) continue;
         surety_fail(r->err, SURETY_E_INPUT, "fields in this CSV line: %zu", r->column);
         surety_fail_place(r->err, "line %zu", r->line);
-        surety_fail_expected(r->err, "%zu fields, as in line 1", s->fields);
+        surety_fail_expected(r->err, "%zu fields, as in line 1%s", *fields,
+                             *fields == 1 ? " (is the separator another one? --separator)" : "");
         return SURETY_E_INPUT;
     }
     return SURETY_OK;
 }
 
-/* The label's column, from 0: named, or numbered from 1, or from the end if negative. */
-static surety_status decide_label(const shape *s, const char *wanted, int header, size_t *column,
-                                  surety_error *err) {
-    char *end = NULL;
-    *column = s->fields - 1;
-    if (!wanted) return SURETY_OK;
-    if (header && s->named) return *column = s->named - 1, SURETY_OK;
-    long number = strtol(wanted, &end, 10);
-    size_t size = number < 0 ? 0 - (size_t)number : (size_t)number;
-    if (end != wanted && *end == 0 && size >= 1 && size <= s->fields)
-        return *column = number < 0 ? s->fields - size : size - 1, SURETY_OK;
-    surety_fail(err, SURETY_E_INPUT, "there is no label column '%.64s'", wanted);
+static surety_status check_shape(size_t fields, size_t least, surety_error *err) {
+    if (fields > SURETY_COLUMNS_MOST) {
+        surety_fail(err, SURETY_E_INPUT, "%zu columns are too many", fields);
+        surety_fail_expected(err, "at most %d columns, one row per line (are rows and columns swapped?)",
+                             SURETY_COLUMNS_MOST);
+    } else if (fields < least) {
+        surety_fail(err, SURETY_E_INPUT, "a CSV file of one column");
+        surety_fail_expected(err, "features and a label, with a separator between them (--separator)");
+    } else {
+        return SURETY_OK;
+    }
     surety_fail_place(err, "line 1");
-    surety_fail_expected(err, "%sa number from 1 to %zu", header ? "a name of the header, or " : "",
-                         s->fields);
     return SURETY_E_INPUT;
+}
+
+/* ---- names ---- */
+
+typedef struct first_line {
+    field *names; /* (fields), plain */
+    size_t fields;
+} first_line;
+
+static surety_status read_first(reader *r, first_line *line, surety_error *err) {
+    SURETY_TRY(surety_alloc(&line->names, line->fields, sizeof *line->names, err));
+    for (size_t i = 0; i < line->fields; i++) {
+        SURETY_TRY(next_field(r, &line->names[i]));
+        SURETY_TRY(plain(r, &line->names[i]));
+    }
+    return SURETY_OK;
+}
+
+static int has_name(const first_line *line, const char *name) {
+    size_t i = 0;
+    while (name && i < line->fields &&
+           (strlen(name) != line->names[i].length || memcmp(name, line->names[i].at, strlen(name)) != 0))
+        i++;
+    return name && i < line->fields;
+}
+
+/* Some option names a field of line 1, by a name that is no number. */
+static int is_named(const first_line *line, const surety_wanted *w) {
+    const char *const *const lists[] = {&w->label, &w->unit, w->drop, w->categorical};
+    const size_t counts[] = {1, 1, w->drop_count, w->categorical_count};
+    for (size_t k = 0; k < 4; k++)
+        for (size_t i = 0; i < counts[k]; i++)
+            if (lists[k][i] && !surety_column_number(lists[k][i]) && has_name(line, lists[k][i])) return 1;
+    return w->preparation && w->preparation->named && has_name(line, w->preparation->columns[0].name);
 }
 
 static surety_status mixed(surety_error *err) {
@@ -194,94 +270,193 @@ static surety_status mixed(surety_error *err) {
     return SURETY_E_INPUT;
 }
 
-/* Whether line 1 holds names: see surety_header. *unsure: only its label is not a number, so it is a row if
- * that is the label of another row too. */
-static surety_status decide_header(const shape *s, const char *wanted, surety_header header, size_t *skip,
-                                   int *unsure, surety_error *err) {
-    size_t label = 0;
+/* Whether line 1 holds names: see surety_header. */
+static int guess_header(const first_line *line, const surety_source *source) {
+    size_t numbers = 0;
+    double ignored;
+    if (source->header != SURETY_HEADER_AUTO) return source->header == SURETY_HEADER_YES;
+    if (is_named(line, &source->wanted)) return 1;
+    for (size_t i = 0; i < line->fields; i++)
+        numbers += (size_t)surety_text_number(&line->names[i], &ignored);
+    return !numbers;
+}
+
+/* A line 1 that is taken for a row: its numbers are numbers. *unsure: its label is a text, so it is a row
+ * only if another row has that label too. */
+static surety_status check_row(const first_line *line, const surety_columns *c, int *unsure,
+                               surety_error *err) {
+    double ignored;
     *unsure = 0;
-    *skip = header == SURETY_HEADER_YES || (header == SURETY_HEADER_AUTO && s->numbers == 0);
-    if (header != SURETY_HEADER_AUTO || s->numbers == 0 || s->numbers == s->fields) return SURETY_OK;
-    *unsure = s->numbers + 1 == s->fields && decide_label(s, wanted, 0, &label, NULL) == SURETY_OK &&
-              label + 1 == s->odd;
-    return *unsure ? SURETY_OK : mixed(err);
-}
-
-/* ---- second pass: names and numbers ---- */
-
-/* Skips the names, keeping a sum of them: the test file must have the same. */
-static surety_status read_names(surety_table *t, reader *r) {
-    surety_sha256_sum *sum = NULL;
-    SURETY_TRY(surety_sha256_new(&sum, r->err));
-    surety_status status = SURETY_OK;
-    do {
-        field f = {0};
-        status = next_field(r, &f);
-        if (status == SURETY_OK) status = surety_sha256_add(sum, f.at, f.length, r->err);
-        if (status == SURETY_OK) status = surety_sha256_add(sum, "\n", 1, r->err);
-    } while (status == SURETY_OK && r->more);
-    if (status == SURETY_OK) status = surety_sha256_text(sum, t->names, r->err);
-    surety_sha256_free(sum);
-    return status;
-}
-
-static surety_status read_rows(surety_table *t, reader *r, surety_text *labels) {
-    for (size_t i = 0; i < t->rows; i++) {
-        float *x = t->values + i * t->d;
-        for (size_t j = 0; j <= t->d; j++) {
-            field f;
-            double value = 0;
-            SURETY_TRY(next_field(r, &f));
-            if (j == t->label_column) {
-                labels[i] = r->whole;
-                continue;
-            }
-            SURETY_TRY(read_number(r, &f, &value));
-            *x++ = (float)value;
-        }
+    for (size_t i = 0; i < line->fields; i++) {
+        const field *f = &line->names[i];
+        if (surety_text_number(f, &ignored) || surety_text_missing(f)) continue;
+        if (c->roles[i] == SURETY_ROLE_NUMBER) return mixed(err);
+        *unsure |= i == c->label;
     }
     return SURETY_OK;
 }
 
-static surety_status read_labels(surety_table *t, reader *r, int unsure) {
-    surety_text *labels = NULL;
+/* ---- second pass: fields ---- */
+
+/* Texts of one column. */
+typedef struct texts {
+    surety_text *of; /* (rows) */
+    size_t column;   /* of the file */
+    surety_labels *out;
+} texts;
+
+typedef struct reading {
+    surety_table *t;
+    const surety_source *source;
+    surety_text *labels; /* (rows), or NULL: there is no label column */
+    texts *texts;        /* columns of categories, and the unit */
+    size_t text_count;
+    size_t *place;   /* (fields): the used column, or among texts, that a column of the file is */
+    uint8_t *counts; /* (d): 1: it may still be numbering the rows, from 0 or from 1 */
+} reading;
+
+/* Texts are kept without the blanks around them. */
+static surety_status keep_text(reader *r, const field *f, surety_text *out) {
+    *out = *f;
+    if (surety_text_missing(f)) return *out = (surety_text){0}, SURETY_OK;
+    return plain(r, out);
+}
+
+static surety_status read_field(reading *a, reader *r, size_t row, size_t column, const field *f) {
+    surety_table *t = a->t;
+    const surety_columns *c = &t->columns;
+    size_t j = a->place[column];
+    double value = 0;
+    switch (c->roles[column]) {
+        case SURETY_ROLE_LABEL:
+            a->labels[row] = r->whole;
+            return plain(r, &a->labels[row]);
+        case SURETY_ROLE_CATEGORY:
+        case SURETY_ROLE_UNIT:
+            return keep_text(r, f, &a->texts[j].of[row]);
+        case SURETY_ROLE_NUMBER:
+            SURETY_TRY(read_number(r, f, c->names[column], &value));
+            t->values[row * t->d + j] = (float)value;
+            t->rounded += !isnan(value) && (double)(float)value != value;
+            a->counts[j] &= (uint8_t)((value == (double)row) | (value == (double)row + 1) << 1);
+            return SURETY_OK;
+        default:
+            return SURETY_OK;
+    }
+}
+
+static surety_status read_rows(reading *a, reader *r) {
+    for (size_t i = 0; i < a->t->rows; i++)
+        for (size_t k = 0; k < a->t->columns.file; k++) {
+            field f;
+            SURETY_TRY(next_field(r, &f));
+            SURETY_TRY(read_field(a, r, i, k, &f));
+        }
+    return SURETY_OK;
+}
+
+/* What each column of the file needs; a column that pandas or R would write in front counts the rows. */
+static surety_status prepare(reading *a, surety_error *err) {
+    surety_table *t = a->t;
+    const surety_columns *c = &t->columns;
+    SURETY_TRY(surety_alloc(&t->values, t->rows * t->d, sizeof *t->values, err)); /* fields that exist */
+    SURETY_TRY(surety_alloc(&t->categories, t->d, sizeof *t->categories, err));
+    SURETY_TRY(surety_alloc(&a->place, c->file, sizeof *a->place, err));
+    SURETY_TRY(surety_alloc(&a->counts, t->d, 1, err));
+    SURETY_TRY(surety_alloc(&a->texts, t->d + 1, sizeof *a->texts, err));
+    if (c->label != SURETY_NO_COLUMN) SURETY_TRY(surety_alloc(&a->labels, t->rows, sizeof *a->labels, err));
+    for (size_t j = 0; j < t->d; j++) {
+        const char *name = c->names[c->from[j]];
+        a->place[c->from[j]] = c->roles[c->from[j]] == SURETY_ROLE_CATEGORY ? a->text_count : j;
+        if (c->roles[c->from[j]] == SURETY_ROLE_CATEGORY)
+            a->texts[a->text_count++] = (texts){NULL, c->from[j], &t->categories[j]};
+        a->counts[j] = c->named && (!strncmp(name, "Unnamed: ", 9) || !strncmp(name, "column ", 7)) ? 3 : 0;
+    }
+    if (c->unit != SURETY_NO_COLUMN) {
+        a->place[c->unit] = a->text_count;
+        a->texts[a->text_count++] = (texts){NULL, c->unit, &t->units};
+    }
+    for (size_t k = 0; k < a->text_count; k++)
+        SURETY_TRY(surety_alloc(&a->texts[k].of, t->rows, sizeof *a->texts[k].of, err));
+    t->floats = t->values;
+    t->stride = t->d;
+    return SURETY_OK;
+}
+
+static surety_status name_categories(reading *a, surety_error *err) {
+    for (size_t k = 0; k < a->text_count; k++) {
+        size_t row = 0;
+        surety_status status = surety_categories_make(a->texts[k].out, a->texts[k].of, a->t->rows, &row, err);
+        if (status == SURETY_OK) continue;
+        surety_fail_place(err, "line %zu, column %zu", row + a->t->first_line, a->texts[k].column + 1);
+        return status;
+    }
+    for (size_t j = 0; j < a->t->d; j++)
+        if (a->counts[j] && a->t->rows > 1) a->t->index_column = j;
+    return SURETY_OK;
+}
+
+static surety_status read_all(reading *a, reader *r, int unsure) {
+    surety_table *t = a->t;
     size_t like_first = 0;
-    SURETY_TRY(surety_alloc(&labels, t->rows, sizeof *labels, r->err));
-    surety_status status = read_rows(t, r, labels);
-    if (status == SURETY_OK) status = surety_labels_texts(t, labels, r->err);
-    surety_free(labels);
-    if (status != SURETY_OK) return status;
-    for (size_t i = 0; i < t->rows; i++) like_first += t->labels.of[i] == t->labels.of[0];
+    SURETY_TRY(prepare(a, r->err));
+    SURETY_TRY(read_rows(a, r));
+    SURETY_TRY(name_categories(a, r->err));
+    if (a->source->wanted.label_optional) return SURETY_OK;
+    SURETY_TRY(surety_labels_texts(t, a->labels, r->err));
+    for (size_t i = 0; unsure && i < t->rows; i++) like_first += t->labels.of[i] == t->labels.of[0];
     return unsure && like_first == 1 ? mixed(r->err) : SURETY_OK;
 }
 
-static surety_status take_shape(surety_table *t, const shape *s, size_t skip, surety_error *err) {
-    t->rows = s->lines - skip;
-    t->d = s->fields - 1;
-    t->first_line = 1 + skip;
-    t->scale = 1;
-    if (t->rows == 0) return surety_fail(err, SURETY_E_INPUT, "a CSV file with a header and no rows");
-    if (t->d > 0) return SURETY_OK;
-    surety_fail(err, SURETY_E_INPUT, "a CSV file of one column");
-    surety_fail_place(err, "line 1");
-    surety_fail_expected(err, "features and a label, separated by commas");
-    return SURETY_E_INPUT;
+static void forget(reading *a) {
+    for (size_t k = 0; k < a->text_count; k++) surety_free(a->texts[k].of);
+    surety_free(a->texts);
+    surety_free(a->labels);
+    surety_free(a->place);
+    surety_free(a->counts);
 }
 
-surety_status surety_csv_read(surety_table *t, const surety_file *file, const char *label_column,
-                              surety_header header, surety_error *err) {
-    shape s = {0};
-    size_t skip = 0;
+/* ---- all of it ---- */
+
+static void take_shape(surety_table *t, size_t lines, int header) {
+    t->rows = lines - (size_t)header;
+    t->d = t->columns.count;
+    t->first_line = 1 + (size_t)header;
+    t->scale = 1;
+    t->index_column = SURETY_NO_COLUMN;
+}
+
+static surety_status read_with(surety_table *t, reader *r, first_line *line, const surety_file *file,
+                               const surety_source *source, surety_error *err) {
+    size_t lines = 0;
     int unsure = 0;
-    reader r = begin(file, err);
-    SURETY_TRY(look(&r, &s, label_column));
-    SURETY_TRY(decide_header(&s, label_column, header, &skip, &unsure, err));
-    SURETY_TRY(decide_label(&s, label_column, (int)skip, &t->label_column, err));
-    SURETY_TRY(take_shape(t, &s, skip, err));
-    SURETY_TRY(surety_alloc(&t->values, t->rows * t->d, sizeof *t->values, err)); /* fields that exist */
-    t->floats = t->values;
-    t->stride = t->d;
-    r = begin(file, err);
-    if (skip) SURETY_TRY(read_names(t, &r));
-    return read_labels(t, &r, unsure);
+    rewind_to(r, file);
+    t->separator = r->separator = source->separator ? source->separator : sniff(r);
+    SURETY_TRY(count_lines(r, &lines, &line->fields));
+    rewind_to(r, file);
+    SURETY_TRY(read_first(r, line, err));
+    int header = guess_header(line, source);
+    if (lines == (size_t)header)
+        return surety_fail(err, SURETY_E_INPUT, "a CSV file with a header and no rows");
+    SURETY_TRY(check_shape(line->fields, source->wanted.label_optional ? 1 : 2, err));
+    SURETY_TRY(
+        surety_columns_make(&t->columns, header ? line->names : NULL, line->fields, &source->wanted, err));
+    take_shape(t, lines, header);
+    if (!header && source->header == SURETY_HEADER_AUTO)
+        SURETY_TRY(check_row(line, &t->columns, &unsure, err));
+    if (!header) rewind_to(r, file);
+    reading a = {.t = t, .source = source};
+    surety_status status = read_all(&a, r, unsure);
+    forget(&a);
+    return status;
+}
+
+surety_status surety_csv_read(surety_table *t, const surety_file *file, const surety_source *source,
+                              surety_error *err) {
+    reader r = {.err = err};
+    first_line line = {0};
+    surety_status status = read_with(t, &r, &line, file, source, err);
+    surety_free(line.names);
+    surety_free(r.plain);
+    return status;
 }

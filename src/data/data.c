@@ -25,7 +25,8 @@ surety_set surety_set_slice(const surety_set *set, size_t first, size_t count) {
 /* ---- settings ---- */
 
 surety_data_settings surety_data_defaults(void) {
-    return (surety_data_settings){.learn_size = 5000, .boxed = 1, .box_lo = 0, .box_hi = 1};
+    return (surety_data_settings){
+        .learn_share = 0.4, .test_share = 0.2, .boxed = SURETY_BOX_AUTO, .box_lo = 0, .box_hi = 1};
 }
 
 surety_status surety_data_usage(surety_error *err, const char *what, const char *expected) {
@@ -37,15 +38,15 @@ surety_status surety_data_usage(surety_error *err, const char *what, const char 
 static surety_status check_files(const surety_data_settings *s, surety_error *err) {
     if (!s->task && !s->train) return surety_data_usage(err, "no data", "a task, or a training file");
     if (s->task && s->fresh) return surety_data_usage(err, "a task, and fresh rows", "one of the two");
-    if (s->task &&
-        (s->train || s->test || s->train_labels || s->test_labels || s->label_column || s->test_size))
+    if (s->task && (s->train || s->test || s->train_labels || s->test_labels || s->label_column ||
+                    s->test_size || s->drop_count || s->categorical_count))
         return surety_data_usage(err, "a task has its own files and test set", "either a task or own files");
     if (s->task && s->class_count)
         return surety_data_usage(err, "a task has its own classes", "classes with own files only");
     if (s->task) return surety_task_find(s->task, err) ? SURETY_OK : SURETY_E_USAGE;
     if (s->fresh && s->test_size)
         return surety_data_usage(err, "fresh rows, and a test size", "all fresh rows in S");
-    if (!s->test && !s->test_size && !s->fresh)
+    if (!s->test && !s->test_size && !(s->test_share > 0) && !s->fresh)
         return surety_data_usage(err, "no test set",
                                  "a test file, or how many training rows to set aside (--test-size)");
     if (s->test && s->test_size)
@@ -77,11 +78,18 @@ static surety_status check_classes(const surety_data_settings *s, surety_error *
 
 surety_status surety_data_check_split(const surety_data_settings *s, surety_error *err) {
     SURETY_TRY(check_classes(s, err));
-    if (s->learn_size < 1 || s->learn_size > UINT32_MAX)
-        return surety_data_usage(err, "learn_size is out of range", "1 to 4294967295 examples");
-    if (s->test_size > UINT32_MAX)
-        return surety_data_usage(err, "test_size is out of range", "0 to 4294967295 examples");
-    if (s->boxed && !(isfinite(s->box_lo) && isfinite(s->box_hi) && s->box_lo < s->box_hi))
+    if (s->learn_size > UINT32_MAX || (!s->learn_size && !(s->learn_share > 0 && s->learn_share < 1)))
+        return surety_data_usage(err, "learn_size is out of range",
+                                 "1 to 4294967295 examples, or a share above 0 and below 1");
+    if (s->test_size > UINT32_MAX || (!s->test_size && !(s->test_share >= 0 && s->test_share < 1)))
+        return surety_data_usage(err, "test_size is out of range",
+                                 "0 to 4294967295 examples, or a share from 0 and below 1");
+    if ((unsigned)s->missing > SURETY_MISSING_KEEP || (unsigned)s->scaling > SURETY_SCALE_MINMAX)
+        return surety_data_usage(err, "missing or scaling is out of range", "a value of surety/data.h");
+    if (s->boxed < SURETY_BOX_AUTO || s->boxed > SURETY_BOX_GIVEN)
+        return surety_data_usage(err, "boxed is out of range", "a value of surety/data.h");
+    if (s->boxed == SURETY_BOX_GIVEN &&
+        !(isfinite(s->box_lo) && isfinite(s->box_hi) && s->box_lo < s->box_hi))
         return surety_data_usage(err, "the box is empty or not finite",
                                  "two finite numbers, the smaller first");
     if ((unsigned)s->copies > SURETY_COPIES_DROP)
@@ -103,6 +111,30 @@ surety_status surety_data_check(const surety_data_settings *s, surety_error *err
 void surety_tables_close(surety_tables *o) {
     surety_table_close(&o->train);
     surety_table_close(&o->test);
+    surety_preparation_free(o->preparation);
+}
+
+surety_wanted surety_data_wanted(const surety_data_settings *s) {
+    return (surety_wanted){.label = s->label_column,
+                           .drop = s->drop,
+                           .drop_count = s->drop_count,
+                           .categorical = s->categorical,
+                           .categorical_count = s->categorical_count,
+                           .preparation = s->preparation};
+}
+
+/* Bytes, rows of more than one axis, and what a task says are taken as they are. */
+static surety_scaling scaling_of(const surety_table *t, const surety_data_settings *s, int task) {
+    if (s->scaling != SURETY_SCALE_AUTO) return s->scaling;
+    return task || t->bytes || t->scale > 1 || t->height ? SURETY_SCALE_NONE : SURETY_SCALE_STANDARD;
+}
+
+surety_status surety_tables_begin(surety_tables *o, const surety_data_settings *s, int task,
+                                  surety_error *err) {
+    if (s->preparation)
+        return surety_preparation_read(&o->preparation, json_incref(s->preparation->root), err);
+    return surety_preparation_begin(&o->preparation, &o->train.columns, s->missing,
+                                    scaling_of(&o->train, s, task), err);
 }
 
 typedef struct sum_check {
@@ -129,6 +161,7 @@ static surety_status open_task(surety_tables *o, const surety_data_settings *s, 
                           .check = check_sum,
                           .check_arg = &train};
     surety_status status = surety_table_open(&o->train, &from, err);
+    if (status == SURETY_OK) status = surety_tables_begin(o, s, 1, err);
     from.path = place.path[TEST_IMAGES], from.labels = place.path[TEST_LABELS];
     from.role = "test", from.labels_role = "test_labels", from.check_arg = &test;
     if (status == SURETY_OK) status = surety_table_open(&o->test, &from, err);
@@ -142,15 +175,19 @@ static surety_status open_own(surety_tables *o, const surety_data_settings *s, s
                           .labels = s->train_labels,
                           .role = s->fresh ? "fresh" : "train",
                           .labels_role = s->fresh ? "fresh_labels" : "train_labels",
-                          .label_column = s->label_column,
-                          .header = s->header};
+                          .wanted = surety_data_wanted(s),
+                          .header = s->header,
+                          .separator = s->separator};
     SURETY_TRY(surety_table_open(&o->train, &from, err));
+    SURETY_TRY(surety_tables_begin(o, s, 0, err));
     if (!s->test) return SURETY_OK;
+    from.wanted.preparation = o->preparation;
+    if (!from.wanted.label || !s->preparation) from.wanted.label = o->preparation->label;
     from.path = s->test, from.labels = s->test_labels;
     from.role = "test", from.labels_role = "test_labels";
     SURETY_TRY(surety_table_open(&o->test, &from, err));
     o->has_test = 1;
-    return SURETY_OK;
+    return surety_table_join(&o->train, &o->test, err);
 }
 
 surety_status surety_data_open(surety_data **out, const surety_data_settings *settings, surety_error *err) {
@@ -175,11 +212,17 @@ void surety_data_free(surety_data *data) {
     for (int i = 0; i < 4; i++) surety_free(data->paths[i]);
     surety_free(data->label_text);
     surety_free(data->label_column);
+    surety_free(data->index_column);
+    surety_preparation_free(data->preparation);
     surety_free(data);
 }
 
 const surety_set *surety_data_set(const surety_data *data, surety_set_name which) {
     return (unsigned)which < SURETY_SETS ? &data->sets[which] : NULL;
+}
+
+const surety_preparation *surety_data_preparation(const surety_data *data) {
+    return data->preparation;
 }
 
 const surety_data_info *surety_data_describe(const surety_data *data) {

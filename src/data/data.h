@@ -2,6 +2,7 @@
 #ifndef SURETY_DATA_DATA_H
 #define SURETY_DATA_DATA_H
 
+#include "data/preparation.h"
 #include "data/table.h"
 
 struct surety_data {
@@ -13,7 +14,9 @@ struct surety_data {
         uint64_t *digests;
     } own[SURETY_SETS]; /* what the sets point to */
     surety_data_info info;
-    char *paths[4]; /* of info.file */
+    char *paths[4];                  /* of info.file */
+    surety_preparation *preparation; /* what info says of features points into it */
+    char *index_column;
     /* What info says of the classes. */
     char *label_text, *label_column;
     const char *labels[SURETY_CLASSES_MOST]; /* into label_text */
@@ -25,7 +28,16 @@ struct surety_data {
 typedef struct surety_tables {
     surety_table train, test;
     int has_test; /* 0: T comes from train, test is empty */
+    surety_preparation
+        *preparation; /* the columns of train, not fitted; or a copy of the one that was given */
 } surety_tables;
+
+/* What the settings want of columns. */
+surety_wanted surety_data_wanted(const surety_data_settings *settings);
+
+/* When train is read: its columns as a preparation, which test must fit. */
+surety_status surety_tables_begin(surety_tables *tables, const surety_data_settings *settings, int task,
+                                  surety_error *err);
 
 void surety_tables_close(surety_tables *tables); /* all zero is fine */
 

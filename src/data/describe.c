@@ -85,6 +85,39 @@ static json_t *digests_json(const surety_data_info *info) {
                               {"classes", class_digests_json(info)});
 }
 
+static json_t *set_counts_json(const uint64_t counts[SURETY_SETS]) {
+    return SURETY_JSON_OBJECT({"prior", surety_json_count(counts[SURETY_SET_PRIOR])},
+                              {"learn", surety_json_count(counts[SURETY_SET_LEARN])},
+                              {"test", surety_json_count(counts[SURETY_SET_TEST])});
+}
+
+/* Features that are not simply columns without names. */
+static json_t *features_json(const surety_data_info *info) {
+    json_t *list = info->preparation ? json_array() : json_null();
+    for (size_t j = 0; info->preparation && j < info->d; j++)
+        list = surety_json_append(list,
+                                  SURETY_JSON_OBJECT({"name", surety_json_string(info->feature_names[j])},
+                                                     {"moves", json_boolean(info->moves[j])},
+                                                     {"shift", surety_json_real((double)info->shift[j])},
+                                                     {"factor", surety_json_real((double)info->factor[j])}));
+    return list;
+}
+
+static json_t *separator_json(const surety_data_info *info) {
+    const char text[2] = {info->separator, 0};
+    return surety_json_string(info->separator == '\t' ? "tab" : info->separator ? text : NULL);
+}
+
+static json_t *columns_json(const surety_data_info *info) {
+    return SURETY_JSON_OBJECT({"used", surety_json_count(info->columns)}, {"separator", separator_json(info)},
+                              {"index_column", surety_json_string(info->index_column)},
+                              {"rounded", surety_json_count(info->rounded)},
+                              {"constant", names_json(info->constant_names, info->constants)},
+                              {"filled", set_counts_json(info->filled)},
+                              {"kept", set_counts_json(info->kept)},
+                              {"unseen", set_counts_json(info->unseen)});
+}
+
 char *surety_data_info_json(const surety_data_info *info) {
     static const char *const headers[] = {"auto", "yes", "no"};
     return surety_json_text(SURETY_JSON_OBJECT(
@@ -96,7 +129,10 @@ char *surety_data_info_json(const surety_data_info *info) {
         {"class_names", names_json(info->class_names, info->classes)},
         {"class_counts", class_counts_json(info)}, {"label_column", surety_json_string(info->label_column)},
         {"header", surety_json_string(headers[info->header])}, {"scale", surety_json_real(info->scale)},
-        {"box", box_json(info)}, {"split", split_json(info)},
+        {"columns", columns_json(info)}, {"scaling", surety_json_string(surety_scaling_name(info->scaling))},
+        {"radius_unit", surety_json_string(surety_scaling_unit(info->scaling))},
+        {"missing", surety_json_string(surety_missing_name(info->missing))},
+        {"features", features_json(info)}, {"box", box_json(info)}, {"split", split_json(info)},
         {"copies_rule", surety_json_string(surety_copies_name(info->copies_rule))},
         {"copies", surety_copies_json(&info->copies)}, {"sha256", digests_json(info)},
         {"files", files_json(info)}));

@@ -1,5 +1,6 @@
 #include "data/digest.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,12 +10,36 @@ enum { BYTES = SURETY_SHA256_BYTES };
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "numbers are added as little endian");
 
+/* -0 is 0; what is missing has one pattern of bits; a category stands behind the numbers. */
+static float digested(const surety_table *t, size_t column, float value) {
+    const uint32_t nan = 0x7fc00000;
+    if (isnan(value))
+        memcpy(&value, &nan, sizeof value);
+    else if (t->categories && t->categories[column].of)
+        value = 0;
+    return value + 0.0f;
+}
+
+static surety_status add_categories(surety_sha256_sum *sum, const surety_table *t, size_t row,
+                                    surety_error *err) {
+    for (size_t j = 0; t->categories && j < t->d; j++) {
+        const surety_labels *c = &t->categories[j];
+        if (!c->of) continue;
+        const char *name = c->of[row] == SURETY_NO_CATEGORY ? "" : c->names[c->of[row]];
+        const uint32_t length = (uint32_t)strlen(name);
+        SURETY_TRY(surety_sha256_add(sum, &length, sizeof length, err));
+        SURETY_TRY(surety_sha256_add(sum, name, length, err));
+    }
+    return SURETY_OK;
+}
+
 static surety_status digest_rows(uint8_t *out, const surety_table *t, const uint32_t *rows, size_t count,
                                  surety_sha256_sum *sum, float *x, surety_error *err) {
     for (size_t i = 0; i < count; i++) {
         surety_table_row(t, rows[i], x);
-        for (size_t j = 0; j < t->d; j++) x[j] += 0.0f; /* -0 + 0 is 0 */
+        for (size_t j = 0; j < t->d; j++) x[j] = digested(t, j, x[j]);
         SURETY_TRY(surety_sha256_add(sum, x, t->d * sizeof *x, err));
+        SURETY_TRY(add_categories(sum, t, rows[i], err));
         SURETY_TRY(surety_sha256_bytes(sum, out + BYTES * (size_t)rows[i], err));
     }
     return SURETY_OK;
@@ -50,10 +75,10 @@ static surety_status add_examples(surety_sha256_sum *sum, const surety_set *set,
     return SURETY_OK;
 }
 
-surety_status surety_digest_set(char text[SURETY_SHA256_TEXT], const surety_set *set, const uint8_t *digests,
-                                surety_error *err) {
+surety_status surety_digest_set(char text[SURETY_SHA256_TEXT], const surety_set *set, size_t columns,
+                                const uint8_t *digests, surety_error *err) {
     surety_sha256_sum *sum = NULL;
-    surety_status status = begin(&sum, set->d, set->m, err);
+    surety_status status = begin(&sum, columns, set->m, err);
     if (status == SURETY_OK) status = add_examples(sum, set, digests, err);
     if (status == SURETY_OK) status = surety_sha256_text(sum, text, err);
     surety_sha256_free(sum);

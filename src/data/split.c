@@ -9,6 +9,9 @@
 #include "data/copies.h"
 #include "data/data.h"
 #include "data/digest.h"
+#include "data/fit.h"
+
+enum { TASK_LEARN = 5000 }; /* examples of S, of a task */
 
 /* ---- two tables ---- */
 
@@ -23,7 +26,7 @@ static surety_status same_rows(const surety_table *a, const surety_table *b, int
         surety_table_row(a, i, x);
         surety_table_row(b, i, x + a->d);
         size_t j = 0;
-        while (j < a->d && x[j] == x[a->d + j]) j++;
+        while (j < a->d && (x[j] == x[a->d + j] || (isnan(x[j]) && isnan(x[a->d + j])))) j++;
         if (j < a->d) break;
     }
     *same = i == a->rows;
@@ -39,13 +42,6 @@ static surety_status compare_tables(const surety_tables *o, surety_error *err) {
         surety_fail(err, SURETY_E_INPUT, "%zu features%s, but the training rows have %zu%s", o->test.d,
                     o->test.scale > 1 ? " in bytes" : "", o->train.d, o->train.scale > 1 ? " in bytes" : "");
         surety_fail_expected(err, "the same features in both");
-        surety_fail_file(err, o->test.name);
-        return SURETY_E_INPUT;
-    }
-    if (o->train.names[0] && o->test.names[0] && strcmp(o->train.names, o->test.names) != 0) {
-        surety_fail(err, SURETY_E_INPUT, "the columns have other names than in the training file");
-        surety_fail_expected(err, "the same names in the same order as in %s", o->train.name);
-        surety_fail_place(err, "line 1");
         surety_fail_file(err, o->test.name);
         return SURETY_E_INPUT;
     }
@@ -104,22 +100,35 @@ typedef struct chosen {
     size_t first[SURETY_SETS], m[SURETY_SETS]; /* a set's part of rows */
 } chosen;
 
-static surety_status check_enough(const surety_data_settings *s, size_t count, const char *path,
-                                  surety_error *err) {
-    if (count > s->learn_size + s->test_size) return SURETY_OK;
+/* A number, or a share of what there is. */
+static size_t size_of(size_t size, double share, size_t count) {
+    return size ? size : (size_t)(share * (double)count);
+}
+
+/* How many of count become S and T. */
+static surety_status settle_sizes(surety_data_info *info, const surety_data_settings *s, int has_test,
+                                  size_t count, const char *path, surety_error *err) {
+    size_t learn = info->task && !s->learn_size ? TASK_LEARN : size_of(s->learn_size, s->learn_share, count);
+    size_t test = has_test ? 0 : size_of(s->test_size, s->test_share, count);
+    if (!learn) learn = 1;
+    if (!test && !has_test && s->test_share > 0) test = 1;
+    if (s->fresh) learn = count, test = 0;
+    info->learn_size = learn, info->test_size = test;
+    if (s->fresh || count > learn + test) return SURETY_OK;
     surety_fail(err, SURETY_E_INPUT, "%zu rows of the classes are too few", count);
     surety_fail_expected(err, "at least %zu: %zu for S (--learn-size), %zu for T, and one for S'",
-                         s->learn_size + s->test_size + 1, s->learn_size, s->test_size);
+                         learn + test + 1, learn, test);
     surety_fail_file(err, path);
     return SURETY_E_INPUT;
 }
 
 /* S is the first of the picked rows, in their order or shuffled, T the next, S' the rest. */
-static surety_status choose(chosen *c, const surety_data_settings *s, int shuffled, const picked *p,
-                            const char *name, surety_error *err) {
+static surety_status choose(chosen *c, surety_data_info *info, const surety_data_settings *s,
+                            const surety_tables *o, const picked *p, surety_error *err) {
     const surety_address address = {.purpose = SURETY_FOR_SPLIT};
-    size_t count = p->count, learn = s->fresh ? count : s->learn_size, test = s->test_size;
-    if (!s->fresh) SURETY_TRY(check_enough(s, count, name, err));
+    int shuffled = info->order == SURETY_ORDER_SHUFFLED;
+    SURETY_TRY(settle_sizes(info, s, o->has_test, p->count, o->train.name, err));
+    size_t count = p->count, learn = info->learn_size, test = info->test_size;
     SURETY_TRY(surety_alloc(&c->rows, count, sizeof *c->rows, err));
     if (shuffled) surety_random_order(s->seed, &address, c->rows, (uint32_t)count);
     for (size_t i = 0; i < count; i++) c->rows[i] = p->rows[shuffled ? c->rows[i] : i];
@@ -182,26 +191,44 @@ static surety_status choose_given(chosen *c, const surety_split *given, const su
     return status;
 }
 
+/* The split in words, when the sizes are known. */
+static void word_split(surety_data_info *info, int has_test) {
+    const char *test = has_test ? "rows of its own" : "none";
+    char classes[32] = "two";
+    size_t size = sizeof info->split;
+    if (info->classes > 2) snprintf(classes, sizeof classes, "%zu", info->classes);
+    if (info->fresh)
+        snprintf(info->split, size, "S: all rows of the %s classes, declared fresh; T: %s", classes, test);
+    else if (info->order == SURETY_ORDER_FILE)
+        snprintf(info->split, size,
+                 "S: the first %zu training rows of the %s classes in file order; S': the rest; T: the test "
+                 "file",
+                 info->learn_size, classes);
+    else if (info->order == SURETY_ORDER_GIVEN)
+        snprintf(info->split, size, "training rows by the caller's indices; T: %s",
+                 info->test_size ? "by indices too" : test);
+    else
+        snprintf(
+            info->split, size,
+            "training rows of the %s classes shuffled by seed %llu; S: the first %zu; T: %s; S': the rest",
+            classes, (unsigned long long)info->seed, info->learn_size, info->test_size ? "the next" : test);
+}
+
 /* ---- filling the sets ---- */
 
-/* A feature that is not finite or not in the box. Features are compared as floats, so is the box. */
-static surety_status check_row(const surety_data_info *info, const surety_table *t, size_t row,
-                               const float *x, surety_error *err) {
-    float lo = info->boxed ? (float)info->box_lo : -INFINITY,
-          hi = info->boxed ? (float)info->box_hi : INFINITY;
+/* A feature that is not in the box. Features are compared as floats, so is the box. */
+static surety_status check_box(const surety_data *data, const surety_table *t, size_t row, const float *x,
+                               surety_error *err) {
+    const surety_data_info *info = &data->info;
+    float lo = (float)info->box_lo, hi = (float)info->box_hi;
     size_t j = 0;
-    while (j < t->d && isfinite(x[j]) && x[j] >= lo && x[j] <= hi) j++;
-    if (j == t->d) return SURETY_OK;
-    if (!isfinite(x[j])) {
-        surety_fail(err, SURETY_E_INPUT, "the feature is %s",
-                    isnan(x[j]) ? "not a number (NaN)" : "infinite");
-        surety_fail_expected(err, "finite numbers that a float can hold");
-    } else {
-        surety_fail(err, SURETY_E_INPUT, "the feature %g is outside the box [%g, %g]", (double)x[j],
-                    info->box_lo, info->box_hi);
-        surety_fail_expected(err, "scaled features, another box (--box LO,HI), or none (--box none)");
-    }
-    surety_table_place(t, row, j, err);
+    if (!info->boxed) return SURETY_OK;
+    while (j < info->d && (!info->moves[j] || isnan(x[j]) || (x[j] >= lo && x[j] <= hi))) j++;
+    if (j == info->d) return SURETY_OK;
+    surety_fail(err, SURETY_E_INPUT, "the feature %g is outside the box [%g, %g]", (double)x[j], info->box_lo,
+                info->box_hi);
+    surety_fail_expected(err, "scaled features, another box (--box LO,HI), or none (--box none)");
+    surety_table_place(t, row, surety_preparation_source(data->preparation, j), err);
     return SURETY_E_INPUT;
 }
 
@@ -222,26 +249,44 @@ static surety_status keep_digests(surety_data *data, const surety_set *set, cons
     return SURETY_OK;
 }
 
+/* Features of these rows of a table, as the preparation makes them. */
+static surety_status fill_rows(surety_data *data, surety_set_name which, const surety_table *t,
+                               const uint32_t *rows, size_t m, surety_error *err) {
+    surety_binding binding;
+    surety_preparation_counts counts = {0};
+    size_t stride = surety_padded(data->info.d);
+    SURETY_TRY(surety_bind(&binding, data->preparation, t, err));
+    surety_status status = SURETY_OK;
+    for (size_t i = 0; i < m && status == SURETY_OK; i++) {
+        float *x = data->own[which].x + i * stride;
+        status = surety_bound_row(&binding, rows[i], x, &counts, err);
+        if (status == SURETY_OK) status = check_box(data, t, rows[i], x, err);
+    }
+    surety_unbind(&binding);
+    data->info.filled[which] = counts.filled;
+    data->info.unseen[which] = counts.unseen;
+    data->info.kept[which] = counts.kept;
+    return status;
+}
+
 /* Fills one set with these rows of a table; p: what was picked of it. */
 static surety_status fill_set(surety_data *data, surety_set_name which, const surety_table *t,
                               const picked *p, const uint32_t *rows, size_t m, surety_error *err) {
     surety_set *set = &data->sets[which];
-    size_t stride = surety_padded(t->d), floats = 0;
+    size_t d = data->info.d, stride = surety_padded(d), floats = 0;
     if (__builtin_mul_overflow(m, stride, &floats))
-        return surety_fail(err, SURETY_E_MEMORY, "%zu rows of %zu features are too many", m, t->d);
+        return surety_fail(err, SURETY_E_MEMORY, "%zu rows of %zu features are too many", m, d);
     SURETY_TRY(surety_alloc(&data->own[which].x, floats, sizeof(float), err));
     SURETY_TRY(surety_alloc(&data->own[which].y, m, sizeof(uint8_t), err));
     SURETY_TRY(surety_alloc(&data->own[which].row, m, sizeof(uint32_t), err));
+    SURETY_TRY(fill_rows(data, which, t, rows, m, err));
     for (size_t i = 0; i < m; i++) {
-        float *x = data->own[which].x + i * stride;
-        surety_table_row(t, rows[i], x);
-        SURETY_TRY(check_row(&data->info, t, rows[i], x, err));
         data->own[which].y[i] = p->classes[rows[i]];
         data->own[which].row[i] = rows[i];
         data->class_m[which][p->classes[rows[i]]]++;
     }
     *set = (surety_set){.m = m,
-                        .d = t->d,
+                        .d = d,
                         .stride = stride,
                         .x = data->own[which].x,
                         .y = data->own[which].y,
@@ -250,7 +295,7 @@ static surety_status fill_set(surety_data *data, surety_set_name which, const su
                         .classes = data->info.classes};
     data->info.m[which] = m;
     SURETY_TRY(keep_digests(data, set, p->digests, err));
-    return surety_digest_set(data->info.set_sha256[which], set, p->digests, err);
+    return surety_digest_set(data->info.set_sha256[which], set, t->d, p->digests, err);
 }
 
 /* train: what was picked of the training rows, which a T without copies does not have. */
@@ -276,6 +321,52 @@ static surety_status fill_chosen(surety_data *data, const surety_tables *o, cons
     return SURETY_OK;
 }
 
+/* ---- the preparation ---- */
+
+static void note_preparation(surety_data *data) {
+    surety_data_info *info = &data->info;
+    const surety_preparation *r = data->preparation;
+    info->d = r->features;
+    info->scaling = r->scaling, info->missing = r->missing;
+    info->feature_names = r->names, info->moves = r->moves;
+    info->shift = r->shift, info->factor = r->factor;
+    info->preparation = r->text;
+    info->constants = r->constants, info->constant_names = r->constant_names;
+    if (r->features != info->columns) info->height = info->width = 0;
+}
+
+static surety_status check_scaled_box(const surety_data_info *info, surety_error *err) {
+    if (!info->boxed || info->scaling == SURETY_SCALE_NONE) return SURETY_OK;
+    return surety_data_usage(err, "a box, and features that are scaled",
+                             "--scale none with --box LO,HI; or no box (--box none)");
+}
+
+/* The one that was given, or what S' says. */
+static surety_status settle_preparation(surety_data *data, const surety_tables *o,
+                                        const surety_data_settings *s, const chosen *c, surety_error *err) {
+    surety_preparation *fitted = NULL;
+    size_t m = c->m[SURETY_SET_PRIOR];
+    surety_error ignored = SURETY_ERROR_NONE;
+    if (m) {
+        surety_status status =
+            surety_preparation_fit(&fitted, o->preparation, &o->train, c->rows + c->first[SURETY_SET_PRIOR],
+                                   m, s->preparation ? &ignored : err);
+        if (status != SURETY_OK && (!s->preparation || status != SURETY_E_INPUT)) return status;
+    }
+    data->info.preparation_fits =
+        fitted && (!s->preparation ||
+                   (fitted->text && s->preparation->text ? !strcmp(fitted->text, s->preparation->text)
+                                                         : fitted->text == s->preparation->text));
+    if (s->preparation || !fitted) {
+        surety_preparation_free(fitted);
+        SURETY_TRY(surety_preparation_read(&data->preparation, json_incref(o->preparation->root), err));
+    } else {
+        data->preparation = fitted;
+    }
+    note_preparation(data);
+    return check_scaled_box(&data->info, err);
+}
+
 static surety_status split(surety_data *data, const surety_tables *o, const surety_data_settings *s,
                            const surety_split *given, surety_error *err) {
     picked p = {0};
@@ -286,13 +377,13 @@ static surety_status split(surety_data *data, const surety_tables *o, const sure
     for (size_t k = 0; k < info->classes && status == SURETY_OK; k++)
         status = surety_digest_class(data->class_sha256[k], &o->train, k, p.classes, p.digests, err);
     if (status == SURETY_OK)
-        status = given ? choose_given(&c, given, &o->train, &p, err)
-                       : choose(&c, s, info->order == SURETY_ORDER_SHUFFLED, &p, o->train.name, err);
+        status = given ? choose_given(&c, given, &o->train, &p, err) : choose(&c, info, s, o, &p, err);
+    if (status == SURETY_OK) status = settle_preparation(data, o, s, &c, err);
+    if (status == SURETY_OK) word_split(info, o->has_test);
     if (status == SURETY_OK) status = fill_chosen(data, o, &p, &c, err);
     if (status == SURETY_OK) status = surety_classes_check_sets(info, o, err);
     drop(&p);
     surety_free(c.rows);
-    if (info->fresh) info->learn_size = info->m[SURETY_SET_LEARN];
     info->train = info->m[SURETY_SET_PRIOR] + info->m[SURETY_SET_LEARN];
     info->test = info->m[SURETY_SET_TEST];
     return status;
@@ -311,44 +402,24 @@ static surety_status note_files(surety_data *data, const surety_table *t, surety
     return SURETY_OK;
 }
 
-static void note_split(surety_data_info *info, const surety_tables *o, const surety_data_settings *s,
-                       const surety_split *given) {
-    const char *test = o->has_test ? "rows of its own" : "none";
-    char classes[32] = "two";
-    size_t size = sizeof info->split;
-    info->fresh = s->fresh;
-    info->order = info->task || s->fresh ? SURETY_ORDER_FILE
-                  : given                ? SURETY_ORDER_GIVEN
-                                         : SURETY_ORDER_SHUFFLED;
-    info->seed = info->order == SURETY_ORDER_SHUFFLED ? s->seed : 0;
-    info->learn_size = given ? given->m[SURETY_SET_LEARN] : s->learn_size;
-    info->test_size = given ? given->m[SURETY_SET_TEST] : s->test_size;
-    if (info->classes > 2) snprintf(classes, sizeof classes, "%zu", info->classes);
-    if (info->fresh)
-        snprintf(info->split, size, "S: all rows of the %s classes, declared fresh; T: %s", classes, test);
-    else if (info->order == SURETY_ORDER_FILE)
-        snprintf(info->split, size,
-                 "S: the first %zu training rows of the %s classes in file order; S': the rest; T: the test "
-                 "file",
-                 s->learn_size, classes);
-    else if (info->order == SURETY_ORDER_GIVEN)
-        snprintf(info->split, size, "training rows by the caller's indices; T: %s",
-                 info->test_size ? "by indices too" : test);
-    else
-        snprintf(
-            info->split, size,
-            "training rows of the %s classes shuffled by seed %llu; S: the first %zu; T: %s; S': the rest",
-            classes, (unsigned long long)s->seed, s->learn_size, info->test_size ? "the next" : test);
-}
-
 static surety_status note(surety_data *data, const surety_tables *o, const surety_data_settings *s,
                           const surety_task *task, const surety_split *given, surety_error *err) {
     surety_data_info *info = &data->info;
     info->task = task ? task->name : NULL;
     info->scale = o->train.scale;
-    info->boxed = s->boxed, info->box_lo = s->box_lo, info->box_hi = s->box_hi;
-    info->d = o->train.d, info->height = o->train.height, info->width = o->train.width;
-    note_split(info, o, s, given);
+    info->boxed = s->boxed == SURETY_BOX_AUTO ? task || info->scale > 1 : s->boxed;
+    info->box_lo = s->box_lo, info->box_hi = s->box_hi;
+    info->columns = o->train.d, info->height = o->train.height, info->width = o->train.width;
+    info->rounded = o->train.rounded + o->test.rounded;
+    info->separator = o->train.separator;
+    info->fresh = s->fresh;
+    info->order = task || s->fresh ? SURETY_ORDER_FILE : given ? SURETY_ORDER_GIVEN : SURETY_ORDER_SHUFFLED;
+    info->seed = info->order == SURETY_ORDER_SHUFFLED ? s->seed : 0;
+    if (given) info->learn_size = given->m[SURETY_SET_LEARN], info->test_size = given->m[SURETY_SET_TEST];
+    if (o->train.index_column != SURETY_NO_COLUMN)
+        SURETY_TRY(surety_join(&data->index_column, o->preparation->columns[o->train.index_column].name, "",
+                               "", err));
+    info->index_column = data->index_column;
     info->copies_rule = s->copies;
     info->header = s->header;
     if (s->label_column) SURETY_TRY(surety_join(&data->label_column, s->label_column, "", "", err));
@@ -357,12 +428,33 @@ static surety_status note(surety_data *data, const surety_tables *o, const suret
     return note_files(data, &o->test, err);
 }
 
-static surety_status count_copies(surety_data *data, surety_error *err) {
+/* The rows of a set as they were given, before the preparation: what is a copy must not depend on the split.
+ */
+static surety_status raw_set(surety_set *raw, float **x, const surety_table *t, surety_error *err) {
+    size_t values = 0;
+    if (__builtin_mul_overflow(raw->m, t->d, &values))
+        return surety_fail(err, SURETY_E_MEMORY, "%zu rows of %zu columns are too many", raw->m, t->d);
+    SURETY_TRY(surety_alloc(x, values, sizeof **x, err));
+    for (size_t i = 0; i < raw->m; i++) surety_table_row(t, raw->row[i], *x + i * t->d);
+    raw->x = *x;
+    raw->d = raw->stride = t->d;
+    return SURETY_OK;
+}
+
+static surety_status count_copies(surety_data *data, const surety_tables *o, surety_error *err) {
     surety_copies *copies = &data->info.copies;
     uint64_t dropped = copies->dropped;
-    SURETY_TRY(surety_copies_count(copies, data->sets, err));
+    surety_set raw[SURETY_SETS];
+    float *x[SURETY_SETS] = {NULL};
+    surety_status status = SURETY_OK;
+    memcpy(raw, data->sets, sizeof raw);
+    for (int k = 0; k < SURETY_SETS && status == SURETY_OK && surety_preparation_changes(data->preparation);
+         k++)
+        status = raw_set(&raw[k], &x[k], k == SURETY_SET_TEST && o->has_test ? &o->test : &o->train, err);
+    if (status == SURETY_OK) status = surety_copies_count(copies, raw, err);
     copies->dropped = dropped;
-    return SURETY_OK;
+    for (int k = 0; k < SURETY_SETS; k++) surety_free(x[k]);
+    return status;
 }
 
 static surety_status build(surety_data *data, const surety_tables *o, const surety_data_settings *s,
@@ -371,7 +463,7 @@ static surety_status build(surety_data *data, const surety_tables *o, const sure
     SURETY_TRY(surety_classes_choose(data, o, s, task, err));
     SURETY_TRY(note(data, o, s, task, given, err));
     SURETY_TRY(split(data, o, s, given, err));
-    return count_copies(data, err);
+    return count_copies(data, o, err);
 }
 
 surety_status surety_data_build(surety_data **out, const surety_tables *tables,

@@ -7,13 +7,16 @@
 
 typedef struct writing {
     surety_npy_writer *points, *labels;
+    const surety_preparation *preparation;
+    float *units; /* (d): a point in the user's units */
     size_t d;
 } writing;
 
 static surety_status append(void *arg, size_t i, size_t j, const float *x, surety_error *err) {
     writing *w = arg;
     (void)i, (void)j;
-    return surety_npy_writer_append(w->points, x, w->d, err);
+    if (w->preparation) surety_preparation_undo(w->preparation, x, w->units);
+    return surety_npy_writer_append(w->points, w->preparation ? w->units : x, w->d, err);
 }
 
 /* Opens both, so that a full disk or a bad path is known before the work. */
@@ -22,6 +25,7 @@ static surety_status open_files(writing *w, const surety_threat *s, const surety
     int several = surety_threat_plain(s->kind) != s->kind;
     size_t shape[3] = {set->m, several ? surety_threat_samples(s) : set->d, set->d};
     w->d = set->d;
+    SURETY_TRY(surety_alloc(&w->units, w->d, sizeof *w->units, err));
     if (labels && !strcmp(out, labels))
         return surety_fail(err, SURETY_E_USAGE, "points and labels cannot go to the same file, %s", out);
     SURETY_TRY(surety_npy_writer_open(&w->points, out, SURETY_F4, several ? 3 : 2, shape, err));
@@ -48,9 +52,9 @@ static surety_status commit(writing *w, surety_error *err) {
 }
 
 surety_status surety_attack_write(const surety_threat *s, const surety_vote *vote, const surety_set *set,
-                                  const char *out, const char *labels, surety_attack_result *result,
-                                  const surety_run *run, surety_error *err) {
-    writing w = {0};
+                                  const surety_preparation *preparation, const char *out, const char *labels,
+                                  surety_attack_result *result, const surety_run *run, surety_error *err) {
+    writing w = {.preparation = preparation};
     surety_status status = surety_threat_validate(s, err);
     if (status == SURETY_OK) status = surety_attack_check_set(s, vote->voters, set, err);
     if (status == SURETY_OK) status = open_files(&w, s, set, out, labels, err);
@@ -58,5 +62,6 @@ surety_status surety_attack_write(const surety_threat *s, const surety_vote *vot
     if (status == SURETY_OK) status = commit(&w, err);
     surety_npy_writer_abort(w.points);
     surety_npy_writer_abort(w.labels);
+    surety_free(w.units);
     return status;
 }

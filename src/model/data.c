@@ -10,6 +10,8 @@
  *   data.learn_size, data.test_size
  *   data.copies                       what was done about copies: refuse, keep or drop
  *   copies.learn_in_prior, ..         how many there were, for people
+ *   data.preparation                  how columns become features (data/preparation.h); not there if they are
+ *                                     features as they are, without names
  *   data.label_column, data.header    of a CSV file, as asked for: where to find the labels again. The same
  * rows may stand in another file, so these may differ No paths, no checksums of files.
  * And in the tensors rows.prior and rows.learn: 8 bytes for each row of S' and S
@@ -119,6 +121,26 @@ surety_status surety_model_set_rows(surety_model *m, surety_set_name which, cons
     return SURETY_OK;
 }
 
+static surety_status set_preparation(surety_model *m, const surety_data_info *info, surety_error *err) {
+    if (info->preparation) return surety_model_set_text(m, "data.preparation", info->preparation, err);
+    json_object_del(m->texts, "data.preparation");
+    return surety_model_read_preparation(m, err);
+}
+
+surety_status surety_model_read_preparation(surety_model *m, surety_error *err) {
+    const char *text = surety_model_text(m, "data.preparation");
+    size_t d = surety_voters_features(m->voters);
+    surety_preparation_free(m->preparation);
+    m->preparation = NULL;
+    if (!text) return SURETY_OK;
+    SURETY_TRY(surety_preparation_decode(&m->preparation, text, err));
+    if (surety_preparation_features(m->preparation) == d) return SURETY_OK;
+    surety_fail(err, SURETY_E_INPUT, "the preparation makes %zu features, the voters take %zu",
+                surety_preparation_features(m->preparation), d);
+    surety_fail_place(err, "key data.preparation");
+    return SURETY_E_INPUT;
+}
+
 surety_status surety_model_set_data(surety_model *m, const surety_data_info *info, surety_error *err) {
     remembered now;
     SURETY_TRY(describe(info, &now, err));
@@ -126,6 +148,7 @@ surety_status surety_model_set_data(surety_model *m, const surety_data_info *inf
     for (size_t i = 0; i < KEYS && status == SURETY_OK; i++)
         status = surety_model_set_text(m, keys[i], text_of(&now, i), err);
     forget(&now);
+    if (status == SURETY_OK) status = set_preparation(m, info, err);
     if (status == SURETY_OK) status = set_copies(m, info, err);
     for (int k = 0; k < SURETY_MODEL_ROWS && status == SURETY_OK; k++)
         status = surety_model_set_rows(m, (surety_set_name)k, info->row_digests[k], info->m[k], err);
@@ -145,6 +168,16 @@ static surety_status check_rows(const surety_model *m, const surety_data_info *i
     return SURETY_OK;
 }
 
+/* The preparation is the model's, and is what S' gives. */
+static surety_status check_preparation(const surety_model *m, const surety_data_info *info,
+                                       surety_error *err) {
+    const char *was = surety_model_text(m, "data.preparation"), *is = info->preparation;
+    if (info->preparation_fits && (was && is ? !strcmp(was, is) : was == is)) return SURETY_OK;
+    surety_fail(err, SURETY_E_CHECK, "the model's preparation of columns is not what its S' gives");
+    surety_fail_expected(err, "the data the model was trained on, opened with its settings");
+    return SURETY_E_CHECK;
+}
+
 surety_status surety_model_check_data(const surety_model *m, const surety_data_info *info,
                                       surety_error *err) {
     remembered now;
@@ -160,7 +193,9 @@ surety_status surety_model_check_data(const surety_model *m, const surety_data_i
         surety_fail_expected(err, "'%.200s'", was ? was : "nothing: the model was trained on no data");
     }
     forget(&now);
-    return i < KEYS ? SURETY_E_CHECK : check_rows(m, info, err);
+    if (i < KEYS) return SURETY_E_CHECK;
+    SURETY_TRY(check_preparation(m, info, err));
+    return check_rows(m, info, err);
 }
 
 /* ---- rows that trained it, in other data ---- */
@@ -262,7 +297,7 @@ surety_status surety_model_read_labels(surety_model *m, surety_error *err) {
 static int read_box(const char *text, surety_data_settings *s) {
     char *end = NULL;
     if (!text) return 0;
-    s->boxed = strcmp(text, "none") != 0;
+    s->boxed = strcmp(text, "none") ? SURETY_BOX_GIVEN : SURETY_BOX_NONE;
     if (!s->boxed) return 1;
     s->box_lo = surety_number(text, &end);
     if (end == text || *end != ',') return 0;
@@ -316,5 +351,10 @@ surety_status surety_model_data_settings(const surety_model *m, surety_data_sett
     s->class_count = m->class_count;
     s->learn_size = (size_t)learn;
     s->test_size = (size_t)test;
+    s->test_share = 0;
+    s->preparation = m->preparation;
+    s->missing = SURETY_MISSING_ERROR, s->scaling = SURETY_SCALE_NONE; /* of models without one */
+    if (m->preparation && m->preparation->named && m->preparation->label)
+        s->label_column = m->preparation->label;
     return SURETY_OK;
 }

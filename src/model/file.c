@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/read.h"
+#include "io/looks.h"
 #include "io/sha256.h"
 #include "io/write.h"
 #include "model/model.h"
@@ -236,7 +236,8 @@ static surety_status build(const parsed *p, surety_model **out, surety_voters **
         if (json_object_set((*out)->texts, key, value))
             return surety_fail(err, SURETY_E_MEMORY, "no memory for a text");
     }
-    return surety_model_read_labels(*out, err);
+    SURETY_TRY(surety_model_read_labels(*out, err));
+    return surety_model_read_preparation(*out, err);
 }
 
 surety_status surety_model_decode(surety_model **out, const uint8_t *bytes, size_t size, const char *name,
@@ -263,7 +264,15 @@ surety_status surety_model_load(surety_model **out, const char *path, surety_err
     surety_file file = {0};
     *out = NULL;
     SURETY_TRY(surety_file_open(&file, path, err));
-    surety_status status = surety_model_decode(out, file.data, file.size, path, err);
+    surety_status status = SURETY_OK;
+    const char *words = surety_looks_like(file.data, file.size);
+    if (words && strcmp(words, SURETY_LOOKS_MODEL)) {
+        status = surety_fail(err, SURETY_E_INPUT, "this is no model: it looks like %s", words);
+        surety_fail_expected(err, "a model that surety train wrote (safetensors)");
+        surety_fail_file(err, path);
+    } else {
+        status = surety_model_decode(out, file.data, file.size, path, err);
+    }
     surety_file_close(&file);
     return status;
 }

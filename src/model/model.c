@@ -83,6 +83,7 @@ void surety_model_free(surety_model *m) {
     json_decref(m->texts);
     json_decref(m->label_texts);
     surety_free(m->labels);
+    surety_preparation_free(m->preparation);
     surety_free(m);
 }
 
@@ -97,6 +98,10 @@ const double *surety_model_posterior(const surety_model *m) {
 }
 const surety_model_facts *surety_model_about(const surety_model *m) {
     return &m->facts;
+}
+
+const surety_preparation *surety_model_preparation(const surety_model *m) {
+    return m->preparation;
 }
 
 surety_vote surety_model_vote(const surety_model *m, surety_weighting weighting) {
@@ -118,6 +123,7 @@ surety_status surety_model_set_text(surety_model *m, const char *key, const char
         return surety_fail(err, SURETY_E_USAGE, "the text of '%s' is not UTF-8", key);
     if (json_object_set_new(m->texts, key, json_string(value)))
         return surety_fail(err, SURETY_E_MEMORY, "no memory for a text");
+    if (!strcmp(key, "data.preparation")) return surety_model_read_preparation(m, err);
     return strcmp(key, "data.classes") ? SURETY_OK : surety_model_read_labels(m, err);
 }
 

@@ -2,6 +2,7 @@
 #ifndef SURETY_MODEL_MODEL_H
 #define SURETY_MODEL_MODEL_H
 
+#include "data/preparation.h"
 #include "io/json.h"
 #include "surety/model.h"
 #include "voters/voters.h"
@@ -21,6 +22,8 @@ struct surety_model {
     const char **labels;
     size_t class_count;
     json_t *label_texts; /* what labels point into */
+    surety_preparation
+        *preparation; /* what data.preparation says, read; NULL: columns are features as they are */
 };
 
 /* The facts as texts, and back; metadata is an object of texts. Reading takes the facts' keys out of it. */
@@ -32,8 +35,10 @@ surety_status surety_facts_read(surety_model_facts *facts, json_t *metadata, sur
 surety_status surety_model_set_rows(surety_model *model, surety_set_name which, const void *digests,
                                     size_t count, surety_error *err);
 
-/* Reads data.classes, which has changed. */
+/* Reads data.classes, data.preparation, which have changed. A preparation that makes other features than the
+ * voters take is SURETY_E_INPUT. */
 surety_status surety_model_read_labels(surety_model *model, surety_error *err);
+surety_status surety_model_read_preparation(surety_model *model, surety_error *err);
 
 /* A new object with the entries of another, keys sorted. */
 json_t *surety_texts_sorted(const json_t *texts);

@@ -9,6 +9,7 @@
 #include "io/files.h"
 #include "io/npy.h"
 #include "io/sha256.h"
+#include "plain.h"
 #include "surety/evaluate.h"
 #include "surety/train.h"
 
@@ -42,7 +43,7 @@ static void write_world(const char *x_name, const char *y_name, int changed_row)
 }
 
 static surety_data_settings world(void) {
-    surety_data_settings s = surety_data_defaults();
+    surety_data_settings s = plain_settings();
     s.train = files_path("X_train.npy");
     s.learn_size = LEARN;
     s.test_size = 40;

@@ -8,6 +8,7 @@
 #include "draw.h"
 #include "io/files.h"
 #include "io/npy.h"
+#include "plain.h"
 #include "surety/certify.h"
 #include "surety/evaluate.h"
 #include "surety/train.h"
@@ -116,7 +117,7 @@ typedef struct plan {
 static surety_data *open_world(size_t learn_size) {
     surety_error err = SURETY_ERROR_NONE;
     surety_data *data;
-    surety_data_settings s = surety_data_defaults();
+    surety_data_settings s = plain_settings();
     s.train = files_path("X_train.npy");
     s.learn_size = learn_size;
     s.test_size = 1;

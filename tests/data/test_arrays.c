@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "io/npy.h"
+#include "plain.h"
 #include "surety/data.h"
 
 /* ---- the same rows in a file and in memory ---- */
@@ -30,7 +31,7 @@ static void put_npy(const char *name, surety_dtype dtype, const void *values, si
 static const char *const eight_three[] = {"8", "3"}, *const three_eight[] = {"3", "8"};
 
 static surety_data_settings settings(void) {
-    surety_data_settings s = surety_data_defaults();
+    surety_data_settings s = plain_settings();
     s.learn_size = 10;
     s.classes = eight_three, s.class_count = 2;
     s.seed = 7;
@@ -122,7 +123,7 @@ static void arrays_and_other_formats(void **state) {
         wide[i] = (double)x[i];
     }
     for (int i = 0; i < M; i++) y[i] = labels[8 + i] = (unsigned char)(i % 2);
-    surety_data_settings s = surety_data_defaults();
+    surety_data_settings s = plain_settings();
     s.learn_size = 4, s.test_size = 3, s.seed = 5;
     surety_arrays a = {.m = M, .d = D, .features = x, .labels = y};
     surety_data *in = NULL, *file = NULL;
@@ -346,7 +347,7 @@ static void arrays_that_are_none(void **state) {
     s[9].task = "mnist-1v7";
     s[10].train = "train.csv";
     s[11].test_size = 3;
-    s[12].learn_size = 0;
+    s[12].learn_size = 0, s[12].learn_share = 0;
     s[13].classes = (const char *const[]){"3", "3"};
     for (int i = 0; i < CASES; i++) {
         check(try_arrays(&a[i], &s[i], &err) == SURETY_E_USAGE, "case %d passes", i);

@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "draw.h"
+#include "plain.h"
 #include "surety/data.h"
 
 enum { M = 240, TEST = 60, D = 3, MOST_D = 40 };
@@ -16,7 +17,7 @@ typedef struct world {
 
 static surety_data *open_world(const world *w, size_t d, surety_copies_rule rule, uint64_t seed) {
     surety_error err = SURETY_ERROR_NONE;
-    surety_data_settings s = surety_data_defaults();
+    surety_data_settings s = plain_settings();
     s.learn_size = 60, s.copies = rule, s.seed = seed, s.boxed = 0;
     surety_arrays a = {.m = M,
                        .d = d,
@@ -149,7 +150,7 @@ static void equal_rows_are_dropped_before_the_split(void **state) {
     assert_true(surety_copies_many(&surety_data_describe(data)->copies));
     surety_data_free(data);
     surety_error err = SURETY_ERROR_NONE;
-    surety_data_settings s = surety_data_defaults();
+    surety_data_settings s = plain_settings();
     surety_arrays a = {.m = M,
                        .d = D,
                        .features = w.x,
@@ -194,7 +195,7 @@ static void nothing_to_drop_changes_nothing(void **state) {
     static const int64_t one[] = {0}, two[] = {1};
     const surety_split split = {{1, 1, 0}, {one, two, NULL}};
     surety_arrays a = {.m = M, .d = D, .features = w.x, .labels = w.y, .split = &split};
-    surety_data_settings s = surety_data_defaults();
+    surety_data_settings s = plain_settings();
     s.copies = SURETY_COPIES_DROP;
     assert_int_equal(surety_data_from_arrays(&kept, &a, &s, &err), SURETY_E_USAGE);
 }

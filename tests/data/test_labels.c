@@ -2,6 +2,7 @@
  * sense. */
 #include "io/files.h"
 
+#include "plain.h"
 #include "surety/data.h"
 
 enum { M = 60 };
@@ -36,7 +37,7 @@ static void put_features(const char *name) {
 }
 
 static surety_data_settings own(const char *train) {
-    surety_data_settings s = surety_data_defaults();
+    surety_data_settings s = plain_settings();
     s.train = train;
     s.learn_size = 20, s.test_size = 10, s.seed = 3;
     return s;

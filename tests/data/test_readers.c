@@ -6,12 +6,13 @@
 
 #include "comma.h"
 #include "io/npy.h"
+#include "plain.h"
 #include "surety/data.h"
 
 /* Opens train and cuts T off it; *out may be NULL. */
 static surety_status open_train(const char *train, const char *labels, const char *label_column,
                                 surety_header header, surety_data **out, surety_error *err) {
-    surety_data_settings s = surety_data_defaults();
+    surety_data_settings s = plain_settings();
     surety_data *data = NULL;
     s.train = train;
     s.train_labels = labels;
@@ -276,11 +277,11 @@ static const csv_case csv_cases[] = {
     {"0,1\n1,2\n\n", NULL, SURETY_HEADER_AUTO, "fields in this CSV line: 1", "line 3"},
     {"0,1\n1,2,\n", NULL, SURETY_HEADER_AUTO, "fields in this CSV line: 3", "line 2"},
     {"0,1\nx,2\n0,1\n", NULL, SURETY_HEADER_AUTO, "'x' is not a number", "line 2, column 1"},
-    {"0,1\n,2\n0,1\n", NULL, SURETY_HEADER_AUTO, "'' is not a number", "line 2, column 1"},
+    {"0,1\n,2\n0,1\n", NULL, SURETY_HEADER_AUTO, "is missing", "line 2, column 1"},
     {"0,1\n0x1p-1,2\n0,1\n", NULL, SURETY_HEADER_AUTO, "is not a number", "line 2, column 1"},
     {"0,1\n1 0,2\n0,1\n", NULL, SURETY_HEADER_AUTO, "is not a number", "line 2, column 1"},
-    {"0,1\n0;5,2\n0,1\n", NULL, SURETY_HEADER_AUTO, "is not a number", "line 2, column 1"},
-    {"0,1\nnan,2\n0,1\n", NULL, SURETY_HEADER_AUTO, "not finite", "line 2, column 1"},
+    {"0,1\n0_5,2\n0,1\n", NULL, SURETY_HEADER_AUTO, "is not a number", "line 2, column 1"},
+    {"0,1\nnan,2\n0,1\n", NULL, SURETY_HEADER_AUTO, "is missing", "line 2, column 1"},
     {"0,1\n-inf,2\n0,1\n", NULL, SURETY_HEADER_AUTO, "not finite", "line 2, column 1"},
     {"0,1\n1e999,2\n0,1\n", NULL, SURETY_HEADER_AUTO, "not finite", "line 2, column 1"},
     {"0,1\n1e39,2\n0,1\n", NULL, SURETY_HEADER_AUTO, "not finite", "line 2, column 1"},
@@ -289,7 +290,8 @@ static const csv_case csv_cases[] = {
     {"0,1\n0,1e20\n0,1\n", NULL, SURETY_HEADER_AUTO, "not a whole number", "line 2, column 2"},
     {"0,1\n\"0,2\n0,1\n", NULL, SURETY_HEADER_AUTO, "stray quote", "line 2, column 1"},
     {"0,1\n0\"5\",2\n0,1\n", NULL, SURETY_HEADER_AUTO, "is not a number", "line 2, column 1"},
-    {"0,1\n\"0\"\"5\",2\n0,1\n", NULL, SURETY_HEADER_AUTO, "stray quote", "line 2, column 1"},
+    {"0,1\n\"0\"\"5\",2\n0,1\n", NULL, SURETY_HEADER_AUTO, "is not a number", "line 2, column 1"},
+    {"0,1\n\"0\"5\"\",2\n0,1\n", NULL, SURETY_HEADER_AUTO, "stray quote", "line 2, column 1"},
     {"a,1\n0,2\n0,1\n", NULL, SURETY_HEADER_AUTO, "mixes names and numbers", "line 1"},
     {"a,1\n0,2\n0,1\n", NULL, SURETY_HEADER_NO, "'a' is not a number", "line 1, column 1"},
     {"a,b\n0,1\n1,2\n0,1\n", "c", SURETY_HEADER_AUTO, "no label column 'c'", "line 1"},
@@ -332,7 +334,7 @@ static void csv_values(void **state) {
     static const float wanted[2][5] = {{0.1f, 12, 1e-3f, 123456789.f, 1234567890.f},
                                        {-0.25f, .5f, 5, 100, 0.30000000000000004f}};
     comma_begin();
-    surety_data_settings s = surety_data_defaults();
+    surety_data_settings s = plain_settings();
     s.train = files_text("values.csv", text);
     s.learn_size = 1;
     s.test_size = 1;

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "fetch/interface.h"
+#include "plain.h"
 
 static const char source[] = "/usr/share/datasets/fashion-mnist"; /* Debian's package */
 static pid_t server;
@@ -73,7 +74,7 @@ static surety_status fetch(const char *mode, const char *folder, surety_fetch_in
 }
 
 static surety_status open_fetched(const char *folder, surety_error *err) {
-    surety_data_settings s = surety_data_defaults();
+    surety_data_settings s = plain_settings();
     surety_data *data = NULL;
     s.task = "fashion-sandal-v-boot";
     s.data_dir = folder;

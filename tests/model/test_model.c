@@ -9,6 +9,7 @@
 #include "io/sha256.h"
 #include "model/model.h"
 #include "model/safetensors.h"
+#include "plain.h"
 
 /* ---- models and files to try ---- */
 
@@ -586,6 +587,7 @@ static surety_data_info some_info(void) {
                              .whole = 1,
                              .class_sha256 = class_rows,
                              .scale = 255,
+                             .preparation_fits = 1,
                              .boxed = 1,
                              .box_hi = 1,
                              .learn_size = 5000,
@@ -619,7 +621,7 @@ static void data_is_remembered(void **state) {
     (void)state;
     surety_error err = SURETY_ERROR_NONE;
     surety_model *m = small_model(1, 0), *again = NULL;
-    surety_data_settings s = surety_data_defaults();
+    surety_data_settings s = plain_settings();
     assert_int_equal(surety_model_data_settings(m, &s, &err), SURETY_E_INPUT); /* nothing was said */
     err = (surety_error)SURETY_ERROR_NONE;
     surety_data_info info = some_info();
@@ -694,7 +696,7 @@ static void labels_are_remembered(void **state) {
     static char digits[255][8], digests[255][65];
     const char *numbers[255];
     surety_error err = SURETY_ERROR_NONE;
-    surety_data_settings s = surety_data_defaults();
+    surety_data_settings s = plain_settings();
     surety_data_info info = some_info();
     surety_model *m = small_model(1, 0), *again = NULL;
     for (int k = 0; k < 255; k++) {

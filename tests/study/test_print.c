@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "check.h"
+#include "plain.h"
 #include "study/print.h"
 
 static surety_error err = SURETY_ERROR_NONE;
@@ -196,7 +197,7 @@ static void test_twin(void **state) {
     static const surety_threat_kind defenses[] = {SURETY_ATTACK_NONE, SURETY_ATTACK_UNIF,
                                                   SURETY_ATTACK_PGDU, SURETY_ATTACK_IFGSMU,
                                                   SURETY_ATTACK_PGD,  SURETY_ATTACK_IFGSM};
-    surety_data_settings s = surety_data_defaults();
+    surety_data_settings s = plain_settings();
     surety_data *data = NULL;
     size_t seen = 0;
     (void)state;

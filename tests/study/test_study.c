@@ -6,6 +6,7 @@
 #include "check.h"
 #include "comma.h"
 #include "io/files.h"
+#include "plain.h"
 #include "study/study.h"
 
 static surety_error err = SURETY_ERROR_NONE;
@@ -154,7 +155,7 @@ static surety_data *small_data(void) {
         fprintf(file, "%u\n", i % 2);
     }
     fclose(file);
-    surety_data_settings s = surety_data_defaults();
+    surety_data_settings s = plain_settings();
     surety_data *data = NULL;
     s.train = path;
     s.learn_size = 70;

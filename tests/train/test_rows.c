@@ -2,6 +2,7 @@
  * from memory; and a model knows its rows again wherever they come from. */
 #include "io/files.h"
 #include "io/npy.h"
+#include "plain.h"
 #include "surety/evaluate.h"
 #include "surety/train.h"
 
@@ -66,7 +67,7 @@ static void put_files(void) {
 }
 
 static surety_data_settings split_settings(void) {
-    surety_data_settings s = surety_data_defaults();
+    surety_data_settings s = plain_settings();
     s.learn_size = 40, s.seed = 3;
     return s;
 }

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "check.h"
+#include "plain.h"
 #include "surety/evaluate.h"
 #include "surety/train.h"
 #include "voters/constant.h"
@@ -20,7 +21,7 @@ static surety_data *small_data(void) {
     FILE *file = fopen(path, "w");
     for (int i = 0; i < 300; i++) fprintf(file, "%.3f,%d\n", i / 300., i % 10 < 7);
     fclose(file);
-    surety_data_settings s = surety_data_defaults();
+    surety_data_settings s = plain_settings();
     s.train = path, s.learn_size = 100, s.test_size = 100;
     check_ok(surety_data_open(&data, &s, &err));
     return data;
