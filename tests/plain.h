@@ -1,5 +1,5 @@
-/* Settings for tests of what comes behind the columns: values as they are, in the box [0, 1], and a T only where
- * it is asked for. */
+/* Settings for tests of what comes behind the columns: values as they are, in the box [0, 1], and a T only
+ * where it is asked for. */
 #ifndef SURETY_TESTS_PLAIN_H
 #define SURETY_TESTS_PLAIN_H
 

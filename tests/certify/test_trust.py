@@ -21,7 +21,7 @@ def path(name):
 
 def model():
     if not os.path.exists(path("m")):
-        run("train", "--preset", "paper", *DATA, "--learn-size", 200, "--trees", 4, "--epochs", 3, "--lr", 0.1, "--defense", "none", "--voters", "real",
+        run("train", "--preset", "paper", *DATA, "--scale", "none", "--box", "0,1", "--learn-size", 200, "--trees", 4, "--epochs", 3, "--lr", 0.1, "--defense", "none", "--voters", "real",
             "--out", path("m"), *QUICK)
     return path("m")
 

@@ -9,7 +9,8 @@ from tap import answer, error, main, run
 
 FOLDER = tempfile.TemporaryDirectory()
 DATA = small.write(FOLDER.name, pool=4)
-TRAIN = ["train", "--preset", "paper", *DATA, "--learn-size", 200, "--epochs", 6, "--quiet", "--threads", 1, "--norm", "linf", "--eps", 0.03]
+TRAIN = ["train", "--preset", "paper", *DATA, "--scale", "none", "--box", "0,1", "--learn-size", 200, "--epochs", 6,
+         "--quiet", "--threads", 1, "--norm", "linf", "--eps", 0.03]
 
 
 def path(name):

@@ -205,9 +205,9 @@ def test_the_other_commands():
 def test_no_better_than_the_largest_class():
     file = write("blind.csv", [NAMES[0 if i % 10 < 2 else 1 if i % 10 < 3 else 2] for i in range(570)], spread=None)
     words = ["--defense", "none", "--objective", "baseline"]
-    found = train("blind", file, "--copies", "keep", *words)
+    found = train("blind", file, "--scale", "none", "--copies", "keep", *words)
     assert found["clean_error"] >= found["majority_error"] > 0
-    text = run("train", "--preset", "paper", *["--train", file], *SIZES, "--copies", "keep", "--epochs", 1, *words, "--quiet", "--out", path("blind")).stdout
+    text = run("train", "--preset", "paper", *["--train", file], *SIZES, "--scale", "none", "--copies", "keep", "--epochs", 1, *words, "--quiet", "--out", path("blind")).stdout
     note = f"note: this vote is no better than always answering '{NAMES[2]}'"
     assert note in text
     found = answer("evaluate", path("blind"), "--train", file, *QUICK, "--attacks", "none")

@@ -55,8 +55,8 @@ def test_many_classes_are_cut():
 def test_wrong_classes():
     file = write("three.csv", [("ant", "bee, wild", "\u00e9lan")[i % 3] for i in range(300)])
     for text, code, says in (("ant,bee", 3, "'bee' does not occur"), ("ant,amt", 3, "did you mean 'ant'"),
-                             ("ant,ant", 2, "named twice"), ("ant", 2, "too few"), ('"ant', 2, "labels A,B"),
-                             ('"ant"x,bee', 2, "labels A,B")):
+                             ("ant,ant", 2, "named twice"), ("ant", 2, "too few"), ('"ant', 2, "a list A,B"),
+                             ('"ant"x,bee', 2, "a list A,B")):
         e = error("data", "show", "--train", file, *SIZES, "--classes", text, code=code)
         assert says in e["what"] + e["expected"], e
     e = error("data", "show", "--task", "mnist-1v7", "--classes", "all", code=2)

@@ -48,7 +48,7 @@ def test_wrong_usage():
     assert run(code=2).stderr.startswith("surety: no command")
     assert "did you mean 'data'" in run("dtaa", code=2).stderr
     assert "did you mean --data-dir" in run("data", "list", "--data-dri", "x", code=2).stderr
-    assert "whole number" in error("data", "show", "--learn-size", "many", code=2)["what"]
+    assert "a share such as 40%" in error("data", "show", "--learn-size", "many", code=2)["what"]
     assert "needs a value" in run("data", "show", "--task", code=2).stderr
     assert error("data", "lst", code=2)["code"] == "wrong_usage"
     assert "did you mean" in error("data", "show", "--task", "mnist-1v8", code=2)["what"]

@@ -23,7 +23,7 @@ def path(name):
 
 
 def train(name, *options):
-    run("train", "--preset", "paper", *DATA, "--learn-size", 200, "--steps", 4, "--epochs", 2, "--quiet", "--out", path(name), *options)
+    run("train", "--preset", "paper", *DATA, "--scale", "none", "--box", "0,1", "--learn-size", 200, "--steps", 4, "--epochs", 2, "--quiet", "--out", path(name), *options)
     return path(name)
 
 
@@ -119,9 +119,10 @@ def test_predict_three_axes_and_types():
         assert np.array_equal(np.load(path("t.npy")), flat)
     run("predict", FOREST, "--input", path("X_test.npy"), "--out", path("t.npy"), env={"SURETY_CPU": "avx2"})
     assert np.array_equal(np.load(path("t.npy")), flat)
-    np.save(path("ints.npy"), (X > 0.5).astype(np.uint8))
-    run("predict", FOREST, "--input", path("ints.npy"), "--out", path("t.npy"))
-    assert np.abs(np.load(path("t.npy")) - vote(FOREST, (X > 0.5).astype(float))).max() < 1e-5
+    for dtype, divided in ((np.int16, 1), (np.uint8, 255)):  # bytes are divided, as all readers do
+        np.save(path("ints.npy"), (200 * X / divided ** 0.5).astype(dtype))
+        run("predict", FOREST, "--input", path("ints.npy"), "--out", path("t.npy"))
+        assert np.abs(np.load(path("t.npy")) - vote(FOREST, np.load(path("ints.npy")) / divided)).max() < 1e-5, dtype
 
 
 def distance(points, norm):
@@ -261,7 +262,7 @@ def test_help_examples_work():
         text = run("help", command).stdout
         words = text.split("Example:")[1].split()
         assert words[:2] == ["surety", command]
-        words = [FOREST if w == "model.safetensors" else path("X_test.npy") if words[i - 1] == "--input" else
+        words = [FOREST if w == "model.safetensors" else path("X_test.npy") if w == "X.npy" and command == "predict" else
                  path("out_" + w) if w.endswith(".npy") else w for i, w in enumerate(words)]
         run(*words[1:], *(DATA if command == "attack" else []))
 
