@@ -35,6 +35,7 @@ static surety_status open_data(surety_data **data, surety_error *err) {
     surety_data_settings settings = surety_data_defaults();
     settings.learn_size = 1000;
     settings.test_size = 400;
+    settings.scaling = SURETY_SCALE_NONE; /* radius and box below are in the units of the rows */
     surety_status status = surety_data_from_arrays(data, &arrays, &settings, err);
     free(x);
     free(y);

@@ -120,6 +120,11 @@ SURETY_API const surety_preparation *surety_model_preparation(const surety_model
 SURETY_API surety_status surety_model_check_data(const surety_model *model, const surety_data_info *info,
                                                  surety_error *err);
 
+/* SURETY_OK if columns became features as the model's did (a model that knows no data: in any way); else
+ * SURETY_E_CHECK. */
+SURETY_API surety_status surety_model_check_preparation(const surety_model *model,
+                                                        const surety_data_info *info, surety_error *err);
+
 /* Rows of one set of any data that are rows of the model's S' and S, by their digests. */
 typedef struct surety_overlap {
     uint64_t m;                  /* rows of the set */

@@ -200,6 +200,8 @@ surety_status surety_evaluate_origin(surety_origin *origin, surety_overlap *test
     *test =
         (surety_overlap){info->m[SURETY_SET_TEST], info->copies.test_in_prior, info->copies.test_in_learn, 0};
     *origin = info->fresh ? SURETY_ORIGIN_FRESH : SURETY_ORIGIN_OWN;
+    SURETY_TRY(surety_model_check_preparation(model, info, err));
+    own = own && info->preparation_fits;
     if (info->fresh) {
         SURETY_TRY(surety_model_check_fresh(model, info, err));
         return check_test(test, model, info, err);

@@ -168,13 +168,12 @@ static surety_status check_rows(const surety_model *m, const surety_data_info *i
     return SURETY_OK;
 }
 
-/* The preparation is the model's, and is what S' gives. */
-static surety_status check_preparation(const surety_model *m, const surety_data_info *info,
-                                       surety_error *err) {
+surety_status surety_model_check_preparation(const surety_model *m, const surety_data_info *info,
+                                             surety_error *err) {
     const char *was = surety_model_text(m, "data.preparation"), *is = info->preparation;
-    if (info->preparation_fits && (was && is ? !strcmp(was, is) : was == is)) return SURETY_OK;
-    surety_fail(err, SURETY_E_CHECK, "the model's preparation of columns is not what its S' gives");
-    surety_fail_expected(err, "the data the model was trained on, opened with its settings");
+    if (!surety_model_text(m, "data.task") || (was && is ? !strcmp(was, is) : was == is)) return SURETY_OK;
+    surety_fail(err, SURETY_E_CHECK, "the columns were prepared in another way than those of the model");
+    surety_fail_expected(err, "data that were opened with the model's settings (surety_model_data_settings)");
     return SURETY_E_CHECK;
 }
 
@@ -194,7 +193,10 @@ surety_status surety_model_check_data(const surety_model *m, const surety_data_i
     }
     forget(&now);
     if (i < KEYS) return SURETY_E_CHECK;
-    SURETY_TRY(check_preparation(m, info, err));
+    SURETY_TRY(surety_model_check_preparation(m, info, err));
+    if (!info->preparation_fits)
+        return surety_fail(err, SURETY_E_CHECK,
+                           "the model's preparation of columns is not what its S' gives");
     return check_rows(m, info, err);
 }
 
@@ -239,6 +241,7 @@ surety_status surety_model_check_fresh(const surety_model *m, const surety_data_
     int same = info->classes == m->class_count;
     for (size_t k = 0; same && k < info->classes; k++) same = !strcmp(info->labels[k], m->labels[k]);
     if (!same) return surety_fail(err, SURETY_E_CHECK, "the fresh rows have other classes than the model");
+    SURETY_TRY(surety_model_check_preparation(m, info, err));
     if (!found.known) return SURETY_OK;
     surety_fail(
         err, SURETY_E_CHECK,

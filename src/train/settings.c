@@ -8,6 +8,7 @@
 
 #include "data/classes.h"
 #include "io/path.h"
+#include "io/sha256.h"
 #include "model/model.h"
 
 /* ---- writing ---- */
@@ -29,7 +30,7 @@ char *surety_train_settings_text(const surety_train_settings *s, const surety_da
         {"classes", surety_labels_json(info->labels, info->classes, info->whole)},
         {"learn_size", surety_json_count(info->learn_size)},
         {"test_size", surety_json_count(info->test_size)}, {"split_seed", surety_json_count(info->seed)});
-    return surety_json_canonical(SURETY_JSON_OBJECT(
+    json_t *all = SURETY_JSON_OBJECT(
         {"objective", surety_json_string(surety_objective_name(s->objective))},
         {"loss", surety_json_string(surety_loss_name(s->loss))}, {"defense", attack_json(&s->defense)},
         {"voters", surety_json_string(surety_voter_set_name(s->set))},
@@ -42,7 +43,12 @@ char *surety_train_settings_text(const surety_train_settings *s, const surety_da
         {"mix", surety_json_real(s->mix)}, {"keep_last", json_boolean(s->keep_last)},
         {"decay", json_boolean(s->decay)}, {"seed", surety_json_count(s->seed)}, {"data", data},
         {"rows_prior", surety_json_string(info->set_sha256[SURETY_SET_PRIOR])},
-        {"rows_learn", surety_json_string(info->set_sha256[SURETY_SET_LEARN])}));
+        {"rows_learn", surety_json_string(info->set_sha256[SURETY_SET_LEARN])});
+    char sum[SURETY_SHA256_TEXT] = "";
+    const char *preparation = info->preparation; /* digests of rows do not depend on it */
+    if (preparation && surety_sha256(preparation, strlen(preparation), sum, NULL) == SURETY_OK)
+        all = surety_json_put(all, "preparation", surety_json_string(sum));
+    return surety_json_canonical(all);
 }
 
 uint64_t surety_train_priors(const surety_train_settings *s) {
@@ -167,6 +173,7 @@ static void describe_data(const surety_model *m, surety_data_info *info) {
     *info = (surety_data_info){.classes = m->class_count,
                                .labels = m->labels,
                                .whole = classes && classes[0] != '[',
+                               .preparation = surety_model_text(m, "data.preparation"),
                                .learn_size = (size_t)learn,
                                .test_size = (size_t)test,
                                .seed = split ? strtoull(split, NULL, 10) : 0};

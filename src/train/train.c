@@ -219,6 +219,8 @@ static surety_status begin(training *t, surety_error *err) {
     surety_status can = surety_voters_can(voters, SURETY_CAN_GROW)
                             ? SURETY_OK
                             : surety_voters_need(voters, SURETY_CAN_LEARN, "a training", err);
+    if (can == SURETY_OK && t->info->missing == SURETY_MISSING_KEEP)
+        can = surety_voters_need(voters, SURETY_CAN_MISS, "--missing keep", err);
     if (can != SURETY_OK) {
         surety_voters_free(voters);
         return can;

@@ -21,6 +21,7 @@ typedef struct surety_voter_kind {
     const char *name;  /* in files and options: "soft-forest" */
     const char *words; /* for people: "soft trees" */
     size_t classes;    /* K is from 2 to that */
+    int missing;       /* 1: a feature may be NaN, which means that it is missing */
 
     /* New voters with random parameters; and voters with the shapes of a file's tensors, parameters 0. */
     surety_status (*make)(surety_voters **out, const surety_voters_settings *settings, size_t d,

@@ -95,6 +95,8 @@ int surety_voters_can(const surety_voters *v, surety_ability ability) {
             return v->kind->range != NULL;
         case SURETY_CAN_HARDEN:
             return v->kind->worst != NULL && v->kind->gradient_sum != NULL;
+        case SURETY_CAN_MISS:
+            return v->kind->missing;
     }
     return 0;
 }
@@ -108,7 +110,8 @@ surety_status surety_voters_need(const surety_voters *v, surety_ability ability,
                  {SURETY_CAN_LEARN, "a gradient to their parameters"},
                  {SURETY_CAN_GROW, "a way to grow"},
                  {SURETY_CAN_RANGE, "limits over a ball"},
-                 {SURETY_CAN_HARDEN, "a worst case that can be lowered"}};
+                 {SURETY_CAN_HARDEN, "a worst case that can be lowered"},
+                 {SURETY_CAN_MISS, "a way to take missing values"}};
     if (surety_voters_can(v, ability)) return SURETY_OK;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (words[i].ability == ability)

@@ -17,11 +17,12 @@ enum { SURETY_TENSORS = 8 }; /* most tensors of a kind */
 /* ---- what a kind can do ---- */
 
 typedef enum surety_ability {
-    SURETY_CAN_CLIMB = 1,  /* gradient to the input: attacks with steps */
-    SURETY_CAN_LEARN = 2,  /* gradient to the parameters: training by batches */
-    SURETY_CAN_GROW = 4,   /* training by growing, an epoch at a time */
-    SURETY_CAN_RANGE = 8,  /* sound limits over a ball: worst cases */
-    SURETY_CAN_HARDEN = 16 /* a differentiable worst case: the certified defense by batches */
+    SURETY_CAN_CLIMB = 1,   /* gradient to the input: attacks with steps */
+    SURETY_CAN_LEARN = 2,   /* gradient to the parameters: training by batches */
+    SURETY_CAN_GROW = 4,    /* training by growing, an epoch at a time */
+    SURETY_CAN_RANGE = 8,   /* sound limits over a ball: worst cases */
+    SURETY_CAN_HARDEN = 16, /* a differentiable worst case: the certified defense by batches */
+    SURETY_CAN_MISS = 32    /* features that are NaN: missing values that stay */
 } surety_ability;
 
 int surety_voters_can(const surety_voters *v, surety_ability ability);
