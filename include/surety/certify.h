@@ -164,7 +164,9 @@ typedef struct surety_certificate {
         int shuffled;
         uint64_t seed; /* of the shuffle; absent in file order */
         char split[256];
-        uint64_t rows_prior, rows_learn, rows_test; /* |S'|, |S|, |T| */
+        uint64_t rows_prior, rows_learn, rows_test;    /* |S'|, |S|, |T| */
+        char unit[256];                                /* the column of units, which m counts; "": rows */
+        uint64_t units_prior, units_learn, units_test; /* absent without units */
         int fresh;      /* 1: S was declared fresh, and none of its rows is in the model's S' or S */
         char copies[8]; /* what was to be done about them: "refuse", "keep" or "drop" */
     } data;

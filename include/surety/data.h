@@ -43,6 +43,10 @@ typedef struct surety_set {
     const uint32_t *row; /* (m): the example's row in its source file, from 0, all classes counted */
     surety_set_name which;
     size_t classes; /* K, from 2 to SURETY_CLASSES_MOST */
+    /* (m): the unit that each row belongs to, below units; NULL: every row is its own. Where rows have units,
+     * a unit is what risks count: it fails if one of its rows does. */
+    const uint32_t *unit;
+    size_t units;
 } surety_set;
 
 enum { SURETY_CLASSES_MOST = 255 };
@@ -179,6 +183,10 @@ typedef struct surety_data_settings {
     size_t drop_count;
     const char *const *categorical;
     size_t categorical_count;
+    /* A column, by name or number: rows with the same value of it (a patient, a sender, a machine) are one
+     * unit. They stay in one set, and sizes and shares count units. NULL: every row is its own. Not with a
+     * split by indices. */
+    const char *unit;
     surety_missing missing; /* default ERROR */
     surety_scaling scaling; /* default AUTO */
     /* A model's preparation: columns are matched with its own by name, and it is applied instead of one that
@@ -325,6 +333,8 @@ typedef struct surety_data_info {
     size_t d, height, width; /* height = width = 0: not images */
     size_t train, test;      /* examples in S' and S together, and in T */
     size_t m[SURETY_SETS];
+    const char *unit;                   /* the column of units, or NULL */
+    size_t units[SURETY_SETS];          /* that the rows of the sets are of; without units, the rows */
     const size_t *class_m[SURETY_SETS]; /* (K): examples of each class */
     /* Digests of the decoded rows (docs/certificates.md, "Digests of rows"), the same from a file or from
      * memory: of each set with its order, labels and row numbers; and of all training rows of each class,
@@ -352,6 +362,7 @@ SURETY_API const surety_preparation *surety_data_preparation(const surety_data *
 /* The columns that a preparation takes: how many, and the name of one (NULL behind the last). */
 SURETY_API size_t surety_preparation_columns(const surety_preparation *preparation);
 SURETY_API const char *surety_preparation_column(const surety_preparation *preparation, size_t column);
+SURETY_API surety_scaling surety_preparation_scaling(const surety_preparation *preparation);
 SURETY_API size_t surety_preparation_features(const surety_preparation *preparation);
 
 /* What was put in for what, added up. */

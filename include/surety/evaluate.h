@@ -25,7 +25,9 @@ typedef struct surety_attack_result {
     size_t m, n;
     uint64_t fooled; /* of the m n perturbations: the attacked vote is wrong (ties are wrong) */
     uint64_t tied;   /* of these: the vote is exactly 0 */
-    double norm_max; /* largest distance from the original, measured in double */
+    uint64_t units,
+        units_fooled; /* units of the set (without units, its rows), and those with a fooled row */
+    double norm_max;  /* largest distance from the original, measured in double */
     double norm_mean;
     surety_threat_kind
         found_by; /* the attack without which fewer would be fooled: itself or, of apgd, the last
@@ -113,10 +115,12 @@ typedef struct surety_row {
     surety_risks test, learn;           /* on the perturbed T and S */
     surety_bound_input input; /* all that went into the bounds; arrays are borrowed from learn and model */
     surety_bound_value bounds[SURETY_BOUNDS];
-    double norm_max;        /* largest distance of R_att's points */
-    surety_copies copies;   /* of the data */
-    surety_origin origin;   /* OTHER: learn is empty, no bound is available */
-    surety_overlap overlap; /* of T with the rows that trained the model */
+    double norm_max;         /* largest distance of R_att's points */
+    surety_copies copies;    /* of the data */
+    surety_origin origin;    /* OTHER: learn is empty, no bound is available */
+    surety_overlap overlap;  /* of T with the rows that trained the model */
+    const char *radius_unit; /* what a radius is in (surety_scaling_unit) */
+    int units; /* 1: risks count units of several rows (averaged_risk is NaN), by class they count rows */
     /* By class: examples of T that count in R_att; of a worst case those not proved right. Of how many:
      * test.class_examples. */
     uint64_t class_failed[SURETY_CLASSES_MOST];

@@ -160,6 +160,10 @@ static const surety_field data_rows[] = {
     COUNT("rows_prior", IN(data, rows_prior), 0, WHOLE, EXACT),
     COUNT("rows_learn", IN(data, rows_learn), 1, WHOLE, EXACT),
     COUNT("rows_test", IN(data, rows_test), 0, WHOLE, EXACT),
+    TEXT_OR_NULL("unit", IN(data, unit), SIZE(data.unit)),
+    COUNT_OR_NULL("units_prior", IN(data, units_prior), 0, WHOLE),
+    COUNT_OR_NULL("units_learn", IN(data, units_learn), 1, WHOLE),
+    COUNT_OR_NULL("units_test", IN(data, units_test), 0, WHOLE),
     FLAG("fresh", IN(data, fresh)),
     TEXT("copies", IN(data, copies), SIZE(data.copies)),
 };

@@ -60,6 +60,7 @@ typedef struct certifying {
     const surety_model_facts *facts;
     const surety_data *data;
     int fresh;                /* S was declared fresh: the vote of Q is fixed before it */
+    int units;                /* examples are units of several rows */
     surety_weighting against; /* the vote that is attacked, which stands for the prior: fresh: Q, else P */
     uint64_t priors;          /* candidates among which S chose */
     const surety_certify_settings *s;
@@ -125,6 +126,12 @@ static surety_status settle_bound(certifying *w, surety_error *err) {
         surety_bound_best(is_worst(w) ? SURETY_RISK_WORST_CASE : SURETY_RISK_AVERAGED_MAX,
                           w->fresh || is_baseline(w->model) ? SURETY_Q_FROZEN : SURETY_Q_ANY, best);
     const char *name = w->s->bound ? w->s->bound : surety_bound_list()[best[0]].name;
+    if (w->units && (w->s->per_class || !strcmp(name, "best"))) {
+        surety_fail(err, SURETY_E_CHECK, "where units are counted, %s cannot be certified",
+                    w->s->per_class ? "limits per class" : "the best of several bounds");
+        surety_fail_expected(err, "--bound vote_frozen_max or worst_case_frozen");
+        return SURETY_E_CHECK;
+    }
     if (w->s->per_class && !strcmp(name, "best"))
         return surety_fail(err, SURETY_E_USAGE, "limits per class are of one bound, not the best of several");
     if ((w->best = !strcmp(name, "best"))) {
@@ -133,6 +140,12 @@ static surety_status settle_bound(certifying *w, surety_error *err) {
         return SURETY_OK;
     }
     SURETY_TRY(surety_bound_find(name, &w->named, err));
+    if (w->units && !surety_units_bound(w->named)) {
+        surety_fail(err, SURETY_E_CHECK, "%s is about losses of rows, and units are counted", w->named->name);
+        surety_fail_expected(err,
+                             "vote_frozen_max or worst_case_frozen, of a model with the objective baseline");
+        return SURETY_E_CHECK;
+    }
     if (w->named->q == SURETY_Q_HELD_OUT)
         return surety_fail(err, SURETY_E_CHECK,
                            "%s needs a half of S that chose nothing; training used all of it",
@@ -402,6 +415,21 @@ static surety_status set_preparation(surety_certificate *c, const char *text, si
     return text ? surety_sha256(text, strlen(text), c->data.preparation, err) : SURETY_OK;
 }
 
+/* As much of text as there is room for, in whole UTF-8 characters. */
+static void copy_text(char *out, size_t size, const char *text) {
+    size_t length = strlen(text), used = length < size ? length : size - 1;
+    while (used < length && used && ((unsigned char)text[used] & 0xc0) == 0x80) used--;
+    memcpy(out, text, used);
+    out[used] = 0;
+}
+
+static void set_units(surety_certificate *c, const surety_data_info *info) {
+    copy_text(c->data.unit, sizeof c->data.unit, info->unit ? info->unit : "");
+    c->data.units_prior = info->unit ? info->units[SURETY_SET_PRIOR] : SURETY_ABSENT;
+    c->data.units_learn = info->unit ? info->units[SURETY_SET_LEARN] : SURETY_ABSENT;
+    c->data.units_test = info->unit ? info->units[SURETY_SET_TEST] : SURETY_ABSENT;
+}
+
 surety_status surety_certificate_set_data(surety_certificate *c, const surety_data_info *info,
                                           surety_error *err) {
     snprintf(c->data.task, sizeof c->data.task, "%s", info->task ? info->task : "");
@@ -424,6 +452,7 @@ surety_status surety_certificate_set_data(surety_certificate *c, const surety_da
     c->data.rows_prior = info->m[SURETY_SET_PRIOR];
     c->data.rows_learn = info->m[SURETY_SET_LEARN];
     c->data.rows_test = info->m[SURETY_SET_TEST];
+    set_units(c, info);
     snprintf(c->data.copies, sizeof c->data.copies, "%s", surety_copies_name(info->copies_rule));
     c->copies = info->copies;
     c->data.fresh = info->fresh;
@@ -432,23 +461,29 @@ surety_status surety_certificate_set_data(surety_certificate *c, const surety_da
     return surety_record_texts(&c->data.classes, info->labels, info->classes, err);
 }
 
-/* As much of text as there is room for, in whole UTF-8 characters. */
-static void copy_text(char *out, size_t size, const char *text) {
-    size_t length = strlen(text), used = length < size ? length : size - 1;
-    while (used < length && used && ((unsigned char)text[used] & 0xc0) == 0x80) used--;
-    memcpy(out, text, used);
-    out[used] = 0;
+/* Units of a set with a row of another class than k; without units, such rows. */
+static surety_status count_others(const surety_set *set, size_t k, uint64_t *others, surety_error *err) {
+    uint8_t *other = NULL;
+    size_t units = set->unit ? set->units : set->m;
+    SURETY_TRY(surety_alloc(&other, units, 1, err));
+    *others = 0;
+    for (size_t i = 0; i < set->m; i++)
+        if (set->y[i] != k) other[set->unit ? set->unit[i] : i] = 1;
+    for (size_t i = 0; i < units; i++) *others += other[i];
+    surety_free(other);
+    return SURETY_OK;
 }
 
 /* The class that S' has most of, and on how many examples of S it is the wrong answer. */
-static void set_majority(surety_certificate *c, const surety_data_info *info) {
+static surety_status set_majority(surety_certificate *c, const surety_data *data, surety_error *err) {
+    const surety_data_info *info = surety_data_describe(data);
     const size_t *prior = info->class_m[SURETY_SET_PRIOR];
     size_t most = 0;
     for (size_t k = 1; k < info->classes; k++)
         if (prior[k] > prior[most]) most = k;
     copy_text(c->majority.label, sizeof c->majority.label, info->labels[most]);
     c->majority.rows_prior = prior[most];
-    c->majority.failed = info->m[SURETY_SET_LEARN] - info->class_m[SURETY_SET_LEARN][most];
+    return count_others(surety_data_set(data, SURETY_SET_LEARN), most, &c->majority.failed, err);
 }
 
 static void name_limits(surety_certificate *c) {
@@ -514,13 +549,14 @@ static surety_status conclude(certifying *w, const surety_risks *test, surety_er
 static surety_status certify(certifying *w, surety_risks *test, const surety_run *run, surety_error *err) {
     surety_certificate *c = w->c;
     settle_origin(w, surety_data_describe(w->data)->fresh);
+    w->units = surety_data_describe(w->data)->unit != NULL;
     SURETY_TRY(prepare(w, err));
     SURETY_TRY(measure(&w->risks, w, SURETY_SET_LEARN, run, err));
     if (surety_data_set(w->data, SURETY_SET_TEST)->m) SURETY_TRY(measure(test, w, SURETY_SET_TEST, run, err));
     SURETY_TRY(conclude(w, test, err));
     SURETY_TRY(surety_certificate_set_data(c, surety_data_describe(w->data), err));
     surety_certificate_set_columns(c, w->model);
-    set_majority(c, surety_data_describe(w->data));
+    SURETY_TRY(set_majority(c, w->data, err));
     name_limits(c);
     surety_certificate_word(c);
     return surety_certificate_seal(c, err);
@@ -615,9 +651,10 @@ static surety_status copy_data(surety_certificate *c, const surety_certificate *
     c->data.classes = NULL;
     c->data.class_count = s.class_count;
     c->data.features = surety_voters_features(surety_model_voters(model));
-    c->data.rows_learn = c->inputs.m;
+    *(stated->data.unit[0] ? &c->data.units_learn : &c->data.rows_learn) = c->inputs.m;
     surety_certificate_set_columns(c, model);
     const surety_preparation *p = surety_model_preparation(model);
+    copy_text(c->data.unit, sizeof c->data.unit, p && p->unit ? p->unit : "");
     SURETY_TRY(set_preparation(c, p ? p->text : NULL, p ? p->column_count : (size_t)c->data.features,
                                p ? p->scaling : SURETY_SCALE_NONE, p ? p->missing : SURETY_MISSING_ERROR,
                                err));
@@ -637,6 +674,7 @@ static surety_status copy_data(surety_certificate *c, const surety_certificate *
 static surety_status certify_again(certifying *w, const surety_certificate *stated, surety_error *err) {
     surety_risks test = stated_test(stated);
     settle_origin(w, stated->data.fresh);
+    w->units = stated->data.unit[0] != 0;
     SURETY_TRY(prepare(w, err));
     if (stated->inputs.n != surety_threat_samples(&w->threat))
         return surety_fail(err, SURETY_E_CHECK,

@@ -90,11 +90,12 @@ static void say_limit(surety_certificate *c) {
     if (c->data.fresh)
         say(c,
             "confidence %s %% over the draw %s%sof the %" PRIu64
-            " rows declared fresh, none of which trained the model, ",
-            confidence(c->delta, level), drawn, *drawn ? " and " : "", c->inputs.m);
+            " %s declared fresh, none of which trained the model, ",
+            confidence(c->delta, level), drawn, *drawn ? " and " : "", c->inputs.m,
+            c->data.unit[0] ? "units" : "rows");
     else
-        say(c, "confidence %s %% over the draw of the %" PRIu64 " examples of S%s%s, ",
-            confidence(c->delta, level), c->inputs.m, *drawn ? " and " : "", drawn);
+        say(c, "confidence %s %% over the draw of the %" PRIu64 " %s of S%s%s, ", confidence(c->delta, level),
+            c->inputs.m, c->data.unit[0] ? "units" : "examples", *drawn ? " and " : "", drawn);
     say(c, "the %s vote of this model (SHA-256 %.16s) ", c->inputs.frozen ? "weighted" : "learned weighted",
         c->model.sha256);
     if (c->limit_count && !c->vacuous) {
@@ -105,11 +106,17 @@ static void say_limit(surety_certificate *c) {
         say(c, "fails on no more than all of the ");
     else
         say(c, "fails on at most %s %% of the ", percent_up(c->value, text));
-    say(c, "%snew inputs of its ", perturbed ? "perturbed " : "");
+    say(c, "%snew %s of its ", perturbed ? "perturbed " : "", c->data.unit[0] ? "units" : "inputs");
     if (c->data.class_count > 2)
         say(c, "%zu classes, ", c->data.class_count);
     else
         say(c, "two classes, ");
+    if (c->data.unit[0])
+        say(c,
+            "where a unit is all inputs with one value of '%s', and the vote fails on a unit if it fails on "
+            "one "
+            "of its inputs, ",
+            c->data.unit);
 }
 
 static void say_box(surety_certificate *c, const char *before) {
@@ -184,21 +191,22 @@ static void say_failure(surety_certificate *c) {
 
 static void say_assumptions(surety_certificate *c) {
     uint64_t T = c->inputs.priors_compared, looks = c->inputs.looks;
+    const char *inputs = c->data.unit[0] ? "units" : "inputs";
     if (c->data.fresh) {
         say(c,
-            "; this assumes that these rows and the new inputs are drawn independently from one "
-            "distribution, "
-            "and that nothing was chosen by looking at them beyond what is paid for here: ");
+            "; this assumes that these %s and the new %s are drawn independently from one distribution, and "
+            "that nothing was chosen by looking at them beyond what is paid for here: ",
+            c->data.unit[0] ? "units" : "rows", inputs);
         if (!strcmp(c->choice, "best"))
             say(c, "the smallest of the bounds on %zu event%s, and ", c->event_count, plural(c->event_count));
         say(c, "this certificate among at most %" PRIu64 " (--looks).", looks);
         return;
     }
     say(c,
-        "; this assumes that S and the new inputs are drawn independently from one distribution, and that "
+        "; this assumes that %s and the new %s are drawn independently from one distribution, and that "
         "nothing was chosen by looking at S beyond what is paid for here: the prior among %" PRIu64
         " candidate%s, ",
-        T, plural(T));
+        c->data.unit[0] ? "the units of S" : "S", inputs, T, plural(T));
     if (!c->inputs.frozen) say(c, "the posterior, ");
     if (!strcmp(c->choice, "best"))
         say(c, "the smallest of the bounds on %zu event%s, ", c->event_count, plural(c->event_count));
@@ -213,8 +221,8 @@ static void say_majority(surety_certificate *c) {
     if (no_better)
         say(c,
             "; on S this model is no better than always answering %s, which fails on %" PRIu64
-            " of its %" PRIu64 " examples",
-            c->majority.label, other, c->inputs.m);
+            " of its %" PRIu64 " %s",
+            c->majority.label, other, c->inputs.m, c->data.unit[0] ? "units" : "examples");
     else if (c->value >= surety_binomial_limit(other, c->inputs.m, c->delta / (double)c->inputs.looks))
         say(c, "; this limit is no better than always answering %s would have", c->majority.label);
 }

@@ -44,9 +44,10 @@ static surety_status attack(cli *c, options *o, const surety_model *model, const
     if (status != SURETY_OK) return status;
     if (o->split == SURETY_SET_LEARN) cli_look(c, model, data, surety_threat_name(o->attack.kind));
     if (c->json) return cli_print_json(c, surety_attack_result_json(&r));
-    cli_print("%s, %s ball of radius %g: %llu of %llu perturbed examples are voted wrong\n",
+    cli_print("%s, %s ball of radius %g (in %s): %llu of %llu perturbed examples are voted wrong\n",
               surety_threat_name(o->attack.kind), surety_norm_name(o->attack.ball.norm),
-              o->attack.ball.radius, (unsigned long long)r.fooled, (unsigned long long)r.m * r.n);
+              o->attack.ball.radius, surety_scaling_unit(surety_data_describe(data)->scaling),
+              (unsigned long long)r.fooled, (unsigned long long)r.m * r.n);
     cli_print("distance from the original: at most %.9g, %.6g on average\n", r.norm_max, r.norm_mean);
     return SURETY_OK;
 }
@@ -90,7 +91,10 @@ const cli_command cli_attack = {
     .summary = "perturbed examples that try to make a model's vote fail",
     .text =
         "Attacks the vote on every example of a split of the data. Data, ball and seed are the model's "
-        "unless given. Every perturbed example lies in the box exactly and in the ball: the largest distance "
+        "unless given. Points are written in the units of the table, feature by feature; the last bits of a "
+        "scaled "
+        "feature are lost in that, so its vote may differ in a near tie. Every perturbed example lies in the "
+        "box exactly and in the ball: the largest distance "
         "is printed.",
     .example = "surety attack model.safetensors --attack pgd --split test --out X.npy --labels Y.npy",
     .run = run,

@@ -106,16 +106,19 @@ static void print_inputs(const surety_certificate *c) {
     cli_print("\n%-22s %s (on the risk of the vote%s)\n", "bound", c->bound,
               isnan(c->surrogate) ? "" : ", factor 2 included");
     cli_print("%-22s %.6f\n", "value", cli_limit(c->value, 6));
-    cli_print("%-22s m = %" PRIu64 " of S, n = %" PRIu64 " perturbations each, H = %" PRIu64 " voters\n",
-              "sizes", c->inputs.m, c->inputs.n, c->inputs.voter_count);
+    cli_print("%-22s m = %" PRIu64 "%s of S, n = %" PRIu64 " perturbations each, H = %" PRIu64 " voters\n",
+              "sizes", c->inputs.m, c->data.unit[0] ? " units" : "", c->inputs.n, c->inputs.voter_count);
     cli_print("%-22s T_p = %" PRIu64 " candidates, KL(Q||P) = %.6f%s\n", "prior", c->inputs.priors_compared,
               c->inputs.kl,
               c->data.fresh      ? " (Q was fixed before the fresh rows)"
               : c->inputs.frozen ? " (Q is P)"
                                  : "");
     if (!strcmp(c->risk, surety_risk_kind_name(SURETY_RISK_WORST_CASE))) {
-        cli_print("%-22s vote %.6f of S, voters %.6f under Q\n", "not proved right", c->risks.averaged_max,
-                  c->risks.gmax);
+        cli_print("%-22s vote %.6f of S", "not proved right", c->risks.averaged_max);
+        if (!c->data.unit[0]) cli_print(", voters %.6f under Q", c->risks.gmax);
+        cli_print("\n");
+    } else if (c->data.unit[0]) {
+        cli_print("%-22s averaged-max %.6f\n", "risk on perturbed S", c->risks.averaged_max);
     } else {
         cli_print("%-22s averaged %.6f, averaged-max %.6f\n", "risks on perturbed S", c->risks.averaged,
                   c->risks.averaged_max);

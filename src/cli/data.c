@@ -93,6 +93,9 @@ static void print_info(const surety_data_info *info) {
     if (info->boxed) cli_print(", in [%g, %g]", info->box_lo, info->box_hi);
     cli_print("\n");
     if (!info->task) print_columns(info);
+    if (info->unit)
+        cli_print("units: rows of one '%s' are one; %zu in S', %zu in S, %zu in T\n", info->unit,
+                  info->units[SURETY_SET_PRIOR], info->units[SURETY_SET_LEARN], info->units[SURETY_SET_TEST]);
     cli_print("\n%-3s %7s  %s\n", "set", "rows", "it");
     for (size_t i = 0; i < SURETY_SETS; i++) cli_print("%-3s %7zu  %s\n", letters[i], info->m[i], uses[i]);
     print_classes(info);

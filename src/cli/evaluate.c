@@ -84,7 +84,11 @@ typedef struct block {
 static void print_line(char letter, const char *heading, const double *values, size_t count,
                        const char *name) {
     cli_print("%c %-27s", letter, heading);
-    for (size_t k = 0; k < count; k++) cli_print(" %7.4f", values[k]);
+    for (size_t k = 0; k < count; k++)
+        if (isnan(values[k]))
+            cli_print(" %7s", "-");
+        else
+            cli_print(" %7.4f", values[k]);
     cli_print("%s%s\n", *name ? "  " : "", name);
 }
 
@@ -107,8 +111,11 @@ static int sort_bounds(const block *b, surety_risk_kind risk, int ids[SURETY_BOU
     return count;
 }
 
-static void print_bounds(const block *b, surety_risk_kind risk, cli_letters *letters) {
+static void print_bounds(const block *b, surety_risk_kind risk, const char *heading, cli_letters *letters) {
     int ids[SURETY_BOUNDS], count = sort_bounds(b, risk, ids);
+    if (count && heading)
+        cli_print("Bounds on its %s risk, from %s\n", heading,
+                  b->rows[0]->origin == SURETY_ORIGIN_FRESH ? "the fresh rows" : "S");
     for (int i = 0; i < count; i++) {
         const surety_bound_info *info = &surety_bound_list()[ids[i]];
         double votes[ACROSS];
@@ -120,7 +127,6 @@ static void print_bounds(const block *b, surety_risk_kind risk, cli_letters *let
 static void print_attacks(const block *b, cli_letters *letters) {
     double attacked[ACROSS], averaged[ACROSS], max[ACROSS];
     surety_origin origin = b->rows[0]->origin;
-    const char *from = origin == SURETY_ORIGIN_FRESH ? "the fresh rows" : "S";
     cli_print("%-29s", b->rows[0]->overlap.m ? "Risks of the vote on T" : "Risks on the fresh rows");
     for (size_t k = 0; k < b->count; k++) {
         attacked[k] = b->rows[k]->adversarial_risk;
@@ -133,10 +139,8 @@ static void print_attacks(const block *b, cli_letters *letters) {
     print_line(' ', "averaged", averaged, b->count, "");
     print_line(' ', "averaged-max", max, b->count, "");
     if (origin != SURETY_ORIGIN_OTHER) {
-        cli_print("Bounds on its averaged-max risk, from %s\n", from);
-        print_bounds(b, SURETY_RISK_AVERAGED_MAX, letters);
-        cli_print("Bounds on its averaged risk, from %s\n", from);
-        print_bounds(b, SURETY_RISK_AVERAGED, letters);
+        print_bounds(b, SURETY_RISK_AVERAGED_MAX, "averaged-max", letters);
+        print_bounds(b, SURETY_RISK_AVERAGED, "averaged", letters);
     }
     cli_print("\n");
 }
@@ -150,8 +154,9 @@ static void print_worst(const surety_row *row, cli_letters *letters) {
         return;
     }
     print_line(' ', "not proved right, of S", &row->learn.averaged_max, 1, "");
-    print_bounds(&one, SURETY_RISK_WORST_CASE, letters);
-    cli_print("No attack whatever fools it on a larger share of new inputs.\n\n");
+    print_bounds(&one, SURETY_RISK_WORST_CASE, NULL, letters);
+    cli_print("No attack whatever fools it on a larger share of new %s.\n\n",
+              row->units ? "units" : "inputs");
 }
 
 /* Where the bounds come from, or why there are none; and rows of T that trained the model. */
@@ -176,6 +181,11 @@ static void print_origin(const surety_row *row) {
         cli_print("Of the %llu rows of T, %llu trained the model: %llu are rows of S', %llu of S.\n",
                   (unsigned long long)o->m, (unsigned long long)o->known, (unsigned long long)o->in_prior,
                   (unsigned long long)o->in_learn);
+    if (strcmp(row->radius_unit, surety_scaling_unit(SURETY_SCALE_NONE)))
+        cli_print("The radius is in %s of each feature in S'.\n", row->radius_unit);
+    if (row->units)
+        cli_print(
+            "Risks and bounds count units: one fails if one of its rows does. By class, rows are counted.\n");
     cli_print_copies(&row->copies);
 }
 

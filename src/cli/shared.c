@@ -216,6 +216,10 @@ void cli_data_options(cli *c, surety_data_settings *data) {
 }
 
 void cli_preparation_options(cli *c, surety_data_settings *data) {
+    cli_text(
+        c, "unit", "COLUMN", &data->unit,
+        "rows with the same value (of a patient, a sender, a machine) are one unit: they stay together, and "
+        "risks count units");
     cli_other(c, "categorical", "A,B,..", data, read_categorical, NULL,
               "columns of categories: each becomes a feature of 0 or 1, which no threat changes");
     cli_other(

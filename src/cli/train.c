@@ -303,7 +303,7 @@ static surety_status train(cli *c, options *o) {
         print_all(o, &result, model, surety_class_names(surety_data_describe(data)));
     if (status == SURETY_OK) {
         warn(c, &result, surety_class_names(surety_data_describe(data)));
-        cli_warn_few(c, surety_data_set(data, SURETY_SET_LEARN)->m, o->train.delta);
+        cli_warn_few(c, surety_data_describe(data)->units[SURETY_SET_LEARN], o->train.delta);
     }
     surety_train_result_free(&result);
     surety_model_free(model);

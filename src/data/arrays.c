@@ -92,6 +92,8 @@ static surety_status check_settings(const surety_arrays *a, const surety_data_se
         return surety_data_usage(err, "test arrays, and rows of the others for T", "one of the two");
     if (a->split && s->copies == SURETY_COPIES_DROP)
         return surety_data_usage(err, "copies dropped from a split by indices", "copies kept or refused");
+    if (a->split && (s->unit || (s->preparation && s->preparation->unit)))
+        return surety_data_usage(err, "units, and a split by indices", "one of the two");
     if (s->fresh && (a->split || s->test_size))
         return surety_data_usage(err, "fresh rows that are split", "all fresh rows in S");
     return surety_data_check_split(s, err);

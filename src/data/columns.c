@@ -232,15 +232,25 @@ static void take_known(surety_columns *c, const char *name, surety_role role, si
     if (column) *column = found;
 }
 
+/* The label's name: a name that was asked for, else the one that the preparation knows. A number counts only
+ * where columns have no names: their order may differ. */
+static const char *label_name(const surety_columns *c, const surety_wanted *w) {
+    const surety_preparation *r = w->preparation;
+    int by_name = c->named && r->named && r->label && (!w->label || surety_column_number(w->label));
+    return by_name ? r->label : w->label;
+}
+
 /* The label's column, if it is there. A table without labels has one column less. */
 static surety_status known_label(surety_columns *c, const surety_wanted *w, int absent, surety_error *err) {
     c->label = c->unit = SURETY_NO_COLUMN;
     if (w->label_beside || absent) return SURETY_OK;
     const surety_preparation *r = w->preparation;
-    size_t found = w->label ? surety_column_find(w->label, c->named ? c->names : NULL, c->file) : c->file - 1;
+    const char *label = label_name(c, w);
+    if (!label && c->named && r->named && w->label_optional) return SURETY_OK;
+    size_t found = label ? surety_column_find(label, c->named ? c->names : NULL, c->file) : c->file - 1;
     if (found == SURETY_NO_COLUMN && !c->named && c->file == r->file_columns) found = r->label_at;
     if (found == SURETY_NO_COLUMN && w->label_optional) return SURETY_OK;
-    if (found == SURETY_NO_COLUMN) return not_there(c, "label column", w->label, err);
+    if (found == SURETY_NO_COLUMN) return not_there(c, "label column", label, err);
     c->label = found;
     c->roles[found] = SURETY_ROLE_LABEL;
     return SURETY_OK;

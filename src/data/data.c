@@ -19,6 +19,7 @@ surety_set surety_set_slice(const surety_set *set, size_t first, size_t count) {
     part.x += first * set->stride;
     part.y += first;
     part.row += first;
+    if (set->unit) part.unit += first;
     return part;
 }
 
@@ -116,6 +117,7 @@ void surety_tables_close(surety_tables *o) {
 
 surety_wanted surety_data_wanted(const surety_data_settings *s) {
     return (surety_wanted){.label = s->label_column,
+                           .unit = s->unit,
                            .drop = s->drop,
                            .drop_count = s->drop_count,
                            .categorical = s->categorical,
@@ -208,6 +210,7 @@ void surety_data_free(surety_data *data) {
         surety_free(data->own[s].y);
         surety_free(data->own[s].row);
         surety_free(data->own[s].digests);
+        surety_free(data->own[s].unit);
     }
     for (int i = 0; i < 4; i++) surety_free(data->paths[i]);
     surety_free(data->label_text);

@@ -12,6 +12,7 @@ struct surety_data {
         uint8_t *y;
         uint32_t *row;
         uint64_t *digests;
+        uint32_t *unit;
     } own[SURETY_SETS]; /* what the sets point to */
     surety_data_info info;
     char *paths[4];                  /* of info.file */

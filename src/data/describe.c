@@ -91,6 +91,11 @@ static json_t *set_counts_json(const uint64_t counts[SURETY_SETS]) {
                               {"test", surety_json_count(counts[SURETY_SET_TEST])});
 }
 
+static json_t *units_json(const surety_data_info *info) {
+    const uint64_t units[SURETY_SETS] = {info->units[0], info->units[1], info->units[2]};
+    return info->unit ? set_counts_json(units) : json_null();
+}
+
 /* Features that are not simply columns without names. */
 static json_t *features_json(const surety_data_info *info) {
     json_t *list = info->preparation ? json_array() : json_null();
@@ -123,7 +128,8 @@ char *surety_data_info_json(const surety_data_info *info) {
     return surety_json_text(SURETY_JSON_OBJECT(
         {"task", surety_json_string(info->task)}, {"train", surety_json_count(info->train)},
         {"test", surety_json_count(info->test)}, {"learn", surety_json_count(info->m[SURETY_SET_LEARN])},
-        {"prior", surety_json_count(info->m[SURETY_SET_PRIOR])}, {"d", surety_json_count(info->d)},
+        {"prior", surety_json_count(info->m[SURETY_SET_PRIOR])}, {"unit", surety_json_string(info->unit)},
+        {"units", units_json(info)}, {"d", surety_json_count(info->d)},
         {"height", surety_json_count(info->height)}, {"width", surety_json_count(info->width)},
         {"classes", surety_labels_json(info->labels, info->classes, info->whole)},
         {"class_names", names_json(info->class_names, info->classes)},

@@ -21,15 +21,18 @@ static float digested(const surety_table *t, size_t column, float value) {
     return value + 0.0f;
 }
 
+static surety_status add_text(surety_sha256_sum *sum, const char *text, surety_error *err) {
+    const uint32_t length = (uint32_t)strlen(text);
+    SURETY_TRY(surety_sha256_add(sum, &length, sizeof length, err));
+    return surety_sha256_add(sum, text, length, err);
+}
+
 static surety_status add_categories(surety_sha256_sum *sum, const surety_table *t, size_t row,
                                     surety_error *err) {
     for (size_t j = 0; t->categories && j < t->d; j++) {
         const surety_labels *c = &t->categories[j];
         if (!c->of) continue;
-        const char *name = c->of[row] == SURETY_NO_CATEGORY ? "" : c->names[c->of[row]];
-        const uint32_t length = (uint32_t)strlen(name);
-        SURETY_TRY(surety_sha256_add(sum, &length, sizeof length, err));
-        SURETY_TRY(surety_sha256_add(sum, name, length, err));
+        SURETY_TRY(add_text(sum, c->of[row] == SURETY_NO_CATEGORY ? "" : c->names[c->of[row]], err));
     }
     return SURETY_OK;
 }
@@ -67,21 +70,22 @@ static surety_status begin(surety_sha256_sum **sum, size_t d, size_t m, surety_e
     return surety_sha256_add(*sum, sizes, sizeof sizes, err);
 }
 
-static surety_status add_examples(surety_sha256_sum *sum, const surety_set *set, const uint8_t *digests,
-                                  surety_error *err) {
+static surety_status add_examples(surety_sha256_sum *sum, const surety_set *set, const surety_table *t,
+                                  const uint8_t *digests, surety_error *err) {
     for (size_t i = 0; i < set->m; i++) {
         const uint32_t example[2] = {set->row[i], set->y[i]};
         SURETY_TRY(surety_sha256_add(sum, example, sizeof example, err));
         SURETY_TRY(surety_sha256_add(sum, digests + BYTES * (size_t)set->row[i], BYTES, err));
+        if (set->unit) SURETY_TRY(add_text(sum, t->units.names[t->units.of[set->row[i]]], err));
     }
     return SURETY_OK;
 }
 
-surety_status surety_digest_set(char text[SURETY_SHA256_TEXT], const surety_set *set, size_t columns,
+surety_status surety_digest_set(char text[SURETY_SHA256_TEXT], const surety_set *set, const surety_table *t,
                                 const uint8_t *digests, surety_error *err) {
     surety_sha256_sum *sum = NULL;
-    surety_status status = begin(&sum, columns, set->m, err);
-    if (status == SURETY_OK) status = add_examples(sum, set, digests, err);
+    surety_status status = begin(&sum, t->d, set->m, err);
+    if (status == SURETY_OK) status = add_examples(sum, set, t, digests, err);
     if (status == SURETY_OK) status = surety_sha256_text(sum, text, err);
     surety_sha256_free(sum);
     return status;

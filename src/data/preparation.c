@@ -434,3 +434,7 @@ const char *surety_preparation_column(const surety_preparation *r, size_t column
 size_t surety_preparation_features(const surety_preparation *r) {
     return r->features;
 }
+
+surety_scaling surety_preparation_scaling(const surety_preparation *r) {
+    return r->scaling;
+}

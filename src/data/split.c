@@ -34,6 +34,20 @@ static surety_status same_rows(const surety_table *a, const surety_table *b, int
     return SURETY_OK;
 }
 
+/* No unit is in both: it would be in two sets. Both tables number units alike. */
+static surety_status check_units(const surety_tables *o, surety_error *err) {
+    const surety_labels *units = &o->test.units;
+    size_t row = 0;
+    if (!units->of) return SURETY_OK;
+    while (row < o->test.rows && units->of[row] >= o->train.units.count) row++; /* also those without one */
+    if (row == o->test.rows) return SURETY_OK;
+    surety_fail(err, SURETY_E_INPUT, "the unit '%.64s' is in the training file too",
+                units->names[units->of[row]]);
+    surety_fail_expected(err, "other units than those of %s", o->train.name);
+    surety_table_file_place(&o->test, row, o->test.columns.unit, err);
+    return SURETY_E_INPUT;
+}
+
 /* The two must fit, and must not be the same rows twice. */
 static surety_status compare_tables(const surety_tables *o, surety_error *err) {
     int same = 0;
@@ -45,6 +59,7 @@ static surety_status compare_tables(const surety_tables *o, surety_error *err) {
         surety_fail_file(err, o->test.name);
         return SURETY_E_INPUT;
     }
+    SURETY_TRY(check_units(o, err));
     SURETY_TRY(same_rows(&o->train, &o->test, &same, err));
     if (!same) return SURETY_OK;
     surety_fail(err, SURETY_E_INPUT, "the test rows have the same content as the training rows");
@@ -108,34 +123,93 @@ static size_t size_of(size_t size, double share, size_t count) {
 /* How many of count become S and T. */
 static surety_status settle_sizes(surety_data_info *info, const surety_data_settings *s, int has_test,
                                   size_t count, const char *path, surety_error *err) {
+    const char *what = info->unit ? "units" : "rows";
     size_t learn = info->task && !s->learn_size ? TASK_LEARN : size_of(s->learn_size, s->learn_share, count);
     size_t test = has_test ? 0 : size_of(s->test_size, s->test_share, count);
     if (!learn) learn = 1;
     if (!test && !has_test && s->test_share > 0) test = 1;
     if (s->fresh) learn = count, test = 0;
     info->learn_size = learn, info->test_size = test;
-    if (s->fresh || count > learn + test) return SURETY_OK;
-    surety_fail(err, SURETY_E_INPUT, "%zu rows of the classes are too few", count);
+    if (s->fresh ? count > 0 : count > learn + test) return SURETY_OK;
+    surety_fail(err, SURETY_E_INPUT, "%zu %s of the classes are too few", count, what);
     surety_fail_expected(err, "at least %zu: %zu for S (--learn-size), %zu for T, and one for S'",
                          learn + test + 1, learn, test);
     surety_fail_file(err, path);
     return SURETY_E_INPUT;
 }
 
-/* S is the first of the picked rows, in their order or shuffled, T the next, S' the rest. */
+static surety_status no_unit(const surety_table *t, size_t row, surety_error *err) {
+    surety_fail(err, SURETY_E_INPUT, "the row has no unit: its '%.64s' is missing",
+                t->columns.names[t->columns.unit]);
+    surety_fail_expected(err, "a value in every row that says which rows belong together");
+    surety_table_file_place(t, row, t->columns.unit, err);
+    return SURETY_E_INPUT;
+}
+
+/* The group that each of these rows of a table is in, numbered as they first occur; *count of them. A row is
+ * a group of its own, or the rows of a unit are one. */
+static surety_status group_rows(uint32_t *group, size_t *count, const surety_table *t, const uint32_t *rows,
+                                size_t m, surety_error *err) {
+    uint32_t *number = NULL; /* by unit of the table: that of its group, and 1 */
+    *count = m;
+    for (size_t i = 0; i < m && !t->units.of; i++) group[i] = (uint32_t)i;
+    if (!t->units.of) return SURETY_OK;
+    SURETY_TRY(surety_alloc(&number, t->units.count, sizeof *number, err));
+    *count = 0;
+    surety_status status = SURETY_OK;
+    for (size_t i = 0; i < m && status == SURETY_OK; i++) {
+        uint32_t unit = t->units.of[rows[i]];
+        if (unit == SURETY_NO_CATEGORY) {
+            status = no_unit(t, rows[i], err);
+            break;
+        }
+        if (!number[unit]) number[unit] = (uint32_t)++ * count;
+        group[i] = number[unit] - 1;
+    }
+    surety_free(number);
+    return status;
+}
+
+/* The picked rows in the order of their groups, group g being the place[g]-th, those of a group in their own;
+ * end[k]: behind the rows of the k-th. */
+static void order_rows(uint32_t *rows, uint32_t *end, const uint32_t *group, const uint32_t *place,
+                       size_t groups, const picked *p) {
+    for (size_t i = 0; i < p->count; i++) end[place[group[i]]]++;
+    for (size_t k = 0, sum = 0; k < groups; k++) { /* where its rows begin, until they are put there */
+        size_t size = end[k];
+        end[k] = (uint32_t)sum;
+        sum += size;
+    }
+    for (size_t i = 0; i < p->count; i++) rows[end[place[group[i]]]++] = p->rows[i];
+}
+
+static surety_status cut(chosen *c, surety_data_info *info, const surety_data_settings *s,
+                         const surety_tables *o, const picked *p, uint32_t *work, surety_error *err) {
+    const surety_address address = {.purpose = SURETY_FOR_SPLIT};
+    uint32_t *group = work, *order = work + p->count, *place = order + p->count, *end = place + p->count;
+    size_t groups = 0;
+    SURETY_TRY(group_rows(group, &groups, &o->train, p->rows, p->count, err));
+    SURETY_TRY(settle_sizes(info, s, o->has_test, groups, o->train.name, err));
+    for (size_t g = 0; g < groups; g++) order[g] = (uint32_t)g;
+    if (info->order == SURETY_ORDER_SHUFFLED) surety_random_order(s->seed, &address, order, (uint32_t)groups);
+    for (size_t g = 0; g < groups; g++) place[order[g]] = (uint32_t)g;
+    order_rows(c->rows, end, group, place, groups, p);
+    size_t learn = end[info->learn_size - 1], both = end[info->learn_size + info->test_size - 1];
+    c->first[SURETY_SET_LEARN] = 0, c->m[SURETY_SET_LEARN] = learn;
+    c->first[SURETY_SET_TEST] = learn, c->m[SURETY_SET_TEST] = both - learn;
+    c->first[SURETY_SET_PRIOR] = both, c->m[SURETY_SET_PRIOR] = p->count - both;
+    return SURETY_OK;
+}
+
+/* S is the first of the picked rows or units, in their order or shuffled, T the next, S' the rest. */
 static surety_status choose(chosen *c, surety_data_info *info, const surety_data_settings *s,
                             const surety_tables *o, const picked *p, surety_error *err) {
-    const surety_address address = {.purpose = SURETY_FOR_SPLIT};
-    int shuffled = info->order == SURETY_ORDER_SHUFFLED;
-    SURETY_TRY(settle_sizes(info, s, o->has_test, p->count, o->train.name, err));
-    size_t count = p->count, learn = info->learn_size, test = info->test_size;
-    SURETY_TRY(surety_alloc(&c->rows, count, sizeof *c->rows, err));
-    if (shuffled) surety_random_order(s->seed, &address, c->rows, (uint32_t)count);
-    for (size_t i = 0; i < count; i++) c->rows[i] = p->rows[shuffled ? c->rows[i] : i];
-    c->first[SURETY_SET_LEARN] = 0, c->m[SURETY_SET_LEARN] = learn;
-    c->first[SURETY_SET_TEST] = learn, c->m[SURETY_SET_TEST] = test;
-    c->first[SURETY_SET_PRIOR] = learn + test, c->m[SURETY_SET_PRIOR] = count - learn - test;
-    return SURETY_OK;
+    uint32_t *work = NULL;
+    SURETY_TRY(surety_alloc(&c->rows, p->count, sizeof *c->rows, err));
+    SURETY_TRY(surety_alloc(&work, 4 * p->count, sizeof *work, err));
+    surety_status status = cut(c, info, s, o, p, work, err);
+    surety_free(work);
+    return status;
 }
 
 static surety_status bad_index(surety_set_name which, size_t index, const char *expected, surety_error *err) {
@@ -195,6 +269,7 @@ static surety_status choose_given(chosen *c, const surety_split *given, const su
 static void word_split(surety_data_info *info, int has_test) {
     const char *test = has_test ? "rows of its own" : "none";
     char classes[32] = "two";
+    const char *rows = info->unit ? "units" : "rows";
     size_t size = sizeof info->split;
     if (info->classes > 2) snprintf(classes, sizeof classes, "%zu", info->classes);
     if (info->fresh)
@@ -208,10 +283,10 @@ static void word_split(surety_data_info *info, int has_test) {
         snprintf(info->split, size, "training rows by the caller's indices; T: %s",
                  info->test_size ? "by indices too" : test);
     else
-        snprintf(
-            info->split, size,
-            "training rows of the %s classes shuffled by seed %llu; S: the first %zu; T: %s; S': the rest",
-            classes, (unsigned long long)info->seed, info->learn_size, info->test_size ? "the next" : test);
+        snprintf(info->split, size,
+                 "training %s of the %s classes shuffled by seed %llu; S: the first %zu; T: %s; S': the rest",
+                 rows, classes, (unsigned long long)info->seed, info->learn_size,
+                 info->test_size ? "the next" : test);
 }
 
 /* ---- filling the sets ---- */
@@ -280,6 +355,11 @@ static surety_status fill_set(surety_data *data, surety_set_name which, const su
     SURETY_TRY(surety_alloc(&data->own[which].y, m, sizeof(uint8_t), err));
     SURETY_TRY(surety_alloc(&data->own[which].row, m, sizeof(uint32_t), err));
     SURETY_TRY(fill_rows(data, which, t, rows, m, err));
+    data->info.units[which] = m;
+    if (t->units.of) {
+        SURETY_TRY(surety_alloc(&data->own[which].unit, m, sizeof(uint32_t), err));
+        SURETY_TRY(group_rows(data->own[which].unit, &data->info.units[which], t, rows, m, err));
+    }
     for (size_t i = 0; i < m; i++) {
         data->own[which].y[i] = p->classes[rows[i]];
         data->own[which].row[i] = rows[i];
@@ -292,10 +372,12 @@ static surety_status fill_set(surety_data *data, surety_set_name which, const su
                         .y = data->own[which].y,
                         .row = data->own[which].row,
                         .which = which,
-                        .classes = data->info.classes};
+                        .classes = data->info.classes,
+                        .unit = data->own[which].unit,
+                        .units = data->info.units[which]};
     data->info.m[which] = m;
     SURETY_TRY(keep_digests(data, set, p->digests, err));
-    return surety_digest_set(data->info.set_sha256[which], set, t->d, p->digests, err);
+    return surety_digest_set(data->info.set_sha256[which], set, t, p->digests, err);
 }
 
 /* train: what was picked of the training rows, which a T without copies does not have. */
@@ -327,6 +409,7 @@ static void note_preparation(surety_data *data) {
     surety_data_info *info = &data->info;
     const surety_preparation *r = data->preparation;
     info->d = r->features;
+    info->unit = r->unit;
     info->scaling = r->scaling, info->missing = r->missing;
     info->feature_names = r->names, info->moves = r->moves;
     info->shift = r->shift, info->factor = r->factor;
@@ -412,6 +495,7 @@ static surety_status note(surety_data *data, const surety_tables *o, const suret
     info->columns = o->train.d, info->height = o->train.height, info->width = o->train.width;
     info->rounded = o->train.rounded + o->test.rounded;
     info->separator = o->train.separator;
+    info->unit = o->preparation->unit; /* until data has its own */
     info->fresh = s->fresh;
     info->order = task || s->fresh ? SURETY_ORDER_FILE : given ? SURETY_ORDER_GIVEN : SURETY_ORDER_SHUFFLED;
     info->seed = info->order == SURETY_ORDER_SHUFFLED ? s->seed : 0;

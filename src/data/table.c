@@ -428,7 +428,10 @@ surety_status surety_table_join(const surety_table *t, surety_table *other, sure
 /* ---- places ---- */
 
 void surety_table_place(const surety_table *t, size_t row, size_t column, surety_error *err) {
-    size_t from = t->columns.from ? t->columns.from[column] : column;
+    surety_table_file_place(t, row, t->columns.from ? t->columns.from[column] : column, err);
+}
+
+void surety_table_file_place(const surety_table *t, size_t row, size_t from, surety_error *err) {
     if (t->separator)
         surety_fail_place(err, "line %zu, column %zu", row + t->first_line, from + 1);
     else if (t->first_line)

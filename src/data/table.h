@@ -76,6 +76,9 @@ surety_status surety_table_join(const surety_table *table, surety_table *other, 
 /* Adds to a set error where a feature stands, in the words of its format, and its file. */
 void surety_table_place(const surety_table *table, size_t row, size_t column, surety_error *err);
 
+/* The same for a column of the file, used or not. */
+void surety_table_file_place(const surety_table *table, size_t row, size_t column, surety_error *err);
+
 /* The same for a row's label. */
 void surety_table_label_place(const surety_table *table, size_t row, surety_error *err);
 

@@ -13,6 +13,7 @@ typedef struct attacking {
     float *points;               /* (wave, n, stride), or NULL: nobody wants them */
     double *norms;               /* (wave) sums over an example's perturbations */
     surety_attack_result *found; /* per thread: fooled (by class), tied and norm_max */
+    uint8_t *fooled;             /* (units) 1: some row of it is fooled */
 } attacking;
 
 static surety_status see_point(void *arg, const surety_ended *e, size_t j, const float *x,
@@ -34,6 +35,7 @@ static surety_status see_votes(void *arg, const surety_ended *e, const float *vo
     const attacking *w = arg;
     surety_attack_result *found = &w->found[e->thread];
     int adapts = surety_threat_about(w->threat->kind)->adapts;
+    size_t unit = w->set->unit ? w->set->unit[e->i] : e->i;
     (void)err;
     for (size_t j = 0; j < e->n; j++) {
         uint8_t y = w->set->y[e->i];
@@ -43,6 +45,7 @@ static surety_status see_votes(void *arg, const surety_ended *e, const float *vo
         found->fooled += !(margin > 0);
         found->class_fooled[y] += !(margin > 0);
         found->tied += margin == 0;
+        if (!(margin > 0)) __atomic_store_n(&w->fooled[unit], 1, __ATOMIC_RELAXED);
     }
     return SURETY_OK;
 }
@@ -76,6 +79,7 @@ static surety_status attack_all(attacking *w, surety_sampler *sampler, surety_pe
     size_t wave = (sink ? 2 : 64) * threads * SURETY_BLOCK;
     if (wave > m) wave = m;
     SURETY_TRY(surety_alloc(&w->norms, wave, sizeof *w->norms, err));
+    SURETY_TRY(surety_alloc(&w->fooled, result->units, 1, err));
     SURETY_TRY(surety_alloc(&w->found, threads, sizeof *w->found, err));
     if (sink) SURETY_TRY(surety_alloc(&w->points, wave * w->n, w->set->stride * sizeof(float), err));
     for (size_t end; w->first < m; w->first = end) {
@@ -89,6 +93,7 @@ static surety_status attack_all(attacking *w, surety_sampler *sampler, surety_pe
         if (w->found[t].norm_max > result->norm_max) result->norm_max = w->found[t].norm_max;
         if (w->found[t].found_by > result->found_by) result->found_by = w->found[t].found_by;
     }
+    for (size_t i = 0; i < result->units; i++) result->units_fooled += w->fooled[i];
     result->norm_mean /= (double)result->m * (double)result->n;
     return SURETY_OK;
 }
@@ -102,13 +107,15 @@ surety_status surety_attack_set(const surety_threat *threat, const surety_vote *
     if (threat->kind == SURETY_WORST_CASE)
         return surety_fail(err, SURETY_E_USAGE, "the worst case is no attack: it has no perturbed examples");
     if (!set->m) return surety_fail(err, SURETY_E_INPUT, "there are no examples to attack");
-    *result = (surety_attack_result){.m = set->m, .n = surety_threat_samples(threat)};
+    *result = (surety_attack_result){
+        .m = set->m, .n = surety_threat_samples(threat), .units = set->unit ? set->units : set->m};
     attacking w = {.threat = threat, .vote = vote, .set = set, .n = result->n};
     SURETY_TRY(surety_sampler_new(&sampler, threat, vote->voters, vote->set, run, err));
     surety_status status = attack_all(&w, sampler, sink, arg, result, run, err);
     surety_sampler_free(sampler);
     surety_free(w.norms);
     surety_free(w.found);
+    surety_free(w.fooled);
     surety_free(w.points);
     return status;
 }
@@ -116,7 +123,8 @@ surety_status surety_attack_set(const surety_threat *threat, const surety_vote *
 char *surety_attack_result_json(const surety_attack_result *result) {
     return surety_json_text(SURETY_JSON_OBJECT(
         {"m", surety_json_count(result->m)}, {"n", surety_json_count(result->n)},
-        {"fooled", surety_json_count(result->fooled)}, {"tied", surety_json_count(result->tied)},
+        {"fooled", surety_json_count(result->fooled)}, {"units", surety_json_count(result->units)},
+        {"units_fooled", surety_json_count(result->units_fooled)}, {"tied", surety_json_count(result->tied)},
         {"found_by", surety_json_string(surety_threat_name(result->found_by))},
         {"norm_max", surety_json_real(result->norm_max)},
         {"norm_mean", surety_json_real(result->norm_mean)}));

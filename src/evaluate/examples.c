@@ -221,7 +221,7 @@ static surety_status curve_risk(double *risk, const surety_threat *threat, const
     if (threat->kind != SURETY_WORST_CASE) {
         surety_attack_result result;
         SURETY_TRY(surety_evaluate_attacked(&result, model, set, threat, run, err));
-        *risk = (double)result.fooled / (double)set->m;
+        *risk = (double)result.units_fooled / (double)result.units;
         return SURETY_OK;
     }
     surety_risks risks;

@@ -10,6 +10,7 @@ typedef struct measuring {
     const surety_set *set;
     size_t threads;
     surety_risk **risk; /* (threads, posterior_count) */
+    uint8_t *verdicts;  /* (posterior_count, units): what the rows of a unit came to; NULL without units */
 } measuring;
 
 /* An example's votes into the risks of every posterior. */
@@ -25,6 +26,9 @@ static surety_status count_votes(void *arg, const surety_ended *e, const float *
             SURETY_TRY(surety_risk_add_score_columns(mine[q], votes, ld, y, err));
         else
             SURETY_TRY(surety_risk_add_columns(mine[q], votes, ld, surety_sign(y), err));
+    for (size_t q = 0; q < w->posterior_count && w->verdicts; q++)
+        __atomic_fetch_or(&w->verdicts[q * w->set->units + w->set->unit[e->i]], surety_risk_verdict(mine[q]),
+                          __ATOMIC_RELAXED); /* rows of a unit may be other threads' */
     return SURETY_OK;
 }
 
@@ -52,6 +56,7 @@ static surety_status measure_all(measuring *w, surety_risks *risks, const surety
                                 .arg = w,
                                 .phase = w->what->phase};
     SURETY_TRY(new_risks(w, err));
+    if (w->set->unit) SURETY_TRY(surety_alloc(&w->verdicts, w->posterior_count * w->set->units, 1, err));
     SURETY_TRY(
         surety_sampler_new(&sampler, w->what->threat, w->what->attacked->voters, w->what->set, run, err));
     surety_status status = surety_sampler_run(sampler, &sampling, NULL, run, err);
@@ -60,7 +65,10 @@ static surety_status measure_all(measuring *w, surety_risks *risks, const surety
         surety_risk *sum = w->risk[q];
         for (size_t t = 1; t < w->threads && status == SURETY_OK; t++)
             status = surety_risk_merge(sum, w->risk[t * w->posterior_count + q], err);
-        if (status == SURETY_OK) status = surety_risk_result(sum, &risks[q], err);
+        if (status == SURETY_OK)
+            status = w->verdicts ? surety_risks_of_units(&risks[q], w->verdicts + q * w->set->units,
+                                                         w->set->units, sum, err)
+                                 : surety_risk_result(sum, &risks[q], err);
     }
     return status;
 }
@@ -77,6 +85,7 @@ surety_status surety_measure_each(const surety_measurement *what, const double *
     surety_status status = measure_all(&w, risks, run, err);
     for (size_t i = 0; w.risk && i < w.threads * count; i++) surety_risk_free(w.risk[i]);
     surety_free((void *)w.risk);
+    surety_free(w.verdicts);
     for (size_t q = 0; q < count && status != SURETY_OK; q++) surety_risks_free(&risks[q]);
     return status;
 }

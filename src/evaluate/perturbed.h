@@ -35,6 +35,11 @@ surety_status surety_measure_model(surety_risks *risks, const surety_model *mode
                                    const surety_set *set, const surety_threat *threat, const surety_run *run,
                                    surety_error *err);
 
+/* Whether a bound holds where units of several rows are counted: it needs nothing but how many fail. */
+static inline int surety_units_bound(const surety_bound_info *info) {
+    return info->q == SURETY_Q_FROZEN && info->risk != SURETY_RISK_AVERAGED;
+}
+
 /* What bounds need of these risks. */
 surety_status surety_measured_input(const surety_risks *risks, const surety_model *model,
                                     surety_weighting attacked, surety_threat_kind kind,

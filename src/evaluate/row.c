@@ -121,6 +121,10 @@ static surety_status bound(surety_row *row, const surety_model *model, const sur
     for (int id = 0; fresh && id < SURETY_BOUNDS; id++)
         if (surety_bound_list()[id].q != SURETY_Q_FROZEN)
             row->bounds[id] = (surety_bound_value){.id = (surety_bound_id)id, .missing = "the model's own S"};
+    for (int id = 0; row->units && id < SURETY_BOUNDS; id++)
+        if (!surety_units_bound(&surety_bound_list()[id]))
+            row->bounds[id] =
+                (surety_bound_value){.id = (surety_bound_id)id, .missing = "losses of whole units"};
     return SURETY_OK;
 }
 
@@ -133,11 +137,11 @@ static surety_status fill(surety_row *row, const surety_model *model, const sure
     if (row->threat != SURETY_WORST_CASE) {
         surety_attack_result attacked;
         SURETY_TRY(surety_evaluate_attacked(&attacked, model, test, &s->threat, run, err));
-        row->adversarial_risk = (double)attacked.fooled / (double)test->m;
+        row->adversarial_risk = (double)attacked.units_fooled / (double)attacked.units;
         row->found_by = attacked.found_by;
         row->norm_max = attacked.norm_max;
         memcpy(row->class_failed, attacked.class_fooled, sizeof row->class_failed);
-        row->averaged_risk = row->test.averaged;
+        row->averaged_risk = test->unit ? (double)NAN : row->test.averaged;
         row->averaged_max = row->test.averaged_max;
     }
     return bound(row, model, s, err);
@@ -240,6 +244,8 @@ static surety_status fill_all(surety_row *rows, const surety_model *const *model
         SURETY_TRY(measure_all(rows, models, count, learn, s, run, err));
     for (size_t k = 0; k < count; k++) {
         rows[k].copies = surety_data_describe(data)->copies;
+        rows[k].units = learn->unit != NULL;
+        rows[k].radius_unit = surety_scaling_unit(surety_data_describe(data)->scaling);
         SURETY_TRY(fill(&rows[k], models[k], &test, s, run, err));
     }
     return SURETY_OK;
@@ -334,7 +340,8 @@ static json_t *row_json(const surety_row *row, const char *const *names) {
         {"averaged_max_risk", surety_json_real(row->averaged_max)},
         {"class_risks",
          surety_class_risks_json(names, row->test.class_examples, row->class_failed, row->test.classes)},
-        {"norm_max", surety_json_real(row->norm_max)},
+        {"norm_max", surety_json_real(row->norm_max)}, {"radius_unit", surety_json_string(row->radius_unit)},
+        {"counts", surety_json_string(row->units ? "units" : "rows")},
         {"m", bounded ? surety_json_count(row->input.m) : json_null()}, {"n", surety_json_count(row->test.n)},
         {"kl", surety_json_real(row->input.kl)}, {"delta", surety_json_real(row->input.delta)},
         {"priors_compared", surety_json_count(row->input.priors_compared)},

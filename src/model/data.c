@@ -357,7 +357,5 @@ surety_status surety_model_data_settings(const surety_model *m, surety_data_sett
     s->test_share = 0;
     s->preparation = m->preparation;
     s->missing = SURETY_MISSING_ERROR, s->scaling = SURETY_SCALE_NONE; /* of models without one */
-    if (m->preparation && m->preparation->named && m->preparation->label)
-        s->label_column = m->preparation->label;
     return SURETY_OK;
 }

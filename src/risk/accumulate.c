@@ -255,3 +255,48 @@ surety_status surety_risk_result(const surety_risk *a, surety_risks *out, surety
     out->has_prior = a->has_prior;
     return status;
 }
+
+/* ---- units of several rows ---- */
+
+uint8_t surety_risk_verdict(const surety_risk *a) {
+    return (uint8_t)((a->wrong > 0 ? SURETY_VERDICT_WRONG : 0) | (a->tied > 0 ? SURETY_VERDICT_TIED : 0) |
+                     (a->prior_wrong > 0 ? SURETY_VERDICT_PRIOR : 0));
+}
+
+/* Every loss 1, every vote wrong. */
+static void fill_largest(int64_t *sums, const surety_risk *a, size_t units) {
+    int64_t m = (int64_t)units, n = (int64_t)a->n, one = (int64_t)SURETY_LOSS_ONE;
+    sums[SURETY_RISK_EXAMPLES] = m;
+    sums[SURETY_RISK_WRONG] = sums[SURETY_RISK_PRIOR_WRONG] = m * n;
+    sums[SURETY_RISK_ABAR] = sums[SURETY_RISK_TV] = m * one;
+    sums[SURETY_RISK_TANDEM] = m * n * one;
+    for (size_t h = 0; h < a->H; h++)
+        for (size_t k = 0; k < SURETY_RISK_ARRAYS; k++) {
+            int each = k == SURETY_RISK_LOSS || k == SURETY_RISK_ANCHORED_LOSS; /* summed over j */
+            int64_t most = k >= SURETY_RISK_LOSSES ? m : each ? m * n * one : m * one;
+            sums[SURETY_RISK_HEAD + k * a->H + h] = most;
+        }
+}
+
+surety_status surety_risks_of_units(surety_risks *out, const uint8_t *verdicts, size_t units,
+                                    const surety_risk *like, surety_error *err) {
+    int64_t *sums = NULL;
+    *out = (surety_risks){0};
+    if (units > SURETY_RISK_VOTES / like->n)
+        return surety_fail(err, SURETY_E_INPUT, "%zu units are too many to be summed exactly", units);
+    SURETY_TRY(surety_alloc(&sums, like->sum_count, sizeof *sums, err));
+    fill_largest(sums, like, units);
+    size_t classes = SURETY_RISK_HEAD + SURETY_RISK_ARRAYS * like->H;
+    memcpy(sums + classes, like->sums + classes, 2 * like->K * sizeof *sums);
+    for (size_t i = 0; i < units; i++) {
+        int wrong = verdicts[i] & SURETY_VERDICT_WRONG;
+        sums[SURETY_RISK_MAX_WRONG] += wrong ? 1 : 0;
+        sums[SURETY_RISK_MAX_TIED] += !wrong && verdicts[i] & SURETY_VERDICT_TIED ? 1 : 0;
+        sums[SURETY_RISK_PRIOR_MAX_WRONG] += verdicts[i] & SURETY_VERDICT_PRIOR ? 1 : 0;
+    }
+    surety_status status = surety_risks_from_sums(out, sums, like->H, like->n, like->K, like->q, err);
+    surety_free(sums);
+    out->signed_votes = like->signed_votes;
+    out->has_prior = like->has_prior;
+    return status;
+}

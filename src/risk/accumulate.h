@@ -58,6 +58,21 @@ surety_status surety_risk_add_score_columns(surety_risk *risk, const float *scor
 surety_status surety_risk_add_limits(surety_risk *risk, const float *limits, size_t ld, unsigned y,
                                      surety_error *err);
 
+/* What the example that was added last came to: bits. */
+typedef enum surety_verdict {
+    SURETY_VERDICT_WRONG = 1, /* some vote of Q is wrong */
+    SURETY_VERDICT_TIED = 2,  /* some is tied */
+    SURETY_VERDICT_PRIOR = 4  /* some vote of the prior is not right */
+} surety_verdict;
+
+uint8_t surety_risk_verdict(const surety_risk *risk);
+
+/* Risks where an example is a unit of several rows: verdicts (units) are the bits of all its rows together,
+ * like is an accumulator of the rows. The counts of units that fail are exact; every other sum is as large as
+ * it can be, so that no bound that needs it says more than is known. By class, rows are counted. */
+surety_status surety_risks_of_units(surety_risks *out, const uint8_t *verdicts, size_t units,
+                                    const surety_risk *like, surety_error *err);
+
 /* The index of the first of votes[0..count) that is NaN or outside [-1,1], or count. */
 size_t surety_votes_first_bad(const double *votes, size_t count);
 

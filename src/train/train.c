@@ -179,8 +179,12 @@ static surety_status split_prior(training *t, const surety_data *data, surety_er
     if (t->s.holdout > 0 && (held < 1 || held >= prior->m))
         return surety_fail(err, SURETY_E_USAGE, "a hold-out of %g leaves nothing of the %zu examples of S'",
                            t->s.holdout, prior->m);
+    while (held && prior->unit && prior->unit[prior->m - held] == prior->unit[prior->m - held - 1])
+        held--; /* rows of a unit stay together */
     t->prior = surety_set_slice(prior, 0, prior->m - held);
     t->choose = held ? surety_set_slice(prior, prior->m - held, held) : t->learn;
+    t->prior.unit = t->choose.unit = t->learn.unit =
+        NULL; /* a training learns from rows; promises count units */
     return SURETY_OK;
 }
 

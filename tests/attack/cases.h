@@ -88,7 +88,7 @@ static inline random_set random_set_new(draw *r, size_t m, size_t d, const suret
             s.x[i * stride + j] = x;
         }
     }
-    s.set = (surety_set){m, d, stride, s.x, s.y, s.row, SURETY_SET_LEARN, K};
+    s.set = (surety_set){m, d, stride, s.x, s.y, s.row, SURETY_SET_LEARN, K, NULL, 0};
     return s;
 }
 
