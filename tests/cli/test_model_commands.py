@@ -182,6 +182,7 @@ def test_wrong_usage():
     assert "did you mean 'linf'" in error("attack", FOREST, *DATA, "--norm", "linff", code=2)["what"]
     assert "did you mean 'test'" in error("attack", FOREST, *DATA, "--split", "tset", code=2)["what"]
     assert "did you mean --samples" in error("attack", FOREST, *DATA, "--sample5", 1, code=2)["what"]
+    assert "did you mean --attack?" in error("attack", FOREST, *DATA, "--defense", "pgd", code=2)["what"]
     for options in (["--eps", "-1"], ["--eps=-0.5"], ["--eps", "nan"], ["--eps", "1e40"], ["--eps", "x"],
                     ["--steps", "0"], ["--steps", "-3"], ["--step-size", "-1"], ["--noise", "-0.1"],
                     ["--attack", "pgdu", "--samples", "0"], ["--restarts", "0"], ["--seed", "9223372036854775808"],
