@@ -16,9 +16,9 @@ surety_status surety_units_new(surety_units **out, const surety_ball *ball, sure
     *out = NULL;
     SURETY_TRY(surety_alloc(&k, sizeof *k + t->d * (2 * sizeof(double) + sizeof(uint32_t)), 1, err));
     *k = (surety_units){.norm = ball->norm, .d = t->d};
-    k->unit = (double *)(k + 1);
+    k->unit = (double *)(void *)(k + 1);
     k->u = k->unit + t->d;
-    k->feature = (uint32_t *)(k->u + t->d);
+    k->feature = (uint32_t *)(void *)(k->u + t->d);
     for (size_t j = 0; j < t->d; j++) {
         if (t->unit[j] == 0) continue;
         k->unit[k->count] = t->unit[j];

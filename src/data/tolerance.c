@@ -14,7 +14,12 @@
 #include "base/memory.h"
 #include "base/number.h"
 #include "data/table.h"
+#include "io/csv.h"
 #include "io/sha256.h"
+
+surety_features surety_data_features(const surety_data_info *info) {
+    return (surety_features){.d = info->d};
+}
 
 /* ---- making one ---- */
 
@@ -41,14 +46,14 @@ static surety_status allocate(parts *p, size_t d, const char *const *names, sure
     size_t text = 0, each = 4 * sizeof(double) + 2 * sizeof(float) + sizeof(char *);
     for (size_t j = 0; j < d; j++) text += names ? strlen(names[j]) + 1 : NUMBER;
     SURETY_TRY(surety_alloc(&p->t, sizeof *p->t + d * each + text, 1, err));
-    p->radius = (double *)(p->t + 1);
+    p->radius = (double *)(void *)(p->t + 1);
     p->lo = p->radius + d;
     p->hi = p->lo + d;
     p->unit = p->hi + d;
-    p->names = (const char **)(p->unit + d);
-    p->least = (float *)(p->names + d);
+    p->names = (const char **)(void *)(p->unit + d);
+    p->least = (float *)(void *)(p->names + d);
     p->most = p->least + d;
-    p->text = (char *)(p->most + d);
+    p->text = (char *)(void *)(p->most + d);
     for (size_t j = 0; j < d; j++) {
         p->names[j] = p->text;
         p->text += names ? sprintf(p->text, "%s", names[j]) + 1 : sprintf(p->text, "%zu", j + 1) + 1;
@@ -70,7 +75,7 @@ static float as_read(double value, float shift, float factor) {
 }
 
 /* Feature j, whose numbers in the user's units are set. */
-static surety_status settle(const parts *p, const surety_columns *c, size_t j, surety_error *err) {
+static surety_status settle(const parts *p, const surety_features *c, size_t j, surety_error *err) {
     const char *name = p->names[j];
     double radius = p->radius[j], lo = p->lo[j], hi = p->hi[j];
     float factor = c->factor ? c->factor[j] : 1, shift = c->shift ? c->shift[j] : 0;
@@ -89,7 +94,7 @@ static surety_status settle(const parts *p, const surety_columns *c, size_t j, s
     return SURETY_OK;
 }
 
-static surety_status finish(const parts *p, const surety_columns *c, surety_error *err) {
+static surety_status finish(const parts *p, const surety_features *c, surety_error *err) {
     p->t->moving = 0;
     for (size_t j = 0; j < p->t->d; j++) SURETY_TRY(settle(p, c, j, err));
     if (!p->t->moving) {
@@ -105,7 +110,7 @@ static surety_status finish(const parts *p, const surety_columns *c, surety_erro
 }
 
 /* Takes over p->t. */
-static surety_status give(surety_tolerance **out, const parts *p, const surety_columns *c,
+static surety_status give(surety_tolerance **out, const parts *p, const surety_features *c,
                           surety_status status, surety_error *err) {
     if (status == SURETY_OK) status = finish(p, c, err);
     if (status == SURETY_OK)
@@ -115,7 +120,7 @@ static surety_status give(surety_tolerance **out, const parts *p, const surety_c
     return status;
 }
 
-surety_status surety_tolerance_new(surety_tolerance **out, const surety_columns *c, const double *radius,
+surety_status surety_tolerance_new(surety_tolerance **out, const surety_features *c, const double *radius,
                                    const double *lo, const double *hi, surety_error *err) {
     parts p;
     *out = NULL;
@@ -186,7 +191,7 @@ static surety_status take_lists(const parts *p, const json_t *object, surety_err
     size_t d = p->t->d;
     if (json_array_size(names) != d || json_array_size(radius) != d || json_array_size(lo) != d ||
         json_array_size(hi) != d || json_object_size(object) != 4)
-        return no_table("it is not one of these features", err);
+        return no_table("its lists are not of as many features as there are", err);
     for (size_t j = 0; j < d; j++) {
         const char *name = json_string_value(json_array_get(names, j));
         if (!name || strcmp(name, p->names[j]) != 0) return no_table("it names other features", err);
@@ -197,7 +202,7 @@ static surety_status take_lists(const parts *p, const json_t *object, surety_err
     return SURETY_OK;
 }
 
-surety_status surety_tolerance_parse(surety_tolerance **out, const char *text, const surety_columns *c,
+surety_status surety_tolerance_parse(surety_tolerance **out, const char *text, const surety_features *c,
                                      surety_error *err) {
     json_t *object = NULL;
     parts p = {0};
@@ -351,7 +356,7 @@ static surety_status load(char **out, const char *path, surety_error *err) {
     return status;
 }
 
-surety_status surety_tolerance_read(surety_tolerance **out, const char *path, const surety_columns *c,
+surety_status surety_tolerance_read(surety_tolerance **out, const char *path, const surety_features *c,
                                     surety_error *err) {
     parts p = {0};
     char *text = NULL;
@@ -365,5 +370,50 @@ surety_status surety_tolerance_read(surety_tolerance **out, const char *path, co
     surety_free(r.seen);
     surety_free(text);
     if (status != SURETY_OK) surety_fail_file(err, path);
+    return status;
+}
+
+/* ---- a template ---- */
+
+typedef struct column_facts {
+    double lo, hi, deviation; /* in the user's units */
+} column_facts;
+
+/* Of feature j in S'. */
+static column_facts look(const surety_set *set, const surety_features *f, size_t j) {
+    double factor = f->factor ? (double)f->factor[j] : 1, shift = f->shift ? (double)f->shift[j] : 0;
+    double lo = HUGE_VAL, hi = -HUGE_VAL, sum = 0, squares = 0, m = (double)set->m;
+    for (size_t i = 0; i < set->m; i++) {
+        double z = (double)set->x[i * set->stride + j];
+        lo = fmin(lo, z), hi = fmax(hi, z), sum += z;
+    }
+    for (size_t i = 0; i < set->m; i++) {
+        double z = (double)set->x[i * set->stride + j] - sum / m;
+        squares += z * z;
+    }
+    return (column_facts){lo / factor + shift, hi / factor + shift, sqrt(squares / m) / factor};
+}
+
+static surety_status write_feature(surety_writer *w, const surety_data *data, const surety_features *f,
+                                   size_t j, surety_error *err) {
+    column_facts facts = look(surety_data_set(data, SURETY_SET_PRIOR), f, j);
+    char number[NUMBER], line[160];
+    int moves = !f->moves || f->moves[j], bytes = surety_data_describe(data)->scale != 1;
+    snprintf(number, sizeof number, "%zu", j + 1);
+    SURETY_TRY(surety_csv_field(w, f->names ? f->names[j] : number, err));
+    int length = surety_format(line, sizeof line, ",%s,%.6g,%.6g,%s,%.6g\n", moves ? "" : "0", facts.lo,
+                               facts.hi, bytes ? "the file's / 255" : "the file's", facts.deviation);
+    return surety_writer_append(w, line, (size_t)length, err);
+}
+
+surety_status surety_tolerance_template(const surety_data *data, const char *path, surety_error *err) {
+    static const char header[] = "feature,radius,lo,hi,unit,deviation\n";
+    surety_features f = surety_data_features(surety_data_describe(data));
+    surety_writer *w;
+    SURETY_TRY(surety_writer_open(&w, path, 0, err));
+    surety_status status = surety_writer_append(w, header, sizeof header - 1, err);
+    for (size_t j = 0; j < f.d && status == SURETY_OK; j++) status = write_feature(w, data, &f, j, err);
+    if (status == SURETY_OK) return surety_writer_commit(w, err);
+    surety_writer_abort(w);
     return status;
 }

@@ -6,7 +6,7 @@
 #include "surety/data.h"
 
 /* The text of surety_tolerance_json again, against the features it was made for. */
-surety_status surety_tolerance_parse(surety_tolerance **out, const char *text, const surety_columns *columns,
+surety_status surety_tolerance_parse(surety_tolerance **out, const char *text, const surety_features *features,
                                      surety_error *err);
 
 /* Are all numbers and names the same? NULL: none. */

@@ -484,7 +484,7 @@ static void units_are_scaled_features(void **state) {
             lo[j] = s.ball.lo * radius[j], hi[j] = s.ball.hi * radius[j];
         }
         surety_tolerance *tolerance = NULL;
-        check_ok(surety_tolerance_new(&tolerance, &(surety_columns){.d = d}, radius, lo, hi, &err));
+        check_ok(surety_tolerance_new(&tolerance, &(surety_features){.d = d}, radius, lo, hi, &err));
         surety_examples e = surety_examples_of(&set.set, 0);
         surety_attacker *a = attacker_of(&s, v.voters);
         double plain[SURETY_BLOCK];

@@ -59,7 +59,7 @@ static surety_tolerance *every_second(size_t d) {
     surety_tolerance *out = NULL;
     double *radius = malloc(2 * d * sizeof *radius);
     for (size_t j = 0; j < 2 * d; j++) radius[j] = j % 2 ? ldexp(1, (int)(j / 2 % 8) - 3) : 0;
-    check_ok(surety_tolerance_new(&out, &(surety_columns){.d = 2 * d}, radius, NULL, NULL, &err));
+    check_ok(surety_tolerance_new(&out, &(surety_features){.d = 2 * d}, radius, NULL, NULL, &err));
     free(radius);
     return out;
 }

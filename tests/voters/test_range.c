@@ -840,7 +840,7 @@ static void units_are_scaled_weights(void **state) {
             radius[j] = round % 2 ? 1 : ldexp(1, (int)draw_size(&r, 0, 20) - 10);
             lo[j] = plain.has_box ? 0 : -HUGE_VAL, hi[j] = plain.has_box ? radius[j] : HUGE_VAL;
         }
-        check_ok(surety_tolerance_new(&tolerance, &(surety_columns){.d = d}, radius, lo, hi, &err));
+        check_ok(surety_tolerance_new(&tolerance, &(surety_features){.d = d}, radius, lo, hi, &err));
         surety_ball own = plain;
         own.tolerance = tolerance, own.has_box = 0;
         scaled = k;
