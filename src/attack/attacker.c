@@ -232,27 +232,23 @@ static uint32_t draw_of(const surety_attacker *a, uint32_t pass) {
     return surety_threat_about(a->s.kind)->adapts ? pass / 2 : pass;
 }
 
-/* A uniform point of the ball with a tolerance: one of the unit ball of the features that can change, which
- * the kernels draw around 0. */
+/* A uniform point of the ball with a tolerance: one of the unit ball of the features that can change, drawn
+ * around 0, which is in out. */
 static void start_units(surety_attacker *a, size_t r, uint32_t draw, float *out) {
     size_t count = a->units->count;
-    surety_address where = address(a, r, SURETY_FOR_START, draw, 0);
+    surety_address where = address(a, r, SURETY_FOR_START, draw, 0),
+                   radius = address(a, r, SURETY_FOR_RADIUS, draw, 0);
     memset(out, 0, a->d * sizeof *out);
     if (a->s.ball.norm == SURETY_L2) {
-        surety_address radius = address(a, r, SURETY_FOR_RADIUS, draw, 0);
         surety_vector_direction(a->s.seed, &where, a->random, count);
         a->k->l2_start(out, a->random, surety_random_uniform(a->s.seed, &radius, 0), 1, -HUGE_VALF, HUGE_VALF,
                        count, out);
-        surety_units_start(a->units, out);
-    } else if (a->s.ball.norm == SURETY_L1) {
-        surety_vector_uniform(a->s.seed, &where, a->random, count + 1);
-        a->k->l1_start(out, a->random, 1, -HUGE_VALF, HUGE_VALF, count, out);
-        surety_units_start(a->units, out);
     } else {
-        surety_vector_uniform(a->s.seed, &where, a->random, count);
-        surety_units_start(a->units, out);
-        surety_units_shake(a->units, a->random, a->units->radius);
+        surety_vector_uniform(a->s.seed, &where, a->random, count + 1);
+        if (a->s.ball.norm == SURETY_L1) a->k->l1_start(out, a->random, 1, -HUGE_VALF, HUGE_VALF, count, out);
+        for (size_t i = 0; a->s.ball.norm == SURETY_LINF && i < count; i++) out[i] = 2 * a->random[i] - 1;
     }
+    surety_units_start(a->units, out);
     surety_units_place(a->units, a->examples.x[r], a->lo_row[r], a->hi_row[r], out);
 }
 
@@ -584,7 +580,8 @@ void surety_attacker_sample(const surety_attacker *a, size_t r, size_t j, float 
     }
     surety_address where = address(a, r, SURETY_FOR_NOISE, 0, (uint32_t)j);
     if (a->units) {
-        surety_vector_uniform(a->s.seed, &where, a->random, a->units->count);
+        memset(out, 0, a->d * sizeof *out);
+        surety_vector_noise(a->s.seed, &where, out, 1, -HUGE_VALF, HUGE_VALF, a->random, a->units->count);
         surety_units_at(a->units, a->best[r], x0);
         surety_units_shake(a->units, a->random, a->s.noise);
         surety_units_clip(a->units, x0, a->lo_row[r], a->hi_row[r]);

@@ -44,8 +44,8 @@ void surety_units_start(surety_units *k, const float *drawn) {
     for (size_t i = 0; i < k->count; i++) k->u[i] = k->radius * (double)drawn[i];
 }
 
-void surety_units_shake(surety_units *k, const float *uniform, double scale) {
-    for (size_t i = 0; i < k->count; i++) k->u[i] += scale * (2 * (double)uniform[i] - 1);
+void surety_units_shake(surety_units *k, const float *noise, double scale) {
+    for (size_t i = 0; i < k->count; i++) k->u[i] += scale * (double)noise[i];
 }
 
 static void step_l2(surety_units *k, const float *g, double step) {

@@ -22,10 +22,10 @@ void surety_units_free(surety_units *units); /* NULL is fine */
 /* u = (x - x0) / r. */
 void surety_units_at(surety_units *units, const float *x, const float *x0);
 
-/* u = the ball's radius times out (count), which is drawn from the unit ball; += scale times noise in [-1, 1]
- * that is 2 uniform - 1. */
+/* u = the radius times a point (count) drawn from the unit ball; u += scale times noise (count) in [-1, 1].
+ */
 void surety_units_start(surety_units *units, const float *drawn);
-void surety_units_shake(surety_units *units, const float *uniform, double scale);
+void surety_units_shake(surety_units *units, const float *noise, double scale);
 
 /* u += a step of this length along the gradient g (d) of the loss at x: r g / ||r g||_2 for l2, sign g for
  * linf, for l1 the feature of largest r_j |g_j| that [lo_j, hi_j] still lets move. A zero gradient moves
