@@ -91,7 +91,8 @@ static surety_status settle(cli *c, options *o, const surety_model *model) {
     if (cli_given(c, "seed") && threat->seed != facts->seed)
         return cli_wrong(c, "a certificate's random numbers are those of the model's seed, %llu",
                          (unsigned long long)facts->seed);
-    return cli_settle_model(c, model, &o->data, threat);
+    status = cli_settle_model(c, model, &o->data, threat);
+    return status == SURETY_OK ? cli_need_radius(c, threat) : status;
 }
 
 static void print_classes(const surety_certificate *c) {

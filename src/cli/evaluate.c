@@ -274,6 +274,29 @@ static surety_status evaluate(cli *c, opened *o, const attack_list *attacks, con
     return status;
 }
 
+/* Which attacks, unless they are given: the worst case where the model was trained for it, none where there
+ * is no radius. */
+static surety_status settle_attacks(cli *c, const opened *o, attack_list *attacks) {
+    surety_threat threat = o->row.threat;
+    if (!cli_given(c, "attacks")) {
+        if (!strcmp(surety_model_about(o->model)->defense, surety_defense_name(SURETY_WORST_CASE)))
+            *attacks = (attack_list){{SURETY_ATTACK_NONE, SURETY_ATTACK_PGD, SURETY_WORST_CASE}, 3};
+        threat.kind = SURETY_ATTACK_PGD;
+        surety_error unused = c->error;
+        if (cli_need_radius(c, &threat) == SURETY_OK) return SURETY_OK;
+        c->error = unused;
+        attacks->count = 1;
+        cli_say(c, "note: without a radius there is nothing to attack: give --norm linf --eps B");
+        return SURETY_OK;
+    }
+    for (size_t i = 0; i < attacks->count; i++) {
+        threat.kind = attacks->kinds[i];
+        surety_status status = cli_need_radius(c, &threat);
+        if (status != SURETY_OK) return status;
+    }
+    return SURETY_OK;
+}
+
 static surety_status run_evaluate(cli *c) {
     opened o = {.data_settings = surety_data_defaults(), .row = {.delta = 0.05, .looks = 1}};
     attack_list attacks = {{SURETY_ATTACK_NONE, SURETY_ATTACK_PGDU, SURETY_ATTACK_IFGSMU}, 3};
@@ -294,6 +317,7 @@ static surety_status run_evaluate(cli *c) {
     surety_status status = cli_parse(c, 1, 1);
     if (status == SURETY_OK && !c->helped) {
         status = attacks.count ? open_all(c, &o) : cli_wrong(c, "no attack given");
+        if (status == SURETY_OK) status = settle_attacks(c, &o, &attacks);
         if (status == SURETY_OK) status = evaluate(c, &o, &attacks, per_example);
     }
     close_all(&o);

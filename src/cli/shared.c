@@ -172,7 +172,7 @@ surety_status cli_open_data(cli *c, surety_data **data, const surety_data_settin
 void cli_ball_options(cli *c, surety_threat *attack) {
     cli_other(c, "norm", "l2|linf|l1", &attack->ball.norm, read_norm, show_norm, "norm of the ball");
     cli_real(c, "eps", "B", &attack->ball.radius,
-             "radius of the ball; unless given 1 for l2, 0.1 for linf, 10 for l1, and 1 with a tolerance");
+             "radius of the ball; tasks: unless given 1 for l2, 0.1 for linf, 10 for l1; with a tolerance 1");
     cli_input(
         c, "tolerance", "FILE", &tolerance_file,
         "CSV with the columns feature, radius and, if wanted, lo and hi: how far each feature may move, "
@@ -202,9 +202,8 @@ void cli_model_decides(cli *c) {
             if (!strcmp(o->name, own[k])) o->show = show_models;
         if (!strcmp(o->name, "eps"))
             o->help =
-                "radius of the ball; for another norm than the model's 1 for l2, 0.1 for linf, 10 for l1, "
-                "and 1 "
-                "with a tolerance";
+                "radius of the ball; of a task, for another norm than the model's, 1 for l2, 0.1 for linf, "
+                "10 for l1; with a tolerance 1";
     }
 }
 
@@ -246,8 +245,9 @@ surety_status cli_settle_model(cli *c, const surety_model *model, surety_data_se
     if (!cli_given(c, "eps") && !tolerance_file && attack->ball.norm == facts->ball.norm)
         attack->ball.radius = facts->ball.radius;
     else if (!cli_given(c, "eps"))
-        attack->ball.radius =
-            tolerance_file || facts->ball.tolerance ? 1 : surety_norm_radius(attack->ball.norm);
+        attack->ball.radius = tolerance_file || facts->ball.tolerance ? 1
+                              : data->task                            ? surety_norm_radius(attack->ball.norm)
+                                                                      : 0;
     attack->ball.has_box = data->boxed;
     attack->ball.lo = data->box_lo;
     attack->ball.hi = data->box_hi;
@@ -260,6 +260,33 @@ const char *cli_ball_words(const surety_ball *ball, char buffer[160]) {
         snprintf(buffer + used, 160 - (size_t)used, ", in tolerances of %zu features (%zu cannot change)",
                  ball->tolerance->d, ball->tolerance->d - ball->tolerance->moving);
     return buffer;
+}
+
+bool cli_radius_given(const cli *c) {
+    return cli_given(c, "eps") || cli_given(c, "tolerance");
+}
+
+surety_status cli_need_radius(cli *c, const surety_threat *threat) {
+    if (threat->kind == SURETY_ATTACK_NONE || threat->ball.radius > 0 || cli_radius_given(c))
+        return SURETY_OK;
+    snprintf(c->error.expected, sizeof c->error.expected,
+             "--norm linf --eps B: how far each feature may move; or --tolerance FILE, a radius for each: "
+             "'surety data "
+             "tolerances' writes one to fill in. What is harmless in your data, nobody else can know");
+    return cli_wrong(c, "own data have no usual radius, and %s needs one", surety_threat_name(threat->kind));
+}
+
+void cli_warn_few(const cli *c, size_t m, double delta) {
+    surety_plan plan;
+    double best = 0;
+    surety_plan_defaults(&plan);
+    plan.expected = 0;
+    plan.delta = delta;
+    if (surety_plan_promise(&plan, m, &best, NULL) != SURETY_OK || best <= 0.05) return;
+    cli_warn(c,
+             "S has %zu examples: even without a failure no limit below %.3f can be promised. 'surety "
+             "plan' says how many a promise needs",
+             m, cli_limit(best, 3));
 }
 
 void cli_print_copies(const surety_copies *copies) {

@@ -49,6 +49,16 @@ surety_status cli_settle_model(cli *c, const surety_model *model, surety_data_se
 /* The ball in words: "linf ball of radius 1, in tolerances of 57 features (3 cannot change)". */
 const char *cli_ball_words(const surety_ball *ball, char buffer[160]);
 
+/* Was a radius given on the command line? */
+bool cli_radius_given(const cli *c);
+
+/* SURETY_E_USAGE, which says how to give one, if the threat needs a radius and none is known: own data have
+ * no usual one. Radius 0 means that it is not known, unless it was given. */
+surety_status cli_need_radius(cli *c, const surety_threat *threat);
+
+/* Warns if S is so small that even without a failure the limit would be large. */
+void cli_warn_few(const cli *c, size_t m, double delta);
+
 /* A line that counts rows that occur in two sets. */
 void cli_print_copies(const surety_copies *copies);
 

@@ -23,7 +23,7 @@ def path(name):
 
 
 def train(name, *options):
-    run("train", *DATA, "--learn-size", 200, "--steps", 4, "--epochs", 2, "--quiet", "--out", path(name), *options)
+    run("train", "--preset", "paper", *DATA, "--learn-size", 200, "--steps", 4, "--epochs", 2, "--quiet", "--out", path(name), *options)
     return path(name)
 
 
@@ -158,7 +158,8 @@ def test_attack_options_and_splits():
     assert fooled("--attack", "none") <= fooled("--attack", "pgd") <= fooled("--attack", "pgd", "--eps", 3)
     assert answer("attack", FOREST, *DATA, "--split", "learn")["m"] == 200
     assert answer("attack", FOREST, *DATA, "--split", "prior")["m"] == 400
-    assert answer("attack", FOREST, *DATA, "--norm", "linf")["norm_max"] <= 0.1  # another norm, its own radius
+    assert answer("attack", FOREST, *DATA, "--norm", "linf", "--eps", 0.1)["norm_max"] <= 0.1
+    assert "own data have no usual radius" in error("attack", FOREST, *DATA, "--norm", "linf", code=2)["what"]
     one = answer("attack", FOREST, *DATA, "--seed", 1)
     assert one != answer("attack", FOREST, *DATA, "--seed", 2)
     assert one == answer("attack", FOREST, *DATA, "--seed", 1)
