@@ -180,7 +180,8 @@ void cli_ball_options(cli *c, surety_threat *attack) {
         "'surety data tolerances' writes one to fill in");
     cli_size(c, "steps", "K", &attack->steps, "steps of the iterated attacks");
     cli_real(c, "step-size", "S", &attack->step_size, "length of a step; 0 is 2.5 radius / steps");
-    cli_real(c, "noise", "W", &attack->noise, "half width of the noise of the u-attacks");
+    cli_real(c, "noise", "W", &attack->noise,
+             "half width of the noise of the u-attacks; in units of a tolerance");
     cli_size(c, "samples", "N", &attack->samples, "perturbations per example of the u-attacks");
     cli_size(c, "restarts", "N", &attack->restarts,
              "random starts of unif, pgd and apgd; the best one counts");
