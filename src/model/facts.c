@@ -125,8 +125,15 @@ surety_status surety_facts_read_tolerance(surety_model *m, const json_t *metadat
     surety_features features = surety_model_features(m);
     if (!json_object_get(metadata, tolerance_key)) return SURETY_OK;
     if (!text) return bad(tolerance_key, "a text", err);
-    surety_status status = surety_tolerance_parse(&m->tolerance, text, &features, err);
-    if (status != SURETY_OK) return surety_fail_place(err, "key %s", tolerance_key), status;
+    surety_error inner = SURETY_ERROR_NONE;
+    surety_status status = surety_tolerance_parse(&m->tolerance, text, &features, &inner);
+    if (status != SURETY_OK) {
+        surety_fail(err, status, "the model's tolerance: %s%s%s", inner.what, *inner.place ? ", " : "",
+                    inner.place);
+        surety_fail_place(err, "key %s", tolerance_key);
+        surety_fail_expected(err, "%s", inner.expected);
+        return status;
+    }
     m->facts.ball.tolerance = m->tolerance;
     return SURETY_OK;
 }
