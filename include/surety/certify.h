@@ -277,6 +277,17 @@ SURETY_API surety_status surety_verify(surety_verification *out, const char *pat
                                        surety_error *err);
 SURETY_API char *surety_verification_json(const surety_verification *verification);
 
+/* ---- does it still hold? ---- */
+
+/* A monitor (surety/bound.h) of the certificate's value, as the file of its state says; a new one if there
+ * is no such file. The state of another certificate, or for another alpha, is SURETY_E_INPUT. */
+SURETY_API surety_status surety_monitor_load(surety_monitor *monitor, const surety_certificate *certificate,
+                                             double alpha, const char *path, surety_error *err);
+/* Safely: the file is the old one or the new one. */
+SURETY_API surety_status surety_monitor_save(const surety_monitor *monitor,
+                                             const surety_certificate *certificate, const char *path,
+                                             surety_error *err);
+
 /* ---- the log of looks at S ---- */
 
 /* What looked at S on this machine, kept for people: a text file in the user's state folder

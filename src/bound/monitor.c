@@ -9,7 +9,6 @@
  * The same against p, with rivals of smaller odds:
  *     exp(-c k - t ln(1 - p (1 - e^-c))),
  * which grows in p, so the risks p that are not refuted are those up to one number: the limit. */
-#include "surety/monitor.h"
 #include "bound/kl.h"
 
 enum { RIVALS = 32 };

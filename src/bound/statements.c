@@ -89,6 +89,7 @@ static double without_flips(double eta, double a, size_t classes) {
     double K = (double)classes, less = surety_div_up(surety_mul_up(eta, K), K - 1);
     double divisor = surety_add_down(1, -less), above = surety_add_up(a, -eta);
     if (!(above >= 0) || !(divisor > 0)) return (double)NAN;
+    if (a >= (K - 1) / K) return 1; /* from there on more flips would mean a larger risk */
     return surety_div_up(above, divisor);
 }
 

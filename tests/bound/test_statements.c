@@ -7,7 +7,6 @@
 
 #include "draw.h"
 #include "surety/bound.h"
-#include "surety/monitor.h"
 
 static void ranks_are_the_largest(void **state) {
     (void)state;
@@ -95,6 +94,11 @@ static void label_noise(void **state) {
     }
     assert_true(isnan(surety_label_noise_limit(SURETY_NOISE_FLIPS, 0.1, 0.05, 2))); /* below the noise */
     assert_true(isnan(surety_label_noise_limit(SURETY_NOISE_FLIPS, 0.5, 0.7, 2)));
+    assert_true(surety_label_noise_limit(SURETY_NOISE_FLIPS, 0.1, 0.55, 2) == 1); /* more flips, more risk */
+    for (double more = 0.1; more < 0.45; more += 0.05) { /* "at least": more flips mean less risk */
+        double noisy = 0.2 * (1 - 2 * more) + more;
+        check(surety_label_noise_limit(SURETY_NOISE_FLIPS, 0.1, noisy, 2) >= 0.2 - 1e-15, "flips %g", more);
+    }
     assert_true(surety_label_noise_limit(SURETY_NOISE_PAIRS, 0.1, 0.05, 2) >= 0.15);
     assert_true(surety_label_noise_limit(SURETY_NOISE_PAIRS, 0.1, 0.95, 2) == 1);
     assert_int_equal(surety_label_noise_rows(0.01, 1001), 11);
