@@ -116,6 +116,10 @@ static surety_status settle_attack(certifying *w, surety_error *err) {
     w->threat = w->s->threat;
     w->threat.seed = w->facts->seed; /* fixed by the training, which S cannot have chosen */
     w->threat.epoch = 0;
+    const surety_preparation *prepared = surety_model_preparation(w->model);
+    w->threat.ball.slack = w->facts->ball.slack; /* a fact about how its features are read */
+    if (prepared && prepared->scaling != SURETY_SCALE_NONE)
+        w->threat.ball.slack = fmax(w->threat.ball.slack, SURETY_SCALED);
     w->threat.early_stop = 1;
     return surety_threat_validate(&w->threat, err);
 }
@@ -178,11 +182,13 @@ static surety_status settle_bound(certifying *w, surety_error *err) {
 enum { ALL_CLASSES = -1 };
 
 static void event_name(const certifying *w, surety_bound_id id, int class, char text[128]) {
-    char eps[32], of[24] = "";
+    char eps[32], of[24] = "", by[40] = "";
+    const surety_ball *ball = &w->threat.ball;
     if (class != ALL_CLASSES) snprintf(of, sizeof of, ", class %d", class);
-    snprintf(text, 128, "%s, %s, %s %s, %s votes%s", surety_bound_list()[id].name,
-             surety_threat_name(w->threat.kind), surety_norm_name(w->threat.ball.norm),
-             surety_shortest(w->threat.ball.radius, eps), surety_voter_set_name(w->facts->set), of);
+    if (ball->tolerance) snprintf(by, sizeof by, " of tolerance %.16s", ball->tolerance->sha256);
+    snprintf(text, 128, "%s, %s, %s %s%s, %s votes%s", surety_bound_list()[id].name,
+             surety_threat_name(w->threat.kind), surety_norm_name(ball->norm),
+             surety_shortest(ball->radius, eps), by, surety_voter_set_name(w->facts->set), of);
 }
 
 /* Classes whose limits are asked for: events of their own, also those of which S has no example. */
@@ -356,7 +362,11 @@ static surety_status ask_test(certifying *w, const surety_risks *test, surety_er
 
 /* ---- filling the certificate ---- */
 
-static void set_attack(surety_certificate *c, const surety_threat *a, int fresh) {
+static void set_attack(surety_certificate *c, const surety_threat *a, int fresh, const surety_model *model) {
+    const surety_preparation *prepared = surety_model_preparation(model);
+    int of_table = a->ball.tolerance && !surety_tolerance_is_scale(a->ball.tolerance);
+    snprintf(c->attack.radius_unit, sizeof c->attack.radius_unit, "%s",
+             of_table ? "tolerances" : surety_scaling_unit(prepared ? prepared->scaling : SURETY_SCALE_NONE));
     const surety_threat_info *info = surety_threat_about(a->kind);
     int random = info->starts;
     int noisy = info->noise, worst_case = a->kind == SURETY_WORST_CASE;
@@ -368,6 +378,7 @@ static void set_attack(surety_certificate *c, const surety_threat *a, int fresh)
              : fresh    ? "vote"
                         : "prior");
     c->attack.eps = a->ball.radius;
+    c->attack.slack = a->ball.slack;
     c->attack.box_lo = a->ball.has_box ? a->ball.lo : (double)NAN;
     c->attack.box_hi = a->ball.has_box ? a->ball.hi : (double)NAN;
     c->attack.steps = steps ? a->steps : SURETY_ABSENT;
@@ -377,6 +388,22 @@ static void set_attack(surety_certificate *c, const surety_threat *a, int fresh)
     c->attack.restarts = random ? a->restarts : SURETY_ABSENT;
     c->attack.seed = a->seed;
     c->attack.pass = a->epoch;
+}
+
+static surety_status set_ends(double **out, const double *ends, size_t count, surety_error *err) {
+    SURETY_TRY(surety_alloc(out, count, sizeof **out, err));
+    for (size_t j = 0; j < count; j++) (*out)[j] = isfinite(ends[j]) ? ends[j] : (double)NAN;
+    return SURETY_OK;
+}
+
+static surety_status set_tolerance(surety_certificate *c, const surety_tolerance *t, surety_error *err) {
+    if (!t) return SURETY_OK;
+    memcpy(c->tolerance.sha256, t->sha256, sizeof c->tolerance.sha256);
+    c->tolerance.count = t->d;
+    SURETY_TRY(surety_record_texts(&c->tolerance.features, t->names, t->d, err));
+    SURETY_TRY(set_ends(&c->tolerance.radius, t->radius, t->d, err));
+    SURETY_TRY(set_ends(&c->tolerance.lo, t->lo, t->d, err));
+    return set_ends(&c->tolerance.hi, t->hi, t->d, err);
 }
 
 /* The file must hold the very bytes that stand for this model, or nobody could check it by its checksum. */
@@ -538,7 +565,8 @@ static surety_status conclude(certifying *w, const surety_risks *test, surety_er
     c->inputs.voter_count = w->risks.voters;
     c->inputs.priors_compared = w->priors;
     c->inputs.looks = w->s->looks;
-    set_attack(c, &w->threat, w->fresh);
+    set_attack(c, &w->threat, w->fresh, w->model);
+    SURETY_TRY(set_tolerance(c, w->threat.ball.tolerance, err));
     set_ledger(w);
     SURETY_TRY(set_model(w, err));
     snprintf(c->software.version, sizeof c->software.version, "%s", surety_version());

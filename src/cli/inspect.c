@@ -4,6 +4,7 @@
 
 #include "cli/classes.h"
 #include "cli/cli.h"
+#include "cli/shared.h"
 #include "surety/bound.h"
 #include "surety/model.h"
 
@@ -51,9 +52,10 @@ static void print_facts(const surety_model *m, double kl, const char *sha256) {
     cli_print("%-16s %s votes; KL(Q||P) = %.6g\n", "vote", surety_voter_set_name(f->set), kl);
     print_weight(m);
     const surety_preparation *prepared = surety_model_preparation(m);
-    cli_print("%-16s %s ball of radius %g, ", "trained against", surety_norm_name(f->ball.norm),
-              f->ball.radius);
-    if (prepared) cli_print("in %s, ", surety_scaling_unit(surety_preparation_scaling(prepared)));
+    char ball[160];
+    cli_print(
+        "%-16s %s, ", "trained against",
+        cli_ball_words(&f->ball, prepared ? surety_preparation_scaling(prepared) : SURETY_SCALE_NONE, ball));
     if (f->ball.has_box)
         cli_print("box [%g, %g]\n", f->ball.lo, f->ball.hi);
     else

@@ -252,8 +252,35 @@ static void say_columns(const cli *c, const surety_data_info *info) {
                     (unsigned long long)info->unseen[k], letters[k]);
 }
 
+static const char *tolerance_file; /* --tolerance */
+
+/* What of a ball depends on the data: box, tolerance (which stays in memory until the command ends) and the
+ * roundings of scaled features. */
+static surety_status settle_ball(cli *c, const surety_data_info *info, surety_threat *attack) {
+    static surety_tolerance *tolerance;
+    surety_features features = surety_data_features(info);
+    if (!attack) return SURETY_OK;
+    surety_ball *ball = &attack->ball;
+    surety_status status = SURETY_OK;
+    ball->slack = info->scaling == SURETY_SCALE_NONE ? 0 : SURETY_SCALED;
+    if (!tolerance_file && ball->tolerance && !cli_given(c, "box"))
+        return SURETY_OK; /* the model's, and its box */
+    surety_tolerance_free(tolerance);
+    tolerance = NULL;
+    if (tolerance_file && info->boxed && info->scaling != SURETY_SCALE_NONE)
+        return cli_wrong(c, "--box and --tolerance: of scaled features the file has the ranges, lo and hi");
+    if (tolerance_file)
+        status = surety_tolerance_read(&tolerance, tolerance_file, &features, &c->error);
+    else if (ball->radius > 0)
+        status = surety_data_tolerance(&tolerance, info, &c->error);
+    ball->tolerance = tolerance;
+    ball->has_box = info->boxed && info->scaling == SURETY_SCALE_NONE && (tolerance_file || !tolerance);
+    ball->lo = info->box_lo, ball->hi = info->box_hi;
+    return status;
+}
+
 surety_status cli_open_data(cli *c, surety_data **data, const surety_data_settings *settings,
-                            surety_ball *ball) {
+                            surety_threat *attack) {
     if (settings->test && cli_given(c, "test-size"))
         return cli_wrong(c, "--test and --test-size do not go together: T is one of the two");
     surety_status status = surety_data_open(data, settings, &c->error);
@@ -262,8 +289,7 @@ surety_status cli_open_data(cli *c, surety_data **data, const surety_data_settin
         status = cli_file_check(c, &(cli_file){NULL, info->file[i].path, false});
     if (status != SURETY_OK) return status;
     say_columns(c, info);
-    if (ball) ball->has_box = info->boxed, ball->lo = info->box_lo, ball->hi = info->box_hi;
-    return SURETY_OK;
+    return settle_ball(c, info, attack);
 }
 
 /* ---- ball ---- */
@@ -271,10 +297,16 @@ surety_status cli_open_data(cli *c, surety_data **data, const surety_data_settin
 void cli_ball_options(cli *c, surety_threat *attack) {
     cli_other(c, "norm", "l2|linf|l1", &attack->ball.norm, read_norm, show_norm, "norm of the ball");
     cli_real(c, "eps", "B", &attack->ball.radius,
-             "radius of the ball; tasks: unless given 1 for l2, 0.1 for linf, 10 for l1");
+             "radius of the ball; tasks: unless given 1 for l2, 0.1 for linf, 10 for l1; with a tolerance 1");
+    cli_input(
+        c, "tolerance", "FILE", &tolerance_file,
+        "CSV with the columns feature, radius and, if wanted, lo and hi: how far each feature may move, "
+        "in its own unit (0: it cannot change); radius, steps and noise are then multiples of these. "
+        "'surety data tolerances' writes one to fill in");
     cli_size(c, "steps", "K", &attack->steps, "steps of the iterated attacks");
     cli_real(c, "step-size", "S", &attack->step_size, "length of a step; 0 is 2.5 radius / steps");
-    cli_real(c, "noise", "W", &attack->noise, "half width of the noise of the u-attacks");
+    cli_real(c, "noise", "W", &attack->noise,
+             "half width of the noise of the u-attacks; in units of a tolerance");
     cli_size(c, "samples", "N", &attack->samples, "perturbations per example of the u-attacks");
     cli_size(c, "restarts", "N", &attack->restarts,
              "random starts of unif, pgd and apgd; the best one counts");
@@ -287,9 +319,9 @@ static const char *show_models(const void *target, char *buffer, size_t size) {
 }
 
 void cli_model_decides(cli *c) {
-    static const char *const own[] = {"task",       "classes",   "label-column", "header",
-                                      "learn-size", "test-size", "copies",       "box",
-                                      "norm",       "eps",       "seed",         "delta"};
+    static const char *const own[] = {"task",      "classes", "label-column", "header", "learn-size",
+                                      "test-size", "copies",  "box",          "norm",   "eps",
+                                      "seed",      "delta",   "tolerance"};
     for (size_t i = 0; i < c->count; i++) {
         cli_option *o = &c->options[i];
         for (size_t k = 0; k < sizeof own / sizeof *own; k++)
@@ -297,12 +329,13 @@ void cli_model_decides(cli *c) {
         if (!strcmp(o->name, "eps"))
             o->help =
                 "radius of the ball; of a task, for another norm than the model's, 1 for l2, 0.1 for linf, "
-                "10 for l1";
+                "10 for l1; with a tolerance 1";
     }
 }
 
 surety_status cli_settle(cli *c, surety_data_settings *data, surety_threat *attack) {
-    if (!cli_given(c, "eps")) attack->ball.radius = surety_norm_radius(attack->ball.norm);
+    if (!cli_given(c, "eps"))
+        attack->ball.radius = tolerance_file ? 1 : surety_norm_radius(attack->ball.norm);
     attack->ball.has_box = 0; /* the data's, when they are open */
     data->seed = attack->seed;
     return surety_threat_validate(attack, &c->error);
@@ -332,25 +365,43 @@ surety_status cli_settle_model(cli *c, const surety_model *model, surety_data_se
     data->seed = own.seed; /* of the split: --seed is the attack's */
     if (!cli_given(c, "seed")) attack->seed = facts->seed;
     if (!cli_given(c, "norm")) attack->ball.norm = facts->ball.norm;
-    if (!cli_given(c, "eps"))
-        attack->ball.radius = attack->ball.norm == facts->ball.norm ? facts->ball.radius
-                              : data->task                          ? surety_norm_radius(attack->ball.norm)
-                                                                    : 0;
-    attack->ball.has_box = 0; /* the data's, when they are open */
+    attack->ball.tolerance = facts->ball.tolerance;
+    attack->ball.slack = facts->ball.slack;
+    int given =
+        tolerance_file || (facts->ball.tolerance && !surety_tolerance_is_scale(facts->ball.tolerance));
+    if (!cli_given(c, "eps") && !tolerance_file && attack->ball.norm == facts->ball.norm)
+        attack->ball.radius = facts->ball.radius;
+    else if (!cli_given(c, "eps"))
+        attack->ball.radius = given ? 1 : data->task ? surety_norm_radius(attack->ball.norm) : 0;
+    attack->ball.has_box = facts->ball.has_box; /* or the data's, when they are open */
+    attack->ball.lo = facts->ball.lo, attack->ball.hi = facts->ball.hi;
     return surety_threat_validate(attack, &c->error);
 }
 
+const char *cli_ball_words(const surety_ball *ball, surety_scaling scaling, char buffer[160]) {
+    const surety_tolerance *t = ball->tolerance;
+    int used = snprintf(buffer, 160, "%s ball of radius %g", surety_norm_name(ball->norm), ball->radius);
+    if (t && !surety_tolerance_is_scale(t))
+        used += snprintf(buffer + used, 160 - (size_t)used, ", in tolerances of %zu features", t->d);
+    else if (scaling != SURETY_SCALE_NONE)
+        used += snprintf(buffer + used, 160 - (size_t)used, ", in %s", surety_scaling_unit(scaling));
+    if (t && t->moving < t->d)
+        snprintf(buffer + used, 160 - (size_t)used, " (%zu of %zu features cannot change)", t->d - t->moving,
+                 t->d);
+    return buffer;
+}
+
 bool cli_radius_given(const cli *c) {
-    return cli_given(c, "eps");
+    return cli_given(c, "eps") || cli_given(c, "tolerance");
 }
 
 surety_status cli_need_radius(cli *c, const surety_threat *threat) {
     if (threat->kind == SURETY_ATTACK_NONE || threat->ball.radius > 0 || cli_radius_given(c))
         return SURETY_OK;
-    snprintf(
-        c->error.expected, sizeof c->error.expected,
-        "--norm linf --eps B: how far each feature may move. What is harmless in your data, nobody else can "
-        "know");
+    snprintf(c->error.expected, sizeof c->error.expected,
+             "--norm linf --eps B: how far each feature may move; or --tolerance FILE, a radius for each: "
+             "'surety data "
+             "tolerances' writes one to fill in. What is harmless in your data, nobody else can know");
     return cli_wrong(c, "own data have no usual radius, and %s needs one", surety_threat_name(threat->kind));
 }
 

@@ -416,13 +416,6 @@ int surety_preparation_changes(const surety_preparation *r) {
            r->missing == SURETY_MISSING_FLAG;
 }
 
-size_t surety_preparation_source(const surety_preparation *r, size_t feature) {
-    size_t j = r->column_count;
-    while (j-- > 1 && r->columns[j].first > feature)
-        ;
-    return j;
-}
-
 size_t surety_preparation_columns(const surety_preparation *r) {
     return r->column_count;
 }
@@ -437,4 +430,9 @@ size_t surety_preparation_features(const surety_preparation *r) {
 
 surety_scaling surety_preparation_scaling(const surety_preparation *r) {
     return r->scaling;
+}
+
+surety_features surety_preparation_describe(const surety_preparation *r) {
+    return (surety_features){
+        .d = r->features, .names = r->names, .shift = r->shift, .factor = r->factor, .moves = r->moves};
 }

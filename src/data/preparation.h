@@ -80,11 +80,11 @@ surety_status surety_preparation_apply_from(const surety_preparation *preparatio
                                             size_t stride, surety_preparation_counts *counts,
                                             surety_error *err);
 
+/* Its features, for tolerances. */
+surety_features surety_preparation_describe(const surety_preparation *preparation);
+
 /* 1 if features are not simply the columns' values. */
 int surety_preparation_changes(const surety_preparation *preparation);
-
-/* The column that a feature comes from. */
-size_t surety_preparation_source(const surety_preparation *preparation, size_t feature);
 
 /* The sentence about it; the place is the caller's. */
 surety_status surety_preparation_fault(const surety_preparation *preparation, surety_row_fault fault,

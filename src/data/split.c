@@ -291,20 +291,23 @@ static void word_split(surety_data_info *info, int has_test) {
 
 /* ---- filling the sets ---- */
 
-/* A feature that is not in the box. Features are compared as floats, so is the box. */
-static surety_status check_box(const surety_data *data, const surety_table *t, size_t row, const float *x,
+/* A value that is not in the box, which is in the units of the table. Compared as floats. */
+static surety_status check_box(const surety_data *data, const surety_table *t, size_t row,
                                surety_error *err) {
     const surety_data_info *info = &data->info;
+    const surety_preparation *r = data->preparation;
     float lo = (float)info->box_lo, hi = (float)info->box_hi;
-    size_t j = 0;
-    if (!info->boxed) return SURETY_OK;
-    while (j < info->d && (!info->moves[j] || isnan(x[j]) || (x[j] >= lo && x[j] <= hi))) j++;
-    if (j == info->d) return SURETY_OK;
-    surety_fail(err, SURETY_E_INPUT, "the feature %g is outside the box [%g, %g]", (double)x[j], info->box_lo,
-                info->box_hi);
-    surety_fail_expected(err, "scaled features, another box (--box LO,HI), or none (--box none)");
-    surety_table_place(t, row, surety_preparation_source(data->preparation, j), err);
-    return SURETY_E_INPUT;
+    for (size_t j = 0; info->boxed && j < r->column_count; j++) {
+        if (r->columns[j].categorical || r->columns[j].constant) continue;
+        float x = surety_table_value(t, row, j);
+        if (isnan(x) || (x >= lo && x <= hi)) continue;
+        surety_fail(err, SURETY_E_INPUT, "the feature %g is outside the box [%g, %g]", (double)x,
+                    info->box_lo, info->box_hi);
+        surety_fail_expected(err, "scaled features, another box (--box LO,HI), or none (--box none)");
+        surety_table_place(t, row, j, err);
+        return SURETY_E_INPUT;
+    }
+    return SURETY_OK;
 }
 
 static int by_number(const void *a, const void *b) {
@@ -335,7 +338,7 @@ static surety_status fill_rows(surety_data *data, surety_set_name which, const s
     for (size_t i = 0; i < m && status == SURETY_OK; i++) {
         float *x = data->own[which].x + i * stride;
         status = surety_bound_row(&binding, rows[i], x, &counts, err);
-        if (status == SURETY_OK) status = check_box(data, t, rows[i], x, err);
+        if (status == SURETY_OK) status = check_box(data, t, rows[i], err);
     }
     surety_unbind(&binding);
     data->info.filled[which] = counts.filled;
@@ -418,12 +421,6 @@ static void note_preparation(surety_data *data) {
     if (r->features != info->columns) info->height = info->width = 0;
 }
 
-static surety_status check_scaled_box(const surety_data_info *info, surety_error *err) {
-    if (!info->boxed || info->scaling == SURETY_SCALE_NONE) return SURETY_OK;
-    return surety_data_usage(err, "a box, and features that are scaled",
-                             "--scale none with --box LO,HI; or no box (--box none)");
-}
-
 /* The one that was given, or what S' says. */
 static surety_status settle_preparation(surety_data *data, const surety_tables *o,
                                         const surety_data_settings *s, const chosen *c, surety_error *err) {
@@ -447,7 +444,7 @@ static surety_status settle_preparation(surety_data *data, const surety_tables *
         data->preparation = fitted;
     }
     note_preparation(data);
-    return check_scaled_box(&data->info, err);
+    return SURETY_OK;
 }
 
 static surety_status split(surety_data *data, const surety_tables *o, const surety_data_settings *s,

@@ -215,6 +215,7 @@ static surety_status begin(training *t, surety_error *err) {
     if (!t->s.step2_epochs) t->s.step2_epochs = epochs_over(t->learn.m, t->s.batch);
     t->priors_compared = surety_train_priors(&t->s);
     t->s.kind.classes = t->learn.classes;
+    t->s.defense.ball.slack = t->info->scaling > SURETY_SCALE_NONE ? SURETY_SCALED : 0;
     if (t->s.loss == SURETY_LOSS_AUTO) {
         int logistic = t->learn.classes > 2 || t->s.defense.kind == SURETY_WORST_CASE;
         t->s.loss = logistic ? SURETY_LOSS_LOGISTIC : SURETY_LOSS_LINEAR;
