@@ -495,8 +495,8 @@ static surety_status goes_on(surety_attacker *a, size_t r, const surety_stream *
     return take_next(a, stream, r, on, err);
 }
 
-/* One step of the live rows, and what became of each. */
-static void climb_once(surety_attacker *a, const surety_vote *vote, int changed, verdict *became) {
+/* One step of the live rows, and what became of each. *stale: a->a is not that of these rows. */
+static void climb_once(surety_attacker *a, const surety_vote *vote, int *stale, verdict *became) {
     double chosen[SURETY_LANES], real[SURETY_LANES];
     float squares[SURETY_LANES] = {0}, *out[SURETY_LANES];
     int keep[SURETY_LANES];
@@ -510,8 +510,9 @@ static void climb_once(surety_attacker *a, const surety_vote *vote, int changed,
     if (kept) {
         if (surety_voters_width(a->voters) > 1)
             fill_rival_gradient(a, vote);
-        else if (changed)
+        else if (*stale)
             fill_loss_gradient(a, vote);
+        *stale = 0;
         ask_gradient(a, keep, count, rows, kept, out, squares);
         move_all(a, rows, kept, out, squares);
     }
@@ -521,17 +522,16 @@ static void climb_once(surety_attacker *a, const surety_vote *vote, int changed,
 /* Attacks the live rows, and what the stream (or NULL) puts in their places. */
 static surety_status climb(surety_attacker *a, const surety_vote *vote, const surety_stream *stream,
                            surety_error *err) {
-    int changed = 1; /* the list, since a->a was filled for it */
+    int stale = 1;
     surety_voters_follow(a->voters);
     while (a->count) {
         verdict became[SURETY_LANES];
         size_t count = a->count;
-        climb_once(a, vote, changed, became);
-        changed = 0;
+        climb_once(a, vote, &stale, became);
         a->count = 0;
         for (size_t i = 0; i < count; i++) {
             int on = became[i] != ENDED;
-            changed |= !on;
+            stale |= !on;
             if (!on) SURETY_TRY(goes_on(a, a->live[i], stream, &on, err));
             if (on) a->live[a->count++] = a->live[i];
         }
