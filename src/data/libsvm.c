@@ -81,10 +81,10 @@ static reader begin(const surety_file *file, surety_error *err) {
 int surety_libsvm_is(const surety_file *file) {
     reader r = begin(file, NULL);
     surety_text label = next_word(&r), pair = next_word(&r);
+    const char *colon = pair.length ? memchr(pair.at, ':', pair.length) : NULL;
     double ignored;
-    size_t index = 0;
-    return label.length && surety_text_number(&label, &ignored) && pair.length &&
-           memchr(pair.at, ':', pair.length) && read_pair(&r, &pair, 0, &index, &ignored) == SURETY_OK;
+    surety_text index = {pair.at, colon ? (size_t)(colon - pair.at) : 0};
+    return label.length && surety_text_number(&label, &ignored) && surety_text_number(&index, &ignored);
 }
 
 /* A table that is to fit another one has its columns. */

@@ -419,16 +419,19 @@ typedef struct column_facts {
 /* Of feature j in S'. */
 static column_facts look(const surety_set *set, const surety_features *f, size_t j) {
     double factor = f->factor ? (double)f->factor[j] : 1, shift = f->shift ? (double)f->shift[j] : 0;
-    double lo = HUGE_VAL, hi = -HUGE_VAL, sum = 0, squares = 0, m = (double)set->m;
+    double lo = HUGE_VAL, hi = -HUGE_VAL, sum = 0, squares = 0, m = 0;
     for (size_t i = 0; i < set->m; i++) {
         double z = (double)set->x[i * set->stride + j];
-        lo = fmin(lo, z), hi = fmax(hi, z), sum += z;
+        if (!isnan(z)) lo = fmin(lo, z), hi = fmax(hi, z), sum += z, m++;
     }
     for (size_t i = 0; i < set->m; i++) {
         double z = (double)set->x[i * set->stride + j] - sum / m;
-        squares += z * z;
+        if (!isnan(z)) squares += z * z;
     }
-    return (column_facts){lo / factor + shift, hi / factor + shift, sqrt(squares / m) / factor};
+    lo = lo / factor + shift, hi = hi / factor + shift;
+    double rounding = 1e-6 * (hi - lo); /* what scaling and back may have made of a 0 */
+    return (column_facts){fabs(lo) < rounding ? 0 : lo, fabs(hi) < rounding ? 0 : hi,
+                          sqrt(squares / m) / factor};
 }
 
 static surety_status write_feature(surety_writer *w, const surety_data *data, const surety_features *f,

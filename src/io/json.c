@@ -1,10 +1,11 @@
 #include "io/json.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/text.h"
-#include "io/read.h"
+#include "io/looks.h"
 
 /* jansson reads recursively and has no limit of its own that we could set, so brackets are counted first
  * (outside strings). *longest: at least the bytes of the longest text or number. */
@@ -60,6 +61,15 @@ static surety_status not_json(const char *text, int line, int column, surety_err
     return SURETY_E_INPUT;
 }
 
+static surety_status wrong_file(const char *text, size_t size, surety_error *err) {
+    const char *words = surety_looks_like((const uint8_t *)text, size);
+    char what[120];
+    if (!words || !strcmp(words, SURETY_LOOKS_TEXT))
+        return not_json("it does not begin with { or [", 1, 1, err);
+    snprintf(what, sizeof what, "it looks like %s", words);
+    return not_json(what, 1, 1, err);
+}
+
 static surety_status parse(json_t **out, const char *text, size_t size, surety_error *err) {
     json_error_t e;
     char *wrapped = NULL;
@@ -68,8 +78,7 @@ static surety_status parse(json_t **out, const char *text, size_t size, surety_e
         return surety_fail(err, SURETY_E_INPUT, "JSON of %zu bytes, more than %d", size, SURETY_JSON_SIZE);
     size_t begin = 0;
     while (begin < size && text[begin] && strchr(" \t\r\n", text[begin])) begin++;
-    if (begin == size || (text[begin] != '{' && text[begin] != '['))
-        return not_json("it does not begin with { or [", 1, 1, err);
+    if (begin == size || (text[begin] != '{' && text[begin] != '[')) return wrong_file(text, size, err);
     SURETY_TRY(check_depth(text, size, &longest, err));
     while (pad < longest) pad *= 2;
     SURETY_TRY(wrap(&wrapped, &wrapped_size, pad, text, size, err));

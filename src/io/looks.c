@@ -45,7 +45,7 @@ static int is_text(const uint8_t *data, size_t size) {
 
 static const look *find(const uint8_t *data, size_t size) {
     static const look model = {SURETY_LOOKS_MODEL, "", 0}, zip = {"a zip archive, as NPZ is", "", 1},
-                      idx = {"an IDX file", "", 1}, text = {"a table in text", "", 1};
+                      idx = {"an IDX file", "", 1}, text = {SURETY_LOOKS_TEXT, "", 1};
     if (is_safetensors(data, size)) return &model;
     for (size_t i = 0; i < sizeof looks / sizeof *looks; i++) {
         size_t n = strlen(looks[i].bytes);

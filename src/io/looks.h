@@ -5,6 +5,7 @@
 #include "io/read.h"
 
 #define SURETY_LOOKS_MODEL "a model (safetensors)"
+#define SURETY_LOOKS_TEXT "a table in text"
 
 /* SURETY_LOOKS_MODEL, "a table in text", ..; NULL: nothing that is known here. */
 const char *surety_looks_like(const uint8_t *data, size_t size);

@@ -28,7 +28,7 @@ def write_data():
             s = random.choice([-1, 1])
             row = [s * 1.5 + random.normal(), s * 0.8 + 0.6 * random.normal(), 0.01 * random.normal(), random.random() < 0.5 + 0.3 * s]
             f.write(",".join(f"{v:.4f}" for v in row) + f",{'no' if s < 0 else 'yes'}\n")
-    return ["--train", path("d.csv"), "--learn-size", 300, "--test-size", 200, "--box", "none", "--threads", 1, "--quiet"]
+    return ["--train", path("d.csv"), "--learn-size", 300, "--test-size", 200, "--scale", "none", "--threads", 1, "--quiet"]
 
 
 DATA = write_data()
