@@ -8,14 +8,14 @@ struct surety_range {
 };
 
 surety_status surety_range_new(surety_range **out, const surety_voters *voters, const surety_ball *ball,
-                               surety_error *err) {
+                               uint64_t budget, surety_error *err) {
     *out = NULL;
     SURETY_TRY(surety_voters_need(voters, SURETY_CAN_RANGE, "the worst case", err));
     SURETY_TRY(surety_ball_validate(ball, err));
     surety_range *g;
     SURETY_TRY(surety_alloc(&g, 1, sizeof *g, err));
     g->kind = voters->kind->range;
-    surety_status status = g->kind->start(&g->state, voters, ball, err);
+    surety_status status = g->kind->start(&g->state, voters, ball, budget, err);
     if (status == SURETY_OK)
         *out = g;
     else
@@ -32,4 +32,9 @@ void surety_range_free(surety_range *g) {
 void surety_range_run(surety_range *g, const float *const *x, size_t rows, const double *radius,
                       const uint8_t *y, float *low) {
     g->kind->run(g->state, x, rows, radius, y, low);
+}
+
+int surety_range_find(surety_range *g, const surety_vote *vote, const float *x, uint8_t y, double radius,
+                      float *point) {
+    return g->kind->find(g->state, vote, x, y, radius, point);
 }

@@ -106,7 +106,7 @@ static void fill(block *k, draw *r, surety_voters *v, surety_ball ball) {
     surety_error err = SURETY_ERROR_NONE;
     size_t d = surety_voters_features(v), H = surety_voters_count(v);
     *k = (block){.v = v, .ball = ball, .H = H, .K = v->classes, .d = d, .stride = surety_padded(d)};
-    check_ok(surety_range_new(&k->range, v, &ball, &err));
+    check_ok(surety_range_new(&k->range, v, &ball, 0, &err));
     check_ok(surety_alloc(&k->x, L * k->stride, sizeof(float), &err));
     check_ok(surety_alloc(&k->point, L * k->stride, sizeof(float), &err));
     check_ok(surety_alloc(&k->low, pairs(k) * L, sizeof(float), &err));
@@ -756,7 +756,7 @@ static void every_allocation_may_fail(void **state) {
         surety_range *range;
         surety_error err = SURETY_ERROR_NONE;
         surety_memory_hook(refuse_one, &left);
-        status = surety_range_new(&range, v, &ball, &err);
+        status = surety_range_new(&range, v, &ball, 0, &err);
         surety_memory_hook(NULL, NULL);
         check(status == SURETY_OK || (status == SURETY_E_MEMORY && !range), "allocation %ld", n);
         surety_range_free(range);
