@@ -45,6 +45,9 @@ SURETY_API size_t surety_voters_features(const surety_voters *voters);   /* d */
 SURETY_API size_t surety_voters_classes(const surety_voters *voters);    /* K */
 SURETY_API size_t surety_voters_depth(const surety_voters *voters);      /* of trees, else 0 */
 
+/* Decision trees of the kind `trees`, and in *nodes their tests; 0 of other kinds. */
+SURETY_API size_t surety_voters_trees(const surety_voters *voters, size_t *nodes);
+
 /* What a tensor holds. Parameters that are learned by gradients are floats. */
 typedef enum surety_element { SURETY_ELEMENT_F32, SURETY_ELEMENT_F64, SURETY_ELEMENT_I32 } surety_element;
 

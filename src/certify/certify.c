@@ -25,6 +25,7 @@
 #include "risk/accumulate.h"
 #include "surety/evaluate.h"
 #include "surety/train.h"
+#include "voters/voters.h"
 
 /* ---- what is fixed before S is seen ---- */
 
@@ -39,6 +40,7 @@ void surety_certify_defaults(surety_certify_settings *s, const surety_model *mod
     s->threat.ball = facts->ball;
     if (surety_defense_parse(facts->defense, &s->threat.kind, NULL) != SURETY_OK)
         s->threat.kind = SURETY_ATTACK_PGDU;
+    if (surety_model_imported(model)) s->threat.kind = SURETY_WORST_CASE;
 }
 
 size_t surety_certify_best_events(const surety_model *model, int worst_case,
@@ -341,7 +343,7 @@ static surety_status ask_test(certifying *w, const surety_risks *test, surety_er
 
 /* ---- filling the certificate ---- */
 
-static void set_attack(surety_certificate *c, const surety_threat *a, int fresh) {
+static void set_attack(surety_certificate *c, const surety_threat *a, const surety_voters *v, int fresh) {
     const surety_threat_info *info = surety_threat_about(a->kind);
     int random = info->starts;
     int noisy = info->noise, worst_case = a->kind == SURETY_WORST_CASE;
@@ -360,6 +362,7 @@ static void set_attack(surety_certificate *c, const surety_threat *a, int fresh)
     c->attack.noise = noisy ? a->noise : (double)NAN;
     c->attack.samples = noisy ? a->samples : SURETY_ABSENT;
     c->attack.restarts = random ? a->restarts : SURETY_ABSENT;
+    c->attack.budget = info->searches && surety_voters_can(v, SURETY_CAN_SEARCH) ? a->budget : SURETY_ABSENT;
     c->attack.seed = a->seed;
     c->attack.pass = a->epoch;
 }
@@ -491,7 +494,7 @@ static surety_status conclude(certifying *w, const surety_risks *test, surety_er
     c->inputs.voter_count = w->risks.voters;
     c->inputs.priors_compared = w->priors;
     c->inputs.looks = w->s->looks;
-    set_attack(c, &w->threat, w->fresh);
+    set_attack(c, &w->threat, surety_model_voters(w->model), w->fresh);
     set_ledger(w);
     SURETY_TRY(set_model(w, err));
     snprintf(c->software.version, sizeof c->software.version, "%s", surety_version());
@@ -601,10 +604,11 @@ static surety_status copy_data(surety_certificate *c, const surety_certificate *
     c->copies = stated->copies;
     c->data = stated->data;
     c->data.classes = NULL;
-    c->data.class_count = s.class_count;
     c->data.features = surety_voters_features(surety_model_voters(model));
     c->data.rows_learn = c->inputs.m;
     surety_certificate_set_columns(c, model);
+    if (!s.class_count) s.classes = stated->data.classes, s.class_count = stated->data.class_count;
+    c->data.class_count = s.class_count;
     SURETY_TRY(surety_record_texts(&c->data.classes, s.classes, s.class_count, err));
     if (stated->data.fresh) return SURETY_OK; /* of which the model knows nothing */
     snprintf(c->data.task, sizeof c->data.task, "%s", s.task ? s.task : "");

@@ -2,6 +2,7 @@
 /* clang-format off */
 COMMAND(data)
 COMMAND(train)
+COMMAND(import)
 COMMAND(evaluate)
 COMMAND(curve)
 COMMAND(attack)

@@ -73,6 +73,18 @@ static surety_status open_all(cli *c, opened *o) {
     return status;
 }
 
+/* The attacks unless they are given: of voters without gradients the strongest that they have. */
+static void settle_attacks(const cli *c, const opened *o, attack_list *attacks) {
+    const surety_voters *v = surety_model_voters(o->model);
+    size_t kept = 0;
+    if (cli_given(c, "attacks")) return;
+    for (size_t i = 0; i < attacks->count; i++)
+        if (surety_threat_fits(attacks->kinds[i], v, NULL) == SURETY_OK)
+            attacks->kinds[kept++] = attacks->kinds[i];
+    if (kept < attacks->count) attacks->kinds[kept++] = surety_threat_strongest(v);
+    attacks->count = kept;
+}
+
 /* ---- evaluate ---- */
 
 /* Rows side by side in one table. */
@@ -236,7 +248,9 @@ static surety_status make_rows(cli *c, opened *o, const attack_list *attacks, su
 /* For the last threat that is an attack; pgd if none is. */
 static surety_status list_examples(cli *c, const opened *o, const attack_list *attacks, const char *path) {
     surety_threat threat = o->row.threat;
-    threat.kind = SURETY_ATTACK_PGD;
+    threat.kind = surety_threat_fits(SURETY_ATTACK_PGD, surety_model_voters(o->model), NULL) == SURETY_OK
+                      ? SURETY_ATTACK_PGD
+                      : surety_threat_strongest(surety_model_voters(o->model));
     for (size_t i = 0; i < attacks->count; i++)
         if (attacks->kinds[i] != SURETY_WORST_CASE) threat.kind = attacks->kinds[i];
     return surety_evaluate_examples(path, o->model, test_set(o), surety_data_describe(o->data)->labels,
@@ -294,6 +308,7 @@ static surety_status run_evaluate(cli *c) {
     surety_status status = cli_parse(c, 1, 1);
     if (status == SURETY_OK && !c->helped) {
         status = attacks.count ? open_all(c, &o) : cli_wrong(c, "no attack given");
+        if (status == SURETY_OK) settle_attacks(c, &o, &attacks);
         if (status == SURETY_OK) status = evaluate(c, &o, &attacks, per_example);
     }
     close_all(&o);
@@ -360,6 +375,7 @@ static surety_status run_curve(cli *c) {
         status = out ? open_all(c, &o) : cli_wrong(c, "where should the curve go? Give --out FILE.csv");
         surety_origin origin;
         surety_overlap overlap;
+        if (status == SURETY_OK) settle_attacks(c, &o, &attacks);
         if (status == SURETY_OK)
             status = surety_evaluate_origin(&origin, &overlap, o.model, o.data, &c->error);
         surety_curve_settings s = {.threat = o.row.threat,

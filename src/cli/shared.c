@@ -49,12 +49,17 @@ static surety_status read_header(const char *text, void *target, surety_error *e
     return bad_value(err, text, "auto, yes or no");
 }
 
-/* A,B,..: labels, each of which may stand in double quotes; or all. They stay in memory of their own until
- * the command ends. */
-static surety_status read_classes(const char *text, void *target, surety_error *err) {
+/* Where a list of labels goes. */
+typedef struct label_list {
+    const char *const **labels;
+    size_t *count;
+} label_list;
+
+/* A,B,..: labels, each of which may stand in double quotes. They stay in memory of their own until the
+ * command ends. */
+static surety_status read_labels(const char *text, label_list to, surety_error *err) {
     static const char *labels[SURETY_CLASSES_MOST + 1];
     static char *memory;
-    surety_data_settings *data = target;
     size_t count = 0;
     free(memory);
     memory = strdup(text);
@@ -67,9 +72,24 @@ static surety_status read_classes(const char *text, void *target, surety_error *
         at = *at ? at + 1 : NULL;
         *end = 0;
     }
-    data->classes = labels;
-    data->class_count = count;
+    *to.labels = labels;
+    *to.count = count;
     return SURETY_OK;
+}
+
+static surety_status read_classes(const char *text, void *target, surety_error *err) {
+    surety_data_settings *data = target;
+    return read_labels(text, (label_list){&data->classes, &data->class_count}, err);
+}
+
+static surety_status read_import_classes(const char *text, void *target, surety_error *err) {
+    surety_import_settings *import = target;
+    return read_labels(text, (label_list){&import->classes, &import->class_count}, err);
+}
+
+void cli_import_classes_option(cli *c, surety_import_settings *import) {
+    cli_other(c, "classes", "A,B,..", import, read_import_classes, NULL,
+              "labels of the classes by class number; unless given those of the file, or 0, 1, ..");
 }
 
 /* LO,HI or none. */
@@ -164,6 +184,8 @@ void cli_ball_options(cli *c, surety_threat *attack) {
     cli_size(c, "samples", "N", &attack->samples, "perturbations per example of the u-attacks");
     cli_size(c, "restarts", "N", &attack->restarts,
              "random starts of unif, pgd and apgd; the best one counts");
+    cli_u64(c, "budget", "N", &attack->budget,
+            "trees: steps of the search for an example, in the worst case and of the attack search; 0: none");
     cli_u64(c, "seed", "N", &attack->seed, "seed of all random numbers, below 2^63");
 }
 

@@ -18,6 +18,9 @@ void cli_data_file_options(cli *c, surety_data_settings *data);
 /* The same, and which data: --task, --classes, --learn-size, --test-size, --box. */
 void cli_data_options(cli *c, surety_data_settings *data);
 
+/* --classes A,B,.. of a model that is imported. */
+void cli_import_classes_option(cli *c, surety_import_settings *import);
+
 /* --fresh, --fresh-labels: for commands whose bounds may come from rows that trained nothing. */
 void cli_fresh_options(cli *c, surety_data_settings *data);
 

@@ -204,7 +204,8 @@ surety_status surety_evaluate_origin(surety_origin *origin, surety_overlap *test
         SURETY_TRY(surety_model_check_fresh(model, info, err));
         return check_test(test, model, info, err);
     }
-    if (own || (!rows && !surety_model_text(model, "data.task"))) return SURETY_OK;
+    int unknown = !rows && !surety_model_text(model, "data.task") && !surety_model_imported(model);
+    if (own || unknown) return SURETY_OK;
     *origin = SURETY_ORIGIN_OTHER;
     if (rows) SURETY_TRY(check_classes(rows, info, err));
     return check_test(test, model, info, err);

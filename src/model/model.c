@@ -124,7 +124,8 @@ surety_status surety_model_set_text(surety_model *m, const char *key, const char
         return surety_fail(err, SURETY_E_USAGE, "the text of '%s' is not UTF-8", key);
     if (json_object_set_new(m->texts, key, json_string(value)))
         return surety_fail(err, SURETY_E_MEMORY, "no memory for a text");
-    return strcmp(key, "data.classes") ? SURETY_OK : surety_model_read_labels(m, err);
+    int labels = !strcmp(key, "data.classes") || !strcmp(key, "import.classes");
+    return labels ? surety_model_read_labels(m, err) : SURETY_OK;
 }
 
 surety_status surety_model_set_count(surety_model *m, const char *key, uint64_t value, surety_error *err) {

@@ -32,7 +32,7 @@ surety_status surety_facts_read(surety_model_facts *facts, json_t *metadata, sur
 surety_status surety_model_set_rows(surety_model *model, surety_set_name which, const void *digests,
                                     size_t count, surety_error *err);
 
-/* Reads data.classes, which has changed. */
+/* Reads data.classes, or import.classes, which have changed. */
 surety_status surety_model_read_labels(surety_model *model, surety_error *err);
 
 /* A new object with the entries of another, keys sorted. */

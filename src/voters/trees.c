@@ -438,6 +438,12 @@ static void raw_scores(const surety_voters *v, const float *const *x, size_t row
     for (size_t n = 0; n < rows * C; n++) out[n] = scores[n % C * L + n / C];
 }
 
+size_t surety_voters_trees(const surety_voters *v, size_t *nodes) {
+    int is = v->kind == &surety_kind_trees;
+    *nodes = is ? count_of(v, SURETY_TREES_THRESHOLD) : 0;
+    return is ? count_of(v, SURETY_TREES_ROOTS) : 0;
+}
+
 const surety_voter_kind surety_kind_trees = {.name = "trees",
                                              .words = "groups of decision trees",
                                              .classes = SURETY_CLASSES_MOST,
