@@ -203,6 +203,8 @@ typedef struct surety_predict_files {
     const char *input;   /* NPY of real numbers: points (m, d) or (m, n, d) */
     const char *out;     /* NPY float64: the vote of each, (m); of K > 2 classes its scores, (m, K) */
     const char *votes;   /* NPY float32: each voter's real output, (m, H), or its scores, (m, H, K) */
+    const char *scores;  /* NPY float32 or float64: raw scores of imported trees, bit for bit as their maker
+                            has  them, (m), or (m, C) where there are several */
     const char *classes; /* CSV row,class or row,point,class: the class that the vote answers, "tied" where
                             there is none */
 } surety_predict_files;
@@ -214,7 +216,8 @@ typedef struct surety_predict_result {
     double vote_min, vote_max;            /* votes; of K > 2 classes, scores */
 } surety_predict_result;
 
-/* Memory does not grow with m. Numbers that are not finite are SURETY_E_INPUT with the row. */
+/* Memory does not grow with m. Numbers that are not finite are SURETY_E_INPUT with the row; NaN is a missing
+ * value for voters that can take it. */
 SURETY_API surety_status surety_model_predict(const surety_model *model, surety_weighting weighting,
                                               const surety_predict_files *files,
                                               surety_predict_result *result, const surety_run *run,

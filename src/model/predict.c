@@ -13,12 +13,15 @@ enum { WAVE = 4096 }; /* points in memory at once */
 typedef struct predicting {
     const surety_model *model;
     surety_npy in;
-    surety_npy_writer *out, *votes_out;
+    surety_npy_writer *out, *votes_out, *scores_out;
     surety_writer *classes_out;
-    size_t points, d, width;
+    size_t points, d, width, columns; /* columns: raw scores, or 0 */
+    surety_element score_type;
+    int missing;        /* may be NaN */
     float *x, *outputs; /* (WAVE, d), (WAVE, H, width) */
     double *votes;      /* (WAVE, width) */
     uint8_t *classes;   /* (WAVE) */
+    double *scores;     /* (WAVE, columns) */
 } predicting;
 
 static surety_status read_wave(predicting *p, const char *input, size_t first, size_t count,
@@ -29,7 +32,7 @@ static surety_status read_wave(predicting *p, const char *input, size_t first, s
         return status;
     }
     for (size_t i = 0; i < count * p->d; i++)
-        if (!isfinite(p->x[i])) {
+        if (!isfinite(p->x[i]) && !(p->missing && isnan(p->x[i]))) {
             surety_fail(err, SURETY_E_INPUT, "feature %zu is not a finite number", i % p->d);
             surety_fail_place(err, "row %zu", first + i / p->d);
             surety_fail_file(err, input);
@@ -54,6 +57,19 @@ static surety_status write_classes(predicting *p, size_t first, size_t count, co
     return SURETY_OK;
 }
 
+/* In their own type: floats are written as floats. */
+static surety_status write_scores(predicting *p, const surety_voters *v, size_t count, const surety_run *run,
+                                  surety_error *err) {
+    SURETY_TRY(surety_voters_score(v, p->x, p->d, count, p->scores, run, err));
+    if (p->score_type == SURETY_ELEMENT_F64)
+        return surety_npy_writer_append(p->scores_out, p->scores, count * p->columns, err);
+    for (size_t i = 0; i < count * p->columns; i++) {
+        float score = (float)p->scores[i];
+        SURETY_TRY(surety_npy_writer_append(p->scores_out, &score, 1, err));
+    }
+    return SURETY_OK;
+}
+
 static surety_status predict_wave(predicting *p, const surety_vote *vote, size_t first, size_t count,
                                   surety_predict_result *r, const surety_run *run, surety_error *err) {
     size_t each = surety_voters_count(vote->voters) * p->width;
@@ -66,6 +82,7 @@ static surety_status predict_wave(predicting *p, const surety_vote *vote, size_t
     }
     if (p->out) SURETY_TRY(surety_npy_writer_append(p->out, p->votes, count * p->width, err));
     if (p->classes_out) SURETY_TRY(write_classes(p, first, count, r, err));
+    if (p->scores_out) SURETY_TRY(write_scores(p, vote->voters, count, run, err));
     if (!p->votes_out) return SURETY_OK;
     SURETY_TRY(surety_voters_outputs(vote->voters, p->x, p->d, count, p->outputs, run, err));
     return surety_npy_writer_append(p->votes_out, p->outputs, count * each, err);
@@ -103,6 +120,11 @@ static surety_status open_files(predicting *p, const surety_predict_files *files
     if (files->votes)
         SURETY_TRY(
             surety_npy_writer_open(&p->votes_out, files->votes, SURETY_F4, axes + 1 + wide, shape, err));
+    shape[axes] = p->columns;
+    if (files->scores)
+        SURETY_TRY(surety_npy_writer_open(&p->scores_out, files->scores,
+                                          p->score_type == SURETY_ELEMENT_F64 ? SURETY_F8 : SURETY_F4,
+                                          axes + (p->columns > 1), shape, err));
     if (!files->classes) return SURETY_OK;
     SURETY_TRY(surety_writer_open(&p->classes_out, files->classes, 0, err));
     return surety_writer_append(p->classes_out, heading, strlen(heading), err);
@@ -110,7 +132,7 @@ static surety_status open_files(predicting *p, const surety_predict_files *files
 
 /* The vote last: without it the others look unfinished. Commit frees in every case. */
 static surety_status commit(predicting *p, surety_error *err) {
-    surety_npy_writer *out = p->out, *votes = p->votes_out;
+    surety_npy_writer *out = p->out, *votes = p->votes_out, *scores = p->scores_out;
     surety_writer *classes = p->classes_out;
     if (classes) {
         SURETY_TRY(surety_writer_append(classes, "\n", 1, err));
@@ -119,6 +141,8 @@ static surety_status commit(predicting *p, surety_error *err) {
     }
     p->votes_out = NULL;
     if (votes) SURETY_TRY(surety_npy_writer_commit(votes, err));
+    p->scores_out = NULL;
+    if (scores) SURETY_TRY(surety_npy_writer_commit(scores, err));
     p->out = NULL;
     return out ? surety_npy_writer_commit(out, err) : SURETY_OK;
 }
@@ -132,6 +156,10 @@ static surety_status predict(predicting *p, surety_weighting weighting, const su
     SURETY_TRY(surety_alloc(&p->outputs, files->votes ? WAVE * each : 1, sizeof *p->outputs, err));
     SURETY_TRY(surety_alloc(&p->votes, WAVE * p->width, sizeof *p->votes, err));
     SURETY_TRY(surety_alloc(&p->classes, WAVE, sizeof *p->classes, err));
+    if (files->scores) SURETY_TRY(surety_voters_need(vote.voters, SURETY_CAN_SCORE, "--scores", err));
+    p->missing = surety_voters_can(vote.voters, SURETY_CAN_MISS);
+    p->columns = surety_voters_columns(vote.voters, &p->score_type);
+    SURETY_TRY(surety_alloc(&p->scores, WAVE * p->columns, sizeof *p->scores, err));
     SURETY_TRY(open_files(p, files, r, err));
     for (size_t first = 0; first < p->points; first += WAVE) {
         size_t count = p->points - first < WAVE ? p->points - first : WAVE;
@@ -151,12 +179,14 @@ surety_status surety_model_predict(const surety_model *model, surety_weighting w
     surety_status status = predict(&p, weighting, files, result, run, err);
     surety_npy_writer_abort(p.out);
     surety_npy_writer_abort(p.votes_out);
+    surety_npy_writer_abort(p.scores_out);
     surety_writer_abort(p.classes_out);
     surety_npy_close(&p.in);
     surety_free(p.x);
     surety_free(p.outputs);
     surety_free(p.votes);
     surety_free(p.classes);
+    surety_free(p.scores);
     return status;
 }
 

@@ -6,16 +6,17 @@
 #include "base/parallel.h"
 #include "io/npy.h"
 #include "model/model.h"
-#include "voters/trees.h"
+
+enum { WAVE = 1024 }; /* rows in memory at once */
 
 typedef struct replaying {
     const surety_voters *v;
     surety_npy x, expected;
     size_t m, d, columns, given; /* scores of a row, here and in the file */
     surety_element type;
-    double *wide;            /* (lanes, d) values as they are read */
-    float *rows, *scratch;   /* (lanes, stride) */
-    double *scores, *theirs; /* (lanes, columns) */
+    double *wide;            /* (WAVE, d) values as they are read */
+    float *rows;             /* (WAVE, d) */
+    double *scores, *theirs; /* (WAVE, columns) */
 } replaying;
 
 static surety_status wrong_shape(const char *path, const char *expected, surety_error *err) {
@@ -43,13 +44,12 @@ static surety_status open_files(replaying *p, const char *points, const char *sc
 
 static surety_status read_rows(replaying *p, size_t first, size_t count, surety_replay *out,
                                surety_error *err) {
-    size_t stride = surety_padded(p->d);
     SURETY_TRY(surety_npy_read_doubles(&p->x, first * p->d, count * p->d, p->wide, err));
     SURETY_TRY(surety_npy_read_doubles(&p->expected, first * p->given, count * p->given, p->theirs, err));
     for (size_t i = 0; i < count * p->d; i++) {
         float f = (float)p->wide[i];
         out->rounded += (double)f != p->wide[i] && !isnan(p->wide[i]);
-        p->rows[i / p->d * stride + i % p->d] = f;
+        p->rows[i] = f;
         if (!isinf(f)) continue;
         surety_fail(err, SURETY_E_INPUT, "feature %zu is not a finite number", i % p->d);
         surety_fail_place(err, "row %zu", first + i / p->d);
@@ -74,19 +74,15 @@ static surety_status compare(const replaying *p, size_t row, size_t i, surety_er
 }
 
 static surety_status replay(replaying *p, surety_replay *out, const surety_run *run, surety_error *err) {
-    size_t stride = surety_padded(p->d);
-    SURETY_TRY(surety_alloc(&p->wide, SURETY_LANES * p->d, sizeof *p->wide, err));
-    SURETY_TRY(surety_alloc(&p->rows, SURETY_LANES * stride, sizeof *p->rows, err));
-    SURETY_TRY(surety_alloc(&p->scratch, surety_voters_scratch(p->v), sizeof *p->scratch, err));
-    SURETY_TRY(surety_alloc(&p->scores, SURETY_LANES * p->columns, sizeof *p->scores, err));
-    SURETY_TRY(surety_alloc(&p->theirs, SURETY_LANES * p->columns, sizeof *p->theirs, err));
-    for (size_t first = 0; first < p->m; first += SURETY_LANES) {
-        size_t count = p->m - first < SURETY_LANES ? p->m - first : SURETY_LANES;
-        const float *x[SURETY_LANES] = {NULL};
+    SURETY_TRY(surety_alloc(&p->wide, WAVE * p->d, sizeof *p->wide, err));
+    SURETY_TRY(surety_alloc(&p->rows, WAVE * p->d, sizeof *p->rows, err));
+    SURETY_TRY(surety_alloc(&p->scores, WAVE * p->columns, sizeof *p->scores, err));
+    SURETY_TRY(surety_alloc(&p->theirs, WAVE * p->columns, sizeof *p->theirs, err));
+    for (size_t first = 0; first < p->m; first += WAVE) {
+        size_t count = p->m - first < WAVE ? p->m - first : WAVE;
         SURETY_TRY(surety_stopped(run, err));
         SURETY_TRY(read_rows(p, first, count, out, err));
-        for (size_t r = 0; r < count; r++) x[r] = p->rows + r * stride;
-        surety_voters_scores(p->v, x, count, p->scores, p->scratch);
+        SURETY_TRY(surety_voters_score(p->v, p->rows, p->d, count, p->scores, run, err));
         for (size_t r = 0; r < count; r++) SURETY_TRY(compare(p, first + r, r, err));
         out->rows += count;
         surety_report(run, "replay", first + count, p->m, "");
@@ -105,7 +101,7 @@ surety_status surety_model_replay(surety_replay *out, const surety_model *model,
     if (status != SURETY_OK) surety_fail_file(err, points);
     surety_npy_close(&p.x);
     surety_npy_close(&p.expected);
-    void *parts[] = {p.wide, p.rows, p.scratch, p.scores, p.theirs};
+    void *parts[] = {p.wide, p.rows, p.scores, p.theirs};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) surety_free(parts[i]);
     return status;
 }

@@ -42,7 +42,7 @@ typedef struct surety_voter_kind {
 
     size_t (*scratch)(const surety_voters *v);
     void (*forward)(const surety_voters *v, const float *const *x, size_t rows, float *h, float *scratch);
-    /* SCORE, or NULL: as surety_voters_columns and surety_voters_scores. */
+    /* SCORE, or NULL: surety_voters_columns, and the raw scores (rows, columns) of a block. */
     size_t (*columns)(const surety_voters *v, surety_element *type);
     void (*scores)(const surety_voters *v, const float *const *x, size_t rows, double *scores,
                    float *scratch);

@@ -17,8 +17,10 @@
 #include "voters/trees_set.h"
 
 enum {
-    LEVELS = 4096,  /* cuts at a time; more: the search gives up */
-    CANDIDATES = 8, /* cuts that are tried before one is made */
+    LEVELS = 4096, /* cuts at a time; more: the search gives up */
+    CANDIDATES =
+        8,      /* cuts that are tried before one is made; where movement costs, every tree is looked at */
+    COSTLY = 2, /* again for each, and fewer are tried */
     L = SURETY_LANES
 };
 
@@ -397,6 +399,7 @@ static void leave(trees_range *g, const cut *c) {
 static cut choose(trees_range *g, const candidate *list, size_t count) {
     cut best = {.spent = g->spent, .changes = g->change_count};
     int64_t most = -1, most_other = -1;
+    if (g->ball.norm != SURETY_LINF && count > COSTLY) count = COSTLY;
     for (size_t i = 0; i < count; i++) {
         int64_t left = rise(g, list[i].feature, list[i].at, 0),
                 right = rise(g, list[i].feature, list[i].at, 1);

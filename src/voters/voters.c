@@ -139,10 +139,6 @@ void surety_voters_gradient_input(const surety_voters *v, const float *a, size_t
 size_t surety_voters_columns(const surety_voters *v, surety_element *type) {
     return v->kind->columns ? v->kind->columns(v, type) : 0;
 }
-void surety_voters_scores(const surety_voters *v, const float *const *x, size_t rows, double *scores,
-                          float *scratch) {
-    v->kind->scores(v, x, rows, scores, scratch);
-}
 surety_status surety_voters_check(const surety_voters *v, surety_error *err) {
     return v->kind->check ? v->kind->check(v, err) : SURETY_OK;
 }

@@ -50,11 +50,11 @@ size_t surety_voters_width(const surety_voters *v);
  * are unspecified. */
 void surety_voters_ask(const surety_voters *v, const float *const *x, size_t rows, float *h, float *scratch);
 
-/* SCORE: raw scores (rows, columns) of rows <= SURETY_LANES, each exactly as its maker has it, in the type in
- * which it adds them up. columns 0: these voters have none. */
+/* SCORE: raw scores (m, columns) of m rows of x (stride floats each, any alignment), each exactly as its
+ * maker has it, in the type in which it adds them up. columns 0: these voters have none. */
 size_t surety_voters_columns(const surety_voters *v, surety_element *type);
-void surety_voters_scores(const surety_voters *v, const float *const *x, size_t rows, double *scores,
-                          float *scratch);
+surety_status surety_voters_score(const surety_voters *v, const float *x, size_t stride, size_t m,
+                                  double *scores, const surety_run *run, surety_error *err);
 
 /* surety_vote_predict and surety_vote_classes at once; either may be NULL. */
 surety_status surety_vote_ask(const surety_vote *vote, const float *x, size_t stride, size_t m, double *votes,
