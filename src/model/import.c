@@ -320,7 +320,7 @@ static surety_status build(surety_ensemble *e, made *m, surety_voters **voters, 
                            surety_error *err) {
     size_t N = e->threshold.count, T = e->roots.count, M = e->leaves.count / e->vector;
     size_t H = e->rule == SURETY_TREES_SHARE ? T : 1;
-    const double facts[SURETY_TREES_FACTS] = {e->rule, e->cut, e->slack, e->divide};
+    const double facts[SURETY_TREES_FACTS] = {e->rule, e->cut, e->slack, e->divide, e->undivided};
     surety_model_facts about;
     if (!N) return surety_import_refuse(err, NULL, "no tree of this model tests a feature");
     SURETY_TRY(prepare(e, H, m, err));

@@ -22,6 +22,7 @@ typedef struct surety_ensemble {
     double start[SURETY_CLASSES_MOST];
     surety_tree_rule rule;
     double cut, slack, divide;
+    int undivided;                       /* raw scores are not divided */
     int probability;                     /* of two classes: --threshold makes sense */
     int forest;                          /* each tree is a vote of its own: its leaves are class shares */
     json_t *feature_names, *class_names; /* lists of texts, or NULL; this struct's */

@@ -192,7 +192,7 @@ static surety_status read_text(surety_ensemble *e, const char *text, size_t size
         at = s.to < end ? s.to - 1 : end;
     }
     if (count % e->columns) return lacks(err, "the end", "as many trees of each class");
-    if (find(head, "average_output")) e->divide = (double)(count / e->columns);
+    if (find(head, "average_output")) e->divide = (double)(count / e->columns), e->undivided = 1;
     (void)size;
     return SURETY_OK;
 }

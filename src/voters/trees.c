@@ -331,10 +331,13 @@ static void add_trees(const surety_voters *v, size_t g, const float *const *x, d
                                                          : *to + leaves->doubles[from];
             }
     }
+}
+
+static void divide_all(const surety_voters *v, double *scores) {
     double divide = surety_trees_fact(v, SURETY_TREES_DIVIDE);
-    for (size_t n = 0; divide != 1 && n < s->C * L; n++)
-        scores[n] = leaves->type == SURETY_ELEMENT_F32 ? (double)((float)scores[n] / (float)divide)
-                                                       : scores[n] / divide;
+    int wide = v->tensors[SURETY_TREES_LEAVES].type == SURETY_ELEMENT_F64;
+    for (size_t n = 0; divide != 1 && n < surety_tree_set_of(v)->C * L; n++)
+        scores[n] = wide ? scores[n] / divide : (double)((float)scores[n] / (float)divide);
 }
 
 /* Softmax as XGBoost does it in float, LightGBM and scikit-learn in double. */
@@ -413,6 +416,7 @@ static void forward(const surety_voters *v, const float *const *x, size_t rows, 
     fill_rows(x, rows, all);
     for (size_t g = 0; g < v->H; g++) {
         add_trees(v, g, all, scores);
+        divide_all(v, scores);
         for (size_t r = 0; r < rows; r++) {
             for (size_t c = 0; c < C; c++) of_row[c] = scores[c * L + r];
             if (v->width == 1)
@@ -435,6 +439,7 @@ static void raw_scores(const surety_voters *v, const float *const *x, size_t row
     const float *all[L];
     fill_rows(x, rows, all);
     add_trees(v, 0, all, scores);
+    if (!surety_trees_fact(v, SURETY_TREES_UNDIVIDED)) divide_all(v, scores);
     for (size_t n = 0; n < rows * C; n++) out[n] = scores[n % C * L + n / C];
 }
 

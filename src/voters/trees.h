@@ -5,7 +5,7 @@
  * What becomes of them is said by `rule`. Tensors, T trees, N inner nodes and M leaves:
  *
  *   start            F64 (C)           where each score begins; representable in the type of leaves
- *   rule             F64 (4)           rule, cut, slack, divide: the enum below
+ *   rule             F64 (5)           rule, cut, slack, divide, undivided: the enum below
  *   scale            F64 (H)           what a voter's margins are divided by
  *   leaves           F32 or F64        (M): each tree adds to the score of its column; (M, C): to all
  *   nodes.threshold  F32 (N)           finite. x <= threshold goes left, else right
@@ -38,6 +38,13 @@ typedef enum surety_tree_rule {
 
 /* The elements of the tensor `rule`. A proof demands a margin of slack, because `cut` and softmax stand for
  * functions of a C library that may be off by a last bit elsewhere. */
-enum { SURETY_TREES_RULE, SURETY_TREES_AT, SURETY_TREES_SLACK, SURETY_TREES_DIVIDE, SURETY_TREES_FACTS };
+enum {
+    SURETY_TREES_RULE,
+    SURETY_TREES_AT,
+    SURETY_TREES_SLACK,
+    SURETY_TREES_DIVIDE,
+    SURETY_TREES_UNDIVIDED, /* 1: what its maker calls raw scores is not divided yet */
+    SURETY_TREES_FACTS
+};
 
 #endif
