@@ -54,6 +54,30 @@ SURETY_API double surety_binomial_tail(uint64_t k, uint64_t m, double p);
 /* The largest m that is accepted anywhere here. */
 #define SURETY_M_LIMIT (UINT64_C(1) << 32)
 
+/* ---- planning: how many examples does a promise need? (docs/theory.md 4.8) ---- */
+
+/* "A vote whose true risk is `expected` shall get, with this chance, a binomial limit of at most `promise` at
+ * confidence 1 - delta." For a vote that is frozen before S, or in the worst case. */
+typedef struct surety_plan {
+    double promise;  /* in (0,1) */
+    double expected; /* in [0,1) */
+    double chance;   /* in (0,1); default 0.9 */
+    double delta;    /* in (0,1); of one statement: where several share the confidence, its part */
+} surety_plan;
+
+enum { SURETY_PLAN_MOST = 10000000 };
+
+SURETY_API void surety_plan_defaults(surety_plan *plan);
+
+/* *examples: the smallest m_0 such that every S of m >= m_0 examples has the chance. (Some smaller m may have
+ * it too: the chance is a sawtooth in m.) SURETY_E_USAGE if that is more than SURETY_PLAN_MOST. */
+SURETY_API surety_status surety_plan_examples(const surety_plan *plan, uint64_t *examples, surety_error *err);
+
+/* *promise: the smallest promise that so many examples give with the chance; plan->promise is not read. With
+ * expected 0 it is the best that they can give at all. */
+SURETY_API surety_status surety_plan_promise(const surety_plan *plan, uint64_t examples, double *promise,
+                                             surety_error *err);
+
 /* a / b rounded up, b >= 1: the way from an integer sum to a risk. Losses summed in units of 2^-32 give
  * surety_ratio_up(sum, m) * 0x1p-32. */
 SURETY_API double surety_ratio_up(uint64_t a, uint64_t b);

@@ -73,6 +73,9 @@ SURETY_API surety_status surety_evaluate_clean(surety_clean *out, const surety_v
                                                const surety_run *run, surety_error *err);
 SURETY_API void surety_clean_free(surety_clean *clean);
 
+/* 1 if the vote gave all of the examples, two or more, one answer. */
+SURETY_API int surety_clean_constant(const surety_clean *clean);
+
 /* ---- rows of a table ---- */
 
 typedef struct surety_row_settings {

@@ -50,8 +50,9 @@ typedef struct surety_train_settings {
                       a hold-out */
     surety_voter_set set;        /* signed or real */
     surety_voters_settings kind; /* which voters, and how many */
-    size_t step1_epochs;         /* T', at least 1 */
-    size_t step2_epochs;         /* T, at least 1 unless the objective is baseline */
+    int balance;                 /* 1: in the loss of step 1 every class counts the same */
+    size_t step1_epochs;         /* T'; 0: as many as make SURETY_TRAIN_STEPS batches */
+    size_t step2_epochs;         /* T; 0: the same */
     size_t batch;                /* 1 to 65536 */
     double lr;                   /* of Adam, above 0 */
     int decay;                   /* 1: lr falls linearly to 0 over the second half of the epochs of a step */
@@ -61,10 +62,18 @@ typedef struct surety_train_settings {
     uint64_t seed;
 } surety_train_settings;
 
+/* Batches of a step of training where epochs are 0: about as many as the paper's tasks take in 20 epochs. */
+enum { SURETY_TRAIN_STEPS = 2500 };
+
 /* Turns settings into those of the certified defense, as docs/worst-case.md found them best: the worst case,
  * 10 trees of depth 3 without masks, real votes, a learning rate that falls to 0, the last epoch kept,
  * objective baseline. */
 SURETY_API void surety_train_certified(surety_train_settings *settings);
+
+/* Turns settings, with either defense, into those for tables that are not images: real votes, logistic loss,
+ * no step 2, 2500 batches, a learning rate that falls to 0, the last epoch
+ * kept (docs/notes/tables.md). */
+SURETY_API void surety_train_table(surety_train_settings *settings);
 
 /* The paper's: pgdu in the l2 ball of radius 1, objective chromatic, signed votes, 25 trees of depth 2, mask
  * 0.5, 20 epochs, batches of 64, lr 0.01, delta 0.05. */
@@ -92,10 +101,12 @@ typedef struct surety_train_result {
     surety_copies copies;            /* of the data */
     const char *kind;                /* of the voters */
     double largest_weight;           /* of Q */
-    surety_clean clean; /* the prior's vote on the rows of S' that are held out; if there are none, on those
-                           that trained it */
-    int held_out;
-    double seconds; /* of this call; a resumed training counts what came after */
+    surety_clean clean; /* the vote without attacks, which nothing is concluded from: the prior's on the rows
+                           of S' that are held out; else the posterior's on T; if T is empty, the prior's on
+                           the rows that trained it. Never on S */
+    const char *clean_rows; /* "held_out", "test", "training" */
+    int constant;           /* 1: it gives every one of these rows the same answer */
+    double seconds;         /* of this call; a resumed training counts what came after */
     surety_timing timing;
 } surety_train_result;
 

@@ -58,24 +58,31 @@ void surety_fail_expected(surety_error *err, const char *expected, ...) {
     va_end(args);
 }
 
-/* Levenshtein distance, one row of the table at a time; words longer than the row count as far away. */
+static int same_letter(char a, char b) {
+    return tolower((unsigned char)a) == tolower((unsigned char)b);
+}
+
+/* How many letters must be changed, added, left out, or swapped with their neighbour; three rows of the table
+ * at a time. Words longer than a row count as far away. */
 static size_t edit_distance(const char *a, const char *b) {
     enum { LONGEST = 63 };
-    size_t na = strlen(a), nb = strlen(b), row[LONGEST + 1];
+    size_t na = strlen(a), nb = strlen(b), rows[3][LONGEST + 1];
     if (na > LONGEST || nb > LONGEST) return LONGEST;
-    for (size_t j = 0; j <= nb; j++) row[j] = j;
+    for (size_t j = 0; j <= nb; j++) rows[0][j] = j;
     for (size_t i = 1; i <= na; i++) {
-        size_t diagonal = row[0];
+        size_t *row = rows[i % 3], *last = rows[(i + 2) % 3], *before = rows[(i + 1) % 3];
         row[0] = i;
         for (size_t j = 1; j <= nb; j++) {
-            size_t best = diagonal + (tolower((unsigned char)a[i - 1]) != tolower((unsigned char)b[j - 1]));
-            if (row[j] + 1 < best) best = row[j] + 1;
+            size_t best = last[j - 1] + !same_letter(a[i - 1], b[j - 1]);
+            if (last[j] + 1 < best) best = last[j] + 1;
             if (row[j - 1] + 1 < best) best = row[j - 1] + 1;
-            diagonal = row[j];
+            if (i > 1 && j > 1 && same_letter(a[i - 1], b[j - 2]) && same_letter(a[i - 2], b[j - 1]) &&
+                before[j - 2] + 1 < best)
+                best = before[j - 2] + 1;
             row[j] = best;
         }
     }
-    return row[nb];
+    return rows[na % 3][nb];
 }
 
 const char *surety_nearest(const char *word, const char *const *names, size_t count) {

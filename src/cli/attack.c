@@ -55,6 +55,7 @@ static surety_status open_and_attack(cli *c, options *o) {
     surety_data *data = NULL;
     surety_status status = surety_model_load(&model, c->words[0], &c->error);
     if (status == SURETY_OK) status = cli_settle_model(c, model, &o->data, &o->attack);
+    if (status == SURETY_OK) status = cli_need_radius(c, &o->attack);
     if (status == SURETY_OK) status = cli_open_data(c, &data, &o->data);
     if (status == SURETY_OK) status = attack(c, o, model, data);
     surety_data_free(data);

@@ -72,6 +72,7 @@ static void add_options(cli *c, options *o) {
     cli_ball_options(c, &o->certify.threat);
     cli_data_file_options(c, &o->data);
     cli_fresh_options(c, &o->data);
+    cli_box_option(c, &o->data);
     cli_model_decides(c);
 }
 
@@ -91,7 +92,8 @@ static surety_status settle(cli *c, options *o, const surety_model *model) {
     if (cli_given(c, "seed") && threat->seed != facts->seed)
         return cli_wrong(c, "a certificate's random numbers are those of the model's seed, %llu",
                          (unsigned long long)facts->seed);
-    return cli_settle_model(c, model, &o->data, threat);
+    status = cli_settle_model(c, model, &o->data, threat);
+    return status == SURETY_OK ? cli_need_radius(c, threat) : status;
 }
 
 static void print_classes(const surety_certificate *c) {

@@ -96,7 +96,7 @@ static void print_matrix(const surety_clean *c, const char *const *names) {
     int K = (int)c->classes, width = (LINE - 2 - NAME) / (K + 1);
     char text[CLI_NAME_BYTES];
     if (width > WIDEST) width = WIDEST;
-    cli_print("Clean vote on T: classes down, answers across\n  %*s", NAME, "");
+    cli_print("Clean vote: classes down, answers across\n  %*s", NAME, "");
     for (int k = 0; k <= K; k++) cli_print(" %s", cli_fit(answer_name(c, (size_t)k, names), width - 1, text));
     cli_print("\n");
     for (int y = 0; y < K; y++) {
@@ -114,7 +114,7 @@ static void print_confusions(const surety_clean *c, const char *const *names) {
     for (size_t n = 0; n < c->classes * columns; n++)
         if (n / columns != n % columns && c->answers[n]) keep(&most, n, (double)c->answers[n]);
     if (!most.count) return;
-    cli_print("Clean vote on T: its most frequent confusions\n");
+    cli_print("Clean vote: its most frequent confusions\n");
     for (size_t i = 0; i < most.count; i++) {
         size_t y = most.index[i] / columns, k = most.index[i] % columns;
         cli_print("  %s %s%s: %llu\n", cli_fit(names[y], 0, one), k < c->classes ? "answered as " : "",

@@ -217,12 +217,31 @@ static cli_option *find_option(cli *c, const char *name, size_t length, size_t *
     return *matches == 1 ? found : NULL;
 }
 
+/* What people write who know another command, or another program. */
+static const struct {
+    const char *word, *option;
+} other_words[] = {
+    {"attack", "defense"},    {"attack", "attacks"},      {"attacks", "defense"},    {"attacks", "attack"},
+    {"defense", "attack"},    {"defense", "attacks"},     {"epsilon", "eps"},        {"radius", "eps"},
+    {"alpha", "delta"},       {"confidence", "delta"},    {"output", "out"},         {"save", "out"},
+    {"linear", "kind"},       {"model", "kind"},          {"n-estimators", "trees"}, {"max-depth", "depth"},
+    {"learning-rate", "lr"},  {"target", "label-column"}, {"label", "label-column"}, {"data", "train"},
+    {"input", "train"},       {"random-state", "seed"},   {"jobs", "threads"},       {"batch-size", "batch"},
+    {"standardize", "scale"}, {"normalize", "scale"},     {"group", "unit"},         {"id", "unit"}};
+
+static const char *other_word(const cli *c, const char *name) {
+    for (size_t i = 0; i < sizeof other_words / sizeof *other_words; i++)
+        for (size_t k = 0; k < c->count && !strcmp(name, other_words[i].word); k++)
+            if (!strcmp(c->options[k].name, other_words[i].option)) return other_words[i].option;
+    return NULL;
+}
+
 static surety_status unknown_option(cli *c, const char *word, size_t length, size_t matches) {
     const char *names[CLI_OPTIONS];
     char name[64];
     snprintf(name, sizeof name, "%.*s", (int)length, word);
     for (size_t i = 0; i < c->count; i++) names[i] = c->options[i].name;
-    const char *nearest = surety_nearest(name, names, c->count);
+    const char *other = other_word(c, name), *nearest = other ? other : surety_nearest(name, names, c->count);
     if (matches > 1) return cli_wrong(c, "option --%s could mean several: write it out", name);
     if (nearest) return cli_wrong(c, "unknown option --%s: did you mean --%s?", name, nearest);
     return cli_wrong(c, "unknown option --%s", name);

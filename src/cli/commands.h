@@ -1,6 +1,7 @@
 /* The subcommands, in the order in which a user meets them: COMMAND(x) is cli_x of its own file. */
 /* clang-format off */
 COMMAND(data)
+COMMAND(plan)
 COMMAND(train)
 COMMAND(import)
 COMMAND(evaluate)

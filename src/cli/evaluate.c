@@ -73,15 +73,14 @@ static surety_status open_all(cli *c, opened *o) {
     return status;
 }
 
-/* The attacks unless they are given: of voters without gradients the strongest that they have. */
-static void settle_attacks(const cli *c, const opened *o, attack_list *attacks) {
-    const surety_voters *v = surety_model_voters(o->model);
-    size_t kept = 0;
-    if (cli_given(c, "attacks")) return;
-    for (size_t i = 0; i < attacks->count; i++)
-        if (surety_threat_fits(attacks->kinds[i], v, NULL) == SURETY_OK)
-            attacks->kinds[kept++] = attacks->kinds[i];
-    if (kept < attacks->count) attacks->kinds[kept++] = surety_threat_strongest(v);
+/* Instead of attacks that voters of this kind do not have, once the strongest that they have. */
+static void fit_attacks(const surety_voters *v, attack_list *attacks) {
+    size_t kept = 0, replaced = 0;
+    for (size_t i = 0; i < attacks->count; i++) {
+        int fits = surety_threat_fits(attacks->kinds[i], v, NULL) == SURETY_OK;
+        if (fits || !replaced++)
+            attacks->kinds[kept++] = fits ? attacks->kinds[i] : surety_threat_strongest(v);
+    }
     attacks->count = kept;
 }
 
@@ -167,7 +166,7 @@ static void print_worst(const surety_row *row, cli_letters *letters) {
 }
 
 /* Where the bounds come from, or why there are none; and rows of T that trained the model. */
-static void print_origin(const surety_row *row) {
+static void print_origin(const surety_row *row, int imported) {
     const surety_overlap *o = &row->overlap;
     if (row->origin == SURETY_ORIGIN_OTHER)
         cli_print(
@@ -180,10 +179,10 @@ static void print_origin(const surety_row *row) {
             "This was a look at S: what is decided now counts for certify --looks.\n",
             1 - row->input.delta);
     if (row->origin == SURETY_ORIGIN_FRESH)
-        cli_print(
-            "They are about the vote as it is, attacked itself, on %llu rows declared fresh,\n"
-            "none of which trained the model.\n",
-            (unsigned long long)row->input.m);
+        cli_print("They are about the vote as it is, attacked itself, on %llu rows declared fresh,\n%s.\n",
+                  (unsigned long long)row->input.m,
+                  imported ? "which had no part in the training of this imported model by your word"
+                           : "none of which trained the model");
     if (row->origin != SURETY_ORIGIN_OWN && o->known)
         cli_print("Of the %llu rows of T, %llu trained the model: %llu are rows of S', %llu of S.\n",
                   (unsigned long long)o->m, (unsigned long long)o->known, (unsigned long long)o->in_prior,
@@ -191,7 +190,7 @@ static void print_origin(const surety_row *row) {
     cli_print_copies(&row->copies);
 }
 
-static void print_rows(const surety_row *rows, size_t count) {
+static void print_rows(const surety_row *rows, size_t count, int imported) {
     block b = {.count = 0};
     cli_letters letters = {.count = 0};
     for (size_t i = 0; i < count; i++) {
@@ -202,7 +201,7 @@ static void print_rows(const surety_row *rows, size_t count) {
     }
     for (size_t i = 0; i < count; i++)
         if (rows[i].threat == SURETY_WORST_CASE) print_worst(&rows[i], &letters);
-    print_origin(&rows[0]);
+    print_origin(&rows[0], imported);
 }
 
 /* What cannot be true of both S and T. */
@@ -257,9 +256,9 @@ static surety_status list_examples(cli *c, const opened *o, const attack_list *a
                                     &threat, &c->run, &c->error);
 }
 
-static void print_all(const surety_row *rows, size_t count, const surety_clean *clean,
-                      const char *const *names) {
-    print_rows(rows, count);
+static void print_all(const opened *o, const surety_row *rows, size_t count, const surety_clean *clean) {
+    const char *const *names = o->names;
+    print_rows(rows, count, surety_model_imported(o->model) != NULL);
     cli_print("\n");
     cli_print_class_risks(rows, count, names);
     if (clean->classes > 2) cli_print_confusion(clean, names);
@@ -281,11 +280,36 @@ static surety_status evaluate(cli *c, opened *o, const attack_list *attacks, con
     if (status == SURETY_OK && c->json)
         status = cli_print_json(c, surety_rows_json(rows, done, &clean, o->names));
     else if (status == SURETY_OK)
-        print_all(rows, done, &clean, o->names);
+        print_all(o, rows, done, &clean);
     if (status == SURETY_OK) warn_refuted(c, rows, done);
     for (size_t i = 0; i < done; i++) surety_row_free(&rows[i]);
     surety_clean_free(&clean);
     return status;
+}
+
+/* Which attacks, unless they are given: the worst case where the model was trained for it or imported, none
+ * where there is no radius. */
+static surety_status settle_attacks(cli *c, const opened *o, attack_list *attacks) {
+    surety_threat threat = o->row.threat;
+    if (!cli_given(c, "attacks")) {
+        if (surety_model_imported(o->model) ||
+            !strcmp(surety_model_about(o->model)->defense, surety_defense_name(SURETY_WORST_CASE)))
+            *attacks = (attack_list){{SURETY_ATTACK_NONE, SURETY_ATTACK_PGD, SURETY_WORST_CASE}, 3};
+        fit_attacks(surety_model_voters(o->model), attacks);
+        threat.kind = SURETY_ATTACK_PGD;
+        surety_error unused = c->error;
+        if (cli_need_radius(c, &threat) == SURETY_OK) return SURETY_OK;
+        c->error = unused;
+        attacks->count = 1;
+        cli_say(c, "note: without a radius there is nothing to attack: give --norm linf --eps B");
+        return SURETY_OK;
+    }
+    for (size_t i = 0; i < attacks->count; i++) {
+        threat.kind = attacks->kinds[i];
+        surety_status status = cli_need_radius(c, &threat);
+        if (status != SURETY_OK) return status;
+    }
+    return SURETY_OK;
 }
 
 static surety_status run_evaluate(cli *c) {
@@ -308,7 +332,7 @@ static surety_status run_evaluate(cli *c) {
     surety_status status = cli_parse(c, 1, 1);
     if (status == SURETY_OK && !c->helped) {
         status = attacks.count ? open_all(c, &o) : cli_wrong(c, "no attack given");
-        if (status == SURETY_OK) settle_attacks(c, &o, &attacks);
+        if (status == SURETY_OK) status = settle_attacks(c, &o, &attacks);
         if (status == SURETY_OK) status = evaluate(c, &o, &attacks, per_example);
     }
     close_all(&o);
@@ -375,7 +399,8 @@ static surety_status run_curve(cli *c) {
         status = out ? open_all(c, &o) : cli_wrong(c, "where should the curve go? Give --out FILE.csv");
         surety_origin origin;
         surety_overlap overlap;
-        if (status == SURETY_OK) settle_attacks(c, &o, &attacks);
+        if (status == SURETY_OK && !cli_given(c, "attacks"))
+            fit_attacks(surety_model_voters(o.model), &attacks);
         if (status == SURETY_OK)
             status = surety_evaluate_origin(&origin, &overlap, o.model, o.data, &c->error);
         surety_curve_settings s = {.threat = o.row.threat,

@@ -153,6 +153,10 @@ static surety_status check_fresh(cli *c) {
     return SURETY_OK;
 }
 
+void cli_box_option(cli *c, surety_data_settings *data) {
+    cli_other(c, "box", "LO,HI|none", data, read_box, show_box, "features and perturbed features lie in it");
+}
+
 void cli_data_options(cli *c, surety_data_settings *data) {
     cli_text(c, "task", "NAME", &data->task, "a task by name: 'surety data list' names them");
     cli_data_file_options(c, data);
@@ -161,7 +165,7 @@ void cli_data_options(cli *c, surety_data_settings *data) {
     cli_size(c, "learn-size", "N", &data->learn_size,
              "examples in S, which learns the posterior and gives the bound");
     cli_size(c, "test-size", "N", &data->test_size, "without --test: examples of --train that are held out");
-    cli_other(c, "box", "LO,HI|none", data, read_box, show_box, "features and perturbed features lie in it");
+    cli_box_option(c, data);
 }
 
 surety_status cli_open_data(cli *c, surety_data **data, const surety_data_settings *settings) {
@@ -177,7 +181,7 @@ surety_status cli_open_data(cli *c, surety_data **data, const surety_data_settin
 void cli_ball_options(cli *c, surety_threat *attack) {
     cli_other(c, "norm", "l2|linf|l1", &attack->ball.norm, read_norm, show_norm, "norm of the ball");
     cli_real(c, "eps", "B", &attack->ball.radius,
-             "radius of the ball; unless given 1 for l2, 0.1 for linf, 10 for l1");
+             "radius of the ball; tasks: unless given 1 for l2, 0.1 for linf, 10 for l1");
     cli_size(c, "steps", "K", &attack->steps, "steps of the iterated attacks");
     cli_real(c, "step-size", "S", &attack->step_size, "length of a step; 0 is 2.5 radius / steps");
     cli_real(c, "noise", "W", &attack->noise, "half width of the noise of the u-attacks");
@@ -204,7 +208,8 @@ void cli_model_decides(cli *c) {
             if (!strcmp(o->name, own[k])) o->show = show_models;
         if (!strcmp(o->name, "eps"))
             o->help =
-                "radius of the ball; for another norm than the model's 1 for l2, 0.1 for linf, 10 for l1";
+                "radius of the ball; of a task, for another norm than the model's, 1 for l2, 0.1 for linf, "
+                "10 for l1";
     }
 }
 
@@ -242,11 +247,39 @@ surety_status cli_settle_model(cli *c, const surety_model *model, surety_data_se
     if (!cli_given(c, "norm")) attack->ball.norm = facts->ball.norm;
     if (!cli_given(c, "eps"))
         attack->ball.radius = attack->ball.norm == facts->ball.norm ? facts->ball.radius
-                                                                    : surety_norm_radius(attack->ball.norm);
+                              : data->task                          ? surety_norm_radius(attack->ball.norm)
+                                                                    : 0;
     attack->ball.has_box = data->boxed;
     attack->ball.lo = data->box_lo;
     attack->ball.hi = data->box_hi;
     return surety_threat_validate(attack, &c->error);
+}
+
+bool cli_radius_given(const cli *c) {
+    return cli_given(c, "eps");
+}
+
+surety_status cli_need_radius(cli *c, const surety_threat *threat) {
+    if (threat->kind == SURETY_ATTACK_NONE || threat->ball.radius > 0 || cli_radius_given(c))
+        return SURETY_OK;
+    snprintf(
+        c->error.expected, sizeof c->error.expected,
+        "--norm linf --eps B: how far each feature may move. What is harmless in your data, nobody else can "
+        "know");
+    return cli_wrong(c, "own data have no usual radius, and %s needs one", surety_threat_name(threat->kind));
+}
+
+void cli_warn_few(const cli *c, size_t m, double delta) {
+    surety_plan plan;
+    double best = 0;
+    surety_plan_defaults(&plan);
+    plan.expected = 0;
+    plan.delta = delta;
+    if (surety_plan_promise(&plan, m, &best, NULL) != SURETY_OK || best <= 0.05) return;
+    cli_warn(c,
+             "S has %zu examples: even without a failure no limit below %.3f can be promised. 'surety "
+             "plan' says how many a promise needs",
+             m, cli_limit(best, 3));
 }
 
 void cli_print_copies(const surety_copies *copies) {

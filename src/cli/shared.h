@@ -21,6 +21,9 @@ void cli_data_options(cli *c, surety_data_settings *data);
 /* --classes A,B,.. of a model that is imported. */
 void cli_import_classes_option(cli *c, surety_import_settings *import);
 
+/* --box alone: for certificates of models that know of no box. */
+void cli_box_option(cli *c, surety_data_settings *data);
+
 /* --fresh, --fresh-labels: for commands whose bounds may come from rows that trained nothing. */
 void cli_fresh_options(cli *c, surety_data_settings *data);
 
@@ -46,6 +49,16 @@ surety_status cli_settle(cli *c, surety_data_settings *data, surety_threat *atta
  * data, ball and seed). The strings stay the model's. */
 surety_status cli_settle_model(cli *c, const surety_model *model, surety_data_settings *data,
                                surety_threat *attack);
+
+/* Was a radius given on the command line? */
+bool cli_radius_given(const cli *c);
+
+/* SURETY_E_USAGE, which says how to give one, if the threat needs a radius and none is known: own data have
+ * no usual one. Radius 0 means that it is not known, unless it was given. */
+surety_status cli_need_radius(cli *c, const surety_threat *threat);
+
+/* Warns if S is so small that even without a failure the limit would be large. */
+void cli_warn_few(const cli *c, size_t m, double delta);
 
 /* A line that counts rows that occur in two sets. */
 void cli_print_copies(const surety_copies *copies);

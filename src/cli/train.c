@@ -8,10 +8,14 @@
 #include "cli/shared.h"
 #include "surety/train.h"
 
+/* What is not given is as in the paper, or as suits tables of one's own. */
+typedef enum preset { PRESET_AUTO, PRESET_PAPER, PRESET_TABLE } preset;
+
 typedef struct options {
     surety_data_settings data;
+    preset preset;
     surety_train_settings train;
-    bool keep_last, decay;
+    bool keep_last, decay, balance;
     size_t epochs;
     const char *out;
     surety_checkpointing checkpointing;
@@ -26,6 +30,21 @@ static surety_status read_defense(const char *text, void *target, surety_error *
 static const char *show_defense(const void *target, char *buffer, size_t size) {
     (void)buffer, (void)size;
     return surety_defense_name(*(const surety_threat_kind *)target);
+}
+
+static const char *const presets[] = {"auto", "paper", "table"};
+
+static surety_status read_preset(const char *text, void *target, surety_error *err) {
+    for (int i = PRESET_AUTO; i <= PRESET_TABLE; i++)
+        if (!strcmp(text, presets[i])) return *(preset *)target = (preset)i, SURETY_OK;
+    err->code = SURETY_E_USAGE;
+    snprintf(err->what, sizeof err->what, "'%s' is not auto, paper or table", text);
+    return SURETY_E_USAGE;
+}
+
+static const char *show_preset(const void *target, char *buffer, size_t size) {
+    (void)buffer, (void)size;
+    return presets[*(const preset *)target];
 }
 
 static surety_status read_keep(const char *text, void *target, surety_error *err) {
@@ -72,6 +91,12 @@ static void add_options(cli *c, options *o) {
     surety_train_settings *t = &o->train;
     cli_data_options(c, &o->data);
     cli_other(
+        c, "preset", "auto|paper|table", &o->preset, read_preset, show_preset,
+        "where the other defaults come from. paper: those below. table: real votes, logistic loss, no step "
+        "2, 2500 "
+        "batches, the last epoch kept, and the certified defense if a radius is given, else none. auto: "
+        "paper for tasks, table for own data");
+    cli_other(
         c, "defense", "NAME", &t->defense.kind, read_defense, show_defense,
         "attack applied to each batch of step 1; certified: the worst case over the whole ball is "
         "lowered instead, and --objective baseline, --voters real, --trees 10, --depth 3, --mask 0, --decay, "
@@ -93,9 +118,10 @@ static void add_options(cli *c, options *o) {
     cli_size(c, "trees", "H", &t->kind.voters, "how many voters: trees of the forest, or linear ones");
     cli_size(c, "depth", "L", &t->kind.depth, "depth of soft trees, 1 to 8");
     cli_real(c, "mask", "P", &t->kind.mask, "a split does not see a feature with this probability");
-    cli_size(c, "epochs", "T", &o->epochs, "epochs of each step");
+    cli_size(c, "epochs", "T", &o->epochs, "epochs of each step; 0: as many as make 2500 batches");
     cli_size(c, "batch", "B", &t->batch, "examples per batch");
     cli_real(c, "lr", "R", &t->lr, "learning rate of Adam");
+    cli_flag(c, "balance", &o->balance, "every class counts the same in step 1, however rare it is");
     cli_flag(c, "decay", &o->decay, "the learning rate falls to 0 over the second half of the epochs");
     cli_real(c, "delta", "D", &t->delta, "1 - confidence");
     cli_real(c, "holdout", "SHARE", &t->holdout,
@@ -111,17 +137,37 @@ static void add_options(cli *c, options *o) {
     cli_flag(c, "timing", &o->timing, "say where the time went");
 }
 
-/* What was not given follows from the certified defense. */
-static void settle_certified(const cli *c, options *o) {
+/* What was not given follows from the preset, or from the certified defense. */
+static void settle_rest(const cli *c, options *o) {
     surety_train_settings *t = &o->train, own = o->train;
-    surety_train_certified(&own);
+    if (o->preset == PRESET_TABLE)
+        surety_train_table(&own);
+    else if (t->defense.kind == SURETY_WORST_CASE)
+        surety_train_certified(&own);
+    else
+        return;
     if (!cli_given(c, "mask")) t->kind.mask = own.kind.mask;
     if (!cli_given(c, "voters")) t->set = own.set;
     if (!cli_given(c, "depth")) t->kind.depth = own.kind.depth;
     if (!cli_given(c, "trees")) t->kind.voters = own.kind.voters;
+    if (!cli_given(c, "loss")) t->loss = own.loss;
+    if (!cli_given(c, "epochs")) t->step1_epochs = own.step1_epochs, t->step2_epochs = own.step2_epochs;
     t->decay = own.decay;
     if (!cli_given(c, "objective")) t->objective = own.objective;
     if (!cli_given(c, "keep") && !cli_given(c, "holdout")) t->keep_last = own.keep_last;
+}
+
+/* Tables have no usual radius: with one the default is the certified defense, without one there is none. */
+static surety_status settle_radius(cli *c, options *o) {
+    surety_threat *defense = &o->train.defense;
+    if (o->preset == PRESET_PAPER) return SURETY_OK;
+    if (cli_radius_given(c)) {
+        if (!cli_given(c, "defense")) defense->kind = SURETY_WORST_CASE;
+        return SURETY_OK;
+    }
+    if (!cli_given(c, "defense")) defense->kind = SURETY_ATTACK_NONE;
+    defense->ball.radius = 0;
+    return cli_need_radius(c, defense);
 }
 
 /* Without --checkpoint there is one beside the model, so that a signal loses little. */
@@ -139,31 +185,53 @@ static surety_status settle(cli *c, options *o) {
     surety_train_settings *t = &o->train;
     if (!o->out) return cli_wrong(c, "where should the model go? Give --out MODEL");
     if (!o->data.task && !o->data.train) return cli_wrong(c, "which data? Give --task NAME, or --train FILE");
+    if (o->preset == PRESET_AUTO) o->preset = o->data.task ? PRESET_PAPER : PRESET_TABLE;
     surety_status status = settle_checkpoint(c, o);
     if (status != SURETY_OK) return status;
     status = cli_settle(c, &o->data, &t->defense);
+    if (status == SURETY_OK) status = settle_radius(c, o);
     if (status != SURETY_OK) return status;
     t->seed = t->defense.seed;
     t->step1_epochs = t->step2_epochs = o->epochs;
     t->keep_last = o->keep_last;
     t->decay = o->decay;
+    t->balance = o->balance;
     if (t->mix != 0 && t->defense.kind != SURETY_WORST_CASE)
         return cli_wrong(c, "--mix goes with --defense certified");
-    if (t->defense.kind == SURETY_WORST_CASE) settle_certified(c, o);
+    settle_rest(c, o);
     return surety_train_validate(t, &c->error);
 }
 
 static void print_classes(const surety_train_result *r, const char *const *names) {
     char whose[128];
     cli_print("%s, %zu classes\n", r->kind, r->clean.classes);
-    snprintf(whose, sizeof whose, "clean error of the prior's vote on %zu %s rows of S'", r->clean.m,
-             r->held_out ? "held-out" : "training");
+    if (!strcmp(r->clean_rows, "test"))
+        snprintf(whose, sizeof whose, "clean error on the %zu rows of T", r->clean.m);
+    else
+        snprintf(whose, sizeof whose, "clean error of the prior's vote on %zu %s rows of S'", r->clean.m,
+                 !strcmp(r->clean_rows, "held_out") ? "held-out" : "training");
     cli_print_clean(&r->clean, whose, names);
+    cli_print_confusion(&r->clean, names);
+}
+
+/* What makes a model useless, said even with --quiet. */
+static void warn(const cli *c, const surety_train_result *r, const char *const *names) {
+    size_t answer = 0;
+    if (!r->constant) return;
+    for (size_t k = 0; k < r->clean.classes; k++)
+        for (size_t y = 0; y < r->clean.classes; y++)
+            if (r->clean.answers[y * (r->clean.classes + 1) + k]) answer = k;
+    cli_warn(c,
+             "the vote answers '%s' to every row: it has learned nothing. A smaller radius, more "
+             "--epochs or --balance may help",
+             names[answer]);
 }
 
 static void print_result(const options *o, const surety_train_result *r) {
     cli_print("step 1: epoch %zu of %zu is %s, risk %.4f\n", r->step1_best, r->step1_epochs,
               o->train.keep_last ? "kept" : "the best", r->step1_risk[r->step1_best - 1]);
+    if (!o->train.keep_last && r->step1_best == r->step1_epochs)
+        cli_print("note: the last epoch was the best: with more --epochs the vote may get better\n");
     if (r->step2_best)
         cli_print("step 2: epoch %zu of %zu is the best, objective %.4f\n", r->step2_best, r->step2_epochs,
                   r->step2_objective[r->step2_best - 1]);
@@ -232,6 +300,10 @@ static surety_status train(cli *c, options *o) {
             c, surety_train_result_json(&result, surety_class_names(surety_data_describe(data))));
     else if (status == SURETY_OK)
         print_all(o, &result, model, surety_class_names(surety_data_describe(data)));
+    if (status == SURETY_OK) {
+        warn(c, &result, surety_class_names(surety_data_describe(data)));
+        cli_warn_few(c, surety_data_set(data, SURETY_SET_LEARN)->m, o->train.delta);
+    }
     surety_train_result_free(&result);
     surety_model_free(model);
     surety_data_free(data);

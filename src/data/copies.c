@@ -20,10 +20,12 @@
 #include "base/names.h"
 #include "base/number.h"
 #include "base/random.h"
+#include "io/read.h"
 #include "io/sha256.h"
 
-#define TOLERANCE 1e-6 /* of a feature's range: above the jitter of float32, far below honest differences */
-#define MANY 0.01      /* of S: as much as copies could move a risk without anybody noticing */
+#define TOLERANCE 1e-6  /* of a feature's range: above the jitter of float32, far below honest differences */
+enum { POLLED = 1024 }; /* rows between two looks at stop */
+#define MANY 0.01       /* of S: as much as copies could move a risk without anybody noticing */
 
 /* ---- words ---- */
 
@@ -140,14 +142,16 @@ static void measure_ranges(counting *c, const surety_set sets[SURETY_SETS]) {
     c->window = 2 * TOLERANCE * sum; /* twice what is needed: rounding of s is far below the rest */
 }
 
-static void place_rows(const counting *c, const surety_set *set, place *out) {
+static surety_status place_rows(const counting *c, const surety_set *set, place *out, surety_error *err) {
     for (size_t i = 0; i < set->m; i++) {
+        if (i % POLLED == POLLED - 1) SURETY_TRY(surety_reading_poll(i, set->m, err));
         const float *x = set->x + i * set->stride;
         double s = 0;
         for (size_t j = 0; j < c->d; j++) s += c->weight[j] * (double)x[j];
         out[i] = (place){s, x, i};
     }
     qsort(out, set->m, sizeof *out, by_place);
+    return SURETY_OK;
 }
 
 static int within(const counting *c, const float *a, const float *b, double tolerance) {
@@ -178,14 +182,16 @@ static int occurs(const counting *c, const place *row, const place *list, size_t
 }
 
 /* Rows of set a that occur in set b: equal ones, and near ones. */
-static void count_pair(const counting *c, const surety_set sets[SURETY_SETS], int a, int b, uint64_t *equal,
-                       uint64_t *near) {
+static surety_status count_pair(const counting *c, const surety_set sets[SURETY_SETS], int a, int b,
+                                uint64_t *equal, uint64_t *near, surety_error *err) {
     for (size_t i = 0; i < sets[a].m; i++) {
+        if (i % POLLED == POLLED - 1) SURETY_TRY(surety_reading_poll(i, sets[a].m, err));
         const place *row = &c->of[a][i];
         int same = occurs(c, row, c->of[b], sets[b].m, 0);
         *equal += (uint64_t)same;
         if (near) *near += (uint64_t)(same || occurs(c, row, c->of[b], sets[b].m, TOLERANCE));
     }
+    return SURETY_OK;
 }
 
 /* Rows of S that equal an earlier one in the order of the places: all but one of each group. */
@@ -206,11 +212,13 @@ static surety_status count(counting *c, surety_copies *out, const surety_set set
     measure_ranges(c, sets);
     for (int k = 0; k < SURETY_SETS; k++) {
         SURETY_TRY(surety_alloc(&c->of[k], sets[k].m, sizeof(place), err));
-        place_rows(c, &sets[k], c->of[k]);
+        SURETY_TRY(place_rows(c, &sets[k], c->of[k], err));
     }
-    count_pair(c, sets, SURETY_SET_LEARN, SURETY_SET_PRIOR, &out->learn_in_prior, &out->near_learn_in_prior);
-    count_pair(c, sets, SURETY_SET_TEST, SURETY_SET_PRIOR, &out->test_in_prior, &out->near_test_in_prior);
-    count_pair(c, sets, SURETY_SET_TEST, SURETY_SET_LEARN, &out->test_in_learn, NULL);
+    SURETY_TRY(count_pair(c, sets, SURETY_SET_LEARN, SURETY_SET_PRIOR, &out->learn_in_prior,
+                          &out->near_learn_in_prior, err));
+    SURETY_TRY(count_pair(c, sets, SURETY_SET_TEST, SURETY_SET_PRIOR, &out->test_in_prior,
+                          &out->near_test_in_prior, err));
+    SURETY_TRY(count_pair(c, sets, SURETY_SET_TEST, SURETY_SET_LEARN, &out->test_in_learn, NULL, err));
     out->learn_repeats = count_repeats(c, c->of[SURETY_SET_LEARN], sets[SURETY_SET_LEARN].m);
     return SURETY_OK;
 }

@@ -4,14 +4,16 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "io/read.h"
 
-enum { BYTES = SURETY_SHA256_BYTES };
+enum { BYTES = SURETY_SHA256_BYTES, POLLED = 1024 /* rows between two looks at stop */ };
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "numbers are added as little endian");
 
 static surety_status digest_rows(uint8_t *out, const surety_table *t, const uint32_t *rows, size_t count,
                                  surety_sha256_sum *sum, float *x, surety_error *err) {
     for (size_t i = 0; i < count; i++) {
+        if (i % POLLED == POLLED - 1) SURETY_TRY(surety_reading_poll(i, count, err));
         surety_table_row(t, rows[i], x);
         for (size_t j = 0; j < t->d; j++) x[j] += 0.0f; /* -0 + 0 is 0 */
         SURETY_TRY(surety_sha256_add(sum, x, t->d * sizeof *x, err));

@@ -42,6 +42,16 @@ surety_status surety_evaluate_clean(surety_clean *out, const surety_vote *vote, 
     return status;
 }
 
+int surety_clean_constant(const surety_clean *c) {
+    size_t given = 0; /* answers that occur */
+    for (size_t k = 0; k <= c->classes; k++) {
+        uint64_t of = 0;
+        for (size_t y = 0; y < c->classes; y++) of += c->answers[y * (c->classes + 1) + k];
+        given += of > 0;
+    }
+    return c->m > 1 && given == 1;
+}
+
 void surety_clean_free(surety_clean *clean) {
     surety_free(clean->answers);
     *clean = (surety_clean){0};

@@ -214,3 +214,14 @@ surety_status surety_write_file(const char *path, const void *bytes, size_t coun
     surety_writer_abort(w);
     return status;
 }
+
+surety_status surety_write_own(const char *path, const void *bytes, size_t count, surety_error *err) {
+    struct stat info;
+    if (lstat(path, &info) == 0 && S_ISLNK(info.st_mode)) {
+        surety_fail(err, SURETY_E_USAGE, "this is a link to another file, which would be overwritten");
+        surety_fail_expected(err, "no link of this name: remove it, or take another folder");
+        surety_fail_file(err, path);
+        return SURETY_E_USAGE;
+    }
+    return surety_write_file(path, bytes, count, err);
+}

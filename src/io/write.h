@@ -31,4 +31,8 @@ void surety_writer_abort(surety_writer *writer);
 /* All of the above for a file that is in memory. */
 surety_status surety_write_file(const char *path, const void *bytes, size_t count, surety_error *err);
 
+/* The same for a name that the program chose, in a folder that the user named. A link of that name is
+ * refused: nobody named the file behind it, and it could be one that is read. */
+surety_status surety_write_own(const char *path, const void *bytes, size_t count, surety_error *err);
+
 #endif

@@ -433,7 +433,7 @@ surety_status surety_figure_write(const surety_figure *figure, const char *folde
         if (status == SURETY_OK && bytes.failed)
             status = surety_fail(err, SURETY_E_MEMORY, "no memory for a figure");
         if (status == SURETY_OK) status = surety_join(&path, folder, file, endings[i], err);
-        if (status == SURETY_OK) status = surety_write_file(path, bytes.bytes, bytes.used, err);
+        if (status == SURETY_OK) status = surety_write_own(path, bytes.bytes, bytes.used, err);
         surety_free(path);
         surety_growing_free(&bytes);
     }

@@ -100,7 +100,7 @@ static surety_status write_page(const surety_shown *shown, const surety_figure *
     if (status == SURETY_OK && page.failed)
         status = surety_fail(err, SURETY_E_MEMORY, "no memory for the page");
     if (status == SURETY_OK) status = surety_join(&path, folder, "/", "report.html", err);
-    if (status == SURETY_OK) status = surety_write_file(path, page.bytes, page.used, err);
+    if (status == SURETY_OK) status = surety_write_own(path, page.bytes, page.used, err);
     info->bytes = page.used;
     surety_free(path);
     surety_growing_free(&page);

@@ -347,7 +347,7 @@ surety_status surety_cell_save(json_t *found, const char *folder, const surety_c
     if (status == SURETY_OK) status = surety_study_path(&path, folder, "cells", name, ".json", err);
     if (status == SURETY_OK) {
         text = surety_json_text(surety_json_put(found, "digest", json_string(digest)));
-        status = text ? surety_write_file(path, text, strlen(text), err)
+        status = text ? surety_write_own(path, text, strlen(text), err)
                       : surety_fail(err, SURETY_E_MEMORY, "no memory for the file of a cell");
     } else {
         json_decref(found);

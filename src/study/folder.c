@@ -54,7 +54,7 @@ static surety_status check_facts(const json_t *was, const json_t *now, surety_er
 static surety_status begin(const char *path, const json_t *facts, surety_error *err) {
     char *text = surety_json_text(json_incref((json_t *)(uintptr_t)facts));
     if (!text) return surety_fail(err, SURETY_E_MEMORY, "no memory for the settings");
-    surety_status status = surety_write_file(path, text, strlen(text), err);
+    surety_status status = surety_write_own(path, text, strlen(text), err);
     free(text);
     return status;
 }

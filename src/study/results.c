@@ -143,7 +143,7 @@ static surety_status write_csv(const surety_results *r, const char *folder, sure
             if (!isnan(r->values[i * r->seeds + seed]))
                 status = csv_line(&t, &r->printed[i], r->values[i * r->seeds + seed], seed, err);
     if (status == SURETY_OK) status = surety_join(&path, folder, "/", "results.csv", err);
-    if (status == SURETY_OK) status = surety_write_file(path, t.bytes, t.used, err);
+    if (status == SURETY_OK) status = surety_write_own(path, t.bytes, t.used, err);
     surety_free(path);
     free(t.bytes);
     return status;
@@ -194,7 +194,7 @@ static surety_status write_json(const collection *c, const surety_study_settings
         {"cells", json_incref(c->cells)}));
     surety_status status = json ? surety_join(&path, folder, "/", "results.json", err)
                                 : surety_fail(err, SURETY_E_MEMORY, "no memory for results.json");
-    if (status == SURETY_OK) status = surety_write_file(path, json, strlen(json), err);
+    if (status == SURETY_OK) status = surety_write_own(path, json, strlen(json), err);
     surety_free(path);
     free(json);
     return status;

@@ -32,8 +32,9 @@ typedef struct loop {
     size_t width; /* outputs of a voter */
     int logistic; /* the loss of step 1; the weights stay uniform then */
     double sharpness;
-    double *margins; /* per thread: (width, lanes) */
-    float *asking;   /* per thread: v (H, lanes) | pull (width, lanes) | h (H, width, lanes) | scratch */
+    double balance[SURETY_CLASSES_MOST]; /* (K) weight of an example's loss, by its class */
+    double *margins;                     /* per thread: (width, lanes) */
+    float *asking; /* per thread: v (H, lanes) | pull (width, lanes) | h (H, width, lanes) | scratch */
     size_t asking_floats;
     size_t threads, stride, terms;
     uint32_t *order;            /* of the epoch, over phase->train */
@@ -83,10 +84,12 @@ static surety_examples batch_block(const loop *l, size_t block) {
     return e;
 }
 
-/* Adds the weighed losses (1 - v)/2 of a row's voters, v[t * SURETY_LANES]. */
-static void take_losses(loop *l, size_t row, double weight, const float *v) {
-    for (size_t t = 0; t < l->state->H; t++)
-        l->losses[row * l->state->H + t] += weight * (0.5 * (1 - (double)v[t * SURETY_LANES]));
+/* Adds the weighed losses (1 - v)/2 of the voters on the rows of a block, v (H, lanes). */
+static void take_losses(loop *l, const surety_examples *e, size_t at, double weight, const float *v) {
+    for (size_t r = 0; r < e->rows; r++)
+        for (size_t t = 0; t < l->state->H; t++)
+            l->losses[(at + r) * l->state->H + t] +=
+                weight * l->balance[e->y[r]] * (0.5 * (1 - (double)v[t * SURETY_LANES + r]));
 }
 
 /* v (H, lanes) of the rows from their outputs h: of two classes y h_t, or its sign where only weights move.
@@ -141,7 +144,8 @@ static void pull_logistic(loop *l, const surety_examples *e, size_t at, double w
             pull[k * SURETY_LANES + r] = (float)p;
         }
         share[r] = (float)(1 - own / sum);
-        l->losses[(at + r) * l->state->H] += weight * 0.5 * (log(sum) / l->sharpness + most);
+        l->losses[(at + r) * l->state->H] +=
+            weight * l->balance[e->y[r]] * 0.5 * (log(sum) / l->sharpness + most);
         float half = (float)(0.5 / sum) * (l->width == 1 ? (float)-surety_sign(e->y[r]) : 1);
         for (size_t k = 0; k < l->width; k++) pull[k * SURETY_LANES + r] *= half;
         if (l->width > 1) pull[e->y[r] * SURETY_LANES + r] = -0.5f * share[r];
@@ -149,11 +153,14 @@ static void pull_logistic(loop *l, const surety_examples *e, size_t at, double w
 }
 
 /* a (H, width, lanes): the derivative of the batch's mean loss in the voters' outputs. */
-static void fill_derivative(const loop *l, double weight, const float *pull, float *a) {
+static void fill_derivative(const loop *l, const surety_examples *e, double weight, const float *pull,
+                            float *a) {
     size_t each = l->width * SURETY_LANES;
+    double of[SURETY_LANES];
+    for (size_t r = 0; r < SURETY_LANES; r++) of[r] = r < e->rows ? weight * l->balance[e->y[r]] : weight;
     for (size_t t = 0; t < l->state->H; t++)
         for (size_t n = 0; n < each; n++)
-            a[t * each + n] = (float)(weight * (double)pull[n] * l->Q[t] / (double)l->count);
+            a[t * each + n] = (float)(of[n % SURETY_LANES] * (double)pull[n] * l->Q[t] / (double)l->count);
 }
 
 /* The batch, longest attacks first by what they took last: counted, then dealt out. */
@@ -212,11 +219,11 @@ static void ask_attacked(loop *l, const surety_examples *e, size_t block, int th
         pull_logistic(l, e, at, weight, w.margins, share, w.pull);
     } else {
         take_margins(l, e, w.h, w.v, rival);
-        for (size_t r = 0; r < e->rows; r++) take_losses(l, at + r, weight, w.v + r);
+        take_losses(l, e, at, weight, w.v);
         if (!l->phase->moves_voters) return;
         pull_rival(l, e, rival, NULL, w.pull);
     }
-    fill_derivative(l, weight, w.pull, w.h);
+    fill_derivative(l, e, weight, w.pull, w.h);
     surety_voters_gradient_terms(v, w.h, e->rows, l->g + at * l->terms, w.scratch);
 }
 
@@ -235,9 +242,9 @@ static void ask_certified(loop *l, const surety_examples *e, size_t block, int t
     if (l->logistic)
         pull_logistic(l, e, at, weight, w.margins, share, w.pull);
     else
-        for (size_t r = 0; r < e->rows; r++) take_losses(l, at + r, weight, w.v + r);
+        take_losses(l, e, at, weight, w.v);
     pull_rival(l, e, rival, l->logistic ? share : NULL, w.pull);
-    fill_derivative(l, weight, w.pull, w.h);
+    fill_derivative(l, e, weight, w.pull, w.h);
     surety_robust_terms(l->robust, w.h, e->rows, l->g + (l->attacked + at) * l->terms, l->g_even + at * ldz,
                         l->g_odd + at * ldz, w.scratch);
 }
@@ -470,6 +477,7 @@ static surety_status grow(loop *l, const surety_run *run, surety_error *err) {
                             .epoch = l->state->epoch,
                             .epochs = l->phase->epochs,
                             .rate = l->s->lr,
+                            .balance = l->balance,
                             .seed = l->s->seed,
                             .run = run};
     return surety_voters_grow(l->state->voters, &growth, err);
@@ -518,9 +526,22 @@ static void average_table(loop *l) {
             l->table_loss[t] += 0.5 * (1 - (double)l->phase->votes[i * H + t]) / (double)set->m;
 }
 
+/* In step 1, if asked for, every class counts the same: m / (K m_k). Step 2 lowers a bound, which knows no
+ * weights. */
+static void weigh_classes(loop *l) {
+    const surety_set *set = l->phase->train;
+    size_t of[SURETY_CLASSES_MOST] = {0};
+    for (size_t i = 0; i < set->m; i++) of[set->y[i]]++;
+    for (size_t k = 0; k < set->classes; k++)
+        l->balance[k] = l->s->balance && l->phase->moves_voters && of[k]
+                            ? (double)set->m / ((double)set->classes * (double)of[k])
+                            : 1;
+}
+
 static surety_status loop_new(loop *l, const surety_run *run, surety_error *err) {
     const surety_voters *v = l->state->voters;
     size_t batch = l->s->batch;
+    weigh_classes(l);
     l->attack = l->s->defense;
     if (l->attack.kind == SURETY_WORST_CASE)
         l->attack.kind = l->s->mix > 0 ? SURETY_ATTACK_PGD : SURETY_ATTACK_NONE;

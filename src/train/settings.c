@@ -37,10 +37,10 @@ char *surety_train_settings_text(const surety_train_settings *s, const surety_da
         {"depth", surety_json_count(s->kind.depth)}, {"mask", surety_json_real(s->kind.mask)},
         {"step1_epochs", surety_json_count(s->step1_epochs)},
         {"step2_epochs", surety_json_count(s->step2_epochs)}, {"batch", surety_json_count(s->batch)},
-        {"lr", surety_json_real(s->lr)}, {"delta", surety_json_real(s->delta)},
-        {"holdout", surety_json_real(s->holdout)}, {"mix", surety_json_real(s->mix)},
-        {"keep_last", json_boolean(s->keep_last)}, {"decay", json_boolean(s->decay)},
-        {"seed", surety_json_count(s->seed)}, {"data", data},
+        {"lr", surety_json_real(s->lr)}, {"balance", json_boolean(s->balance)},
+        {"delta", surety_json_real(s->delta)}, {"holdout", surety_json_real(s->holdout)},
+        {"mix", surety_json_real(s->mix)}, {"keep_last", json_boolean(s->keep_last)},
+        {"decay", json_boolean(s->decay)}, {"seed", surety_json_count(s->seed)}, {"data", data},
         {"rows_prior", surety_json_string(info->set_sha256[SURETY_SET_PRIOR])},
         {"rows_learn", surety_json_string(info->set_sha256[SURETY_SET_LEARN])}));
 }
@@ -114,6 +114,7 @@ static void read_settings(surety_train_settings *s, const json_t *from) {
     s->mix = real_at(from, "mix");
     s->keep_last = flag_at(from, "keep_last");
     s->decay = flag_at(from, "decay");
+    s->balance = flag_at(from, "balance");
     s->seed = s->defense.seed = count_at(from, "seed");
 }
 

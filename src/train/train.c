@@ -57,6 +57,15 @@ void surety_train_defaults(surety_train_settings *s) {
     surety_voters_defaults(&s->kind);
 }
 
+void surety_train_table(surety_train_settings *s) {
+    s->set = SURETY_REAL;
+    s->loss = SURETY_LOSS_LOGISTIC;
+    s->objective = SURETY_OBJECTIVE_BASELINE;
+    s->step1_epochs = s->step2_epochs = 0;
+    s->decay = 1;
+    s->keep_last = 1;
+}
+
 void surety_train_certified(surety_train_settings *s) {
     s->defense.kind = SURETY_WORST_CASE;
     s->kind.voters = 10;
@@ -72,9 +81,8 @@ surety_status surety_train_validate(const surety_train_settings *s, surety_error
     if ((unsigned)s->objective >= SURETY_OBJECTIVES)
         return surety_fail(err, SURETY_E_USAGE, "unknown objective %d", (int)s->objective);
     SURETY_TRY(surety_threat_validate(&s->defense, err));
-    if (s->step1_epochs < 1 || s->step1_epochs > 100000 || s->step2_epochs > 100000 ||
-        (s->objective != SURETY_OBJECTIVE_BASELINE && s->step2_epochs < 1))
-        return surety_fail(err, SURETY_E_USAGE, "a step has 1 to 100000 epochs, not %zu and %zu",
+    if (s->step1_epochs > 100000 || s->step2_epochs > 100000)
+        return surety_fail(err, SURETY_E_USAGE, "a step has at most 100000 epochs, not %zu and %zu",
                            s->step1_epochs, s->step2_epochs);
     int worst = s->defense.kind == SURETY_WORST_CASE;
     if (!(s->mix >= 0 && s->mix < 1) || (s->mix > 0 && !worst))
@@ -114,7 +122,7 @@ char *surety_train_result_json(const surety_train_result *r, const char *const *
         {"kl", surety_json_real(r->kl)}, {"priors_compared", surety_json_count(r->priors_compared)},
         {"kind", surety_json_string(r->kind)}, {"classes", surety_labels_json(names, r->clean.classes, 0)},
         {"largest_weight", surety_json_real(r->largest_weight)},
-        {"clean_rows", surety_json_string(r->held_out ? "held_out" : "training")},
+        {"clean_rows", surety_json_string(r->clean_rows)}, {"constant", json_boolean(r->constant)},
         {"clean_error", surety_json_real(r->clean.error)},
         {"majority_error", surety_json_real(r->clean.majority_error)},
         {"class_errors", surety_class_errors_json(names, &r->clean)},
@@ -138,7 +146,8 @@ void surety_train_result_free(surety_train_result *r) {
 typedef struct training {
     surety_train_settings s;
     const surety_data_info *info;
-    surety_set prior, choose, learn; /* S' (what of it trains), the set that chooses step 1's epoch, S */
+    surety_set prior, choose, learn,
+        test; /* S' (what of it trains), the set that chooses step 1's epoch, S, T */
     const surety_checkpointing *checkpointing;
     surety_lock lock;       /* on the checkpoint */
     double next_checkpoint; /* not before this second */
@@ -166,12 +175,12 @@ static surety_status split_prior(training *t, const surety_data *data, surety_er
     const surety_set *prior = surety_data_set(data, SURETY_SET_PRIOR);
     size_t held = (size_t)floor(t->s.holdout * (double)prior->m);
     t->learn = *surety_data_set(data, SURETY_SET_LEARN);
+    t->test = *surety_data_set(data, SURETY_SET_TEST);
     if (t->s.holdout > 0 && (held < 1 || held >= prior->m))
         return surety_fail(err, SURETY_E_USAGE, "a hold-out of %g leaves nothing of the %zu examples of S'",
                            t->s.holdout, prior->m);
     t->prior = surety_set_slice(prior, 0, prior->m - held);
     t->choose = held ? surety_set_slice(prior, prior->m - held, held) : t->learn;
-    t->priors_compared = surety_train_priors(&t->s);
     return SURETY_OK;
 }
 
@@ -189,9 +198,18 @@ static surety_status go_on(training *t, surety_error *err) {
     return SURETY_E_USAGE;
 }
 
+/* Epochs over m examples that make SURETY_TRAIN_STEPS batches. */
+static size_t epochs_over(size_t m, size_t batch) {
+    size_t batches = (m + batch - 1) / batch;
+    return batches ? (SURETY_TRAIN_STEPS + batches - 1) / batches : 1;
+}
+
 static surety_status begin(training *t, surety_error *err) {
     surety_voters *voters;
     size_t d = t->learn.d;
+    if (!t->s.step1_epochs) t->s.step1_epochs = epochs_over(t->prior.m, t->s.batch);
+    if (!t->s.step2_epochs) t->s.step2_epochs = epochs_over(t->learn.m, t->s.batch);
+    t->priors_compared = surety_train_priors(&t->s);
     t->s.kind.classes = t->learn.classes;
     if (t->s.loss == SURETY_LOSS_AUTO) {
         int logistic = t->learn.classes > 2 || t->s.defense.kind == SURETY_WORST_CASE;
@@ -336,14 +354,20 @@ static surety_status make_model(training *t, surety_model **model, surety_train_
     return surety_model_set_real(*model, "kl", r->kl, err);
 }
 
-/* What the model is worth on clean rows, which nothing is concluded from. */
 static surety_status look_back(const training *t, const surety_model *model, surety_train_result *r,
                                const surety_run *run, surety_error *err) {
-    surety_vote prior = surety_model_vote(model, SURETY_PRIOR);
-    r->kind = surety_voters_kind(prior.voters);
+    int held_out = t->s.holdout > 0, test = !held_out && t->test.m > 0;
+    surety_vote vote = surety_model_vote(model, test ? SURETY_POSTERIOR : SURETY_PRIOR);
+    r->kind = surety_voters_kind(vote.voters);
     r->largest_weight = surety_model_largest_weight(model, NULL);
-    r->held_out = t->s.holdout > 0;
-    return surety_evaluate_clean(&r->clean, &prior, r->held_out ? &t->choose : &t->prior, t->info, run, err);
+    r->clean_rows = held_out ? "held_out" : test ? "test" : "training";
+    SURETY_TRY(surety_evaluate_clean(&r->clean, &vote,
+                                     held_out ? &t->choose
+                                     : test   ? &t->test
+                                              : &t->prior,
+                                     t->info, run, err));
+    r->constant = surety_clean_constant(&r->clean);
+    return SURETY_OK;
 }
 
 /* What is left behind step 1, or behind a checkpoint: the rest of it, step 2, the model. */

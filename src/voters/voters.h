@@ -103,6 +103,7 @@ typedef struct surety_growth {
     const surety_ball *ball;
     size_t epoch, epochs;
     double rate;
+    const double *balance; /* (K) weight of an example's loss, by its class */
     uint64_t seed;
     const surety_run *run;
 } surety_growth;

@@ -111,7 +111,7 @@ def test_ten_classes():
     data = small.write(FOLDER.name, train=3000, test=400, classes=range(10))
     x, y = np.load(path("X_test.npy")).astype(np.float64), np.load(path("y_test.npy"))
     for norm, eps, votes in (("linf", 0.03, "signed"), ("l2", 0.4, "real"), ("linf", 0.05, "real")):
-        run("train", *data, "--learn-size", 500, "--epochs", 4, "--defense", "none", "--objective", "baseline",
+        run("train", "--preset", "paper", *data, "--learn-size", 500, "--epochs", 4, "--defense", "none", "--objective", "baseline",
             "--norm", norm, "--eps", eps, "--voters", votes, "--quiet", "--out", path("m"))
         forest, signed = Forest(tensors("m")), votes == "signed"
         clean = margins(forest, forest.outputs(x), y, signed).min(1) <= 0
@@ -132,7 +132,7 @@ def test_two_classes():
     data = small.write(FOLDER.name, train=2500, test=400, classes=(4, 6))
     x, y = np.load(path("X_test.npy")).astype(np.float64), (np.load(path("y_test.npy")) == 6).astype(int)
     for norm, eps, votes, defense in (("l2", 1, "real", "unif"), ("l2", 0.6, "signed", "certified"), ("linf", 0.03, "real", "none")):
-        run("train", *data, "--learn-size", 500, "--epochs", 3, "--defense", defense, "--objective", "baseline",
+        run("train", "--preset", "paper", *data, "--learn-size", 500, "--epochs", 3, "--defense", defense, "--objective", "baseline",
             "--norm", norm, "--eps", eps, "--voters", votes, "--quiet", "--out", path("m"))
         forest, signed = Forest(tensors("m")), votes == "signed"
         clean = margins(forest, forest.outputs(x), y, signed).min(1) <= 0

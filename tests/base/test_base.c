@@ -35,6 +35,7 @@ static void nearest_names(void **state) {
     const char *const names[] = {"none", "unif", "fgsm", "ifgsm", "pgd", "ifgsmu", "pgdu"};
     assert_string_equal(surety_nearest("pdg", names, 7), "pgd");
     assert_string_equal(surety_nearest("ifgsmuu", names, 7), "ifgsmu");
+    assert_string_equal(surety_nearest("pdgu", names, 7), "pgdu"); /* a swap is one mistake, not two */
     assert_null(surety_nearest("carlini", names, 7));
 }
 

@@ -53,7 +53,7 @@ def check_limits(c, where):
 
 
 def test_two_classes():
-    run("train", *TWO, *TRAIN, "--objective", "baseline", "--out", path("two.m"))
+    run("train", "--preset", "paper", *TWO, *TRAIN, "--objective", "baseline", "--out", path("two.m"))
     c = certify("two.m", TWO, "--per-class")
     check_limits(c, TWO)
     assert "fails, for all of its 2 classes at once, on at most " in c["claim"] and "of class 5 and " in c["claim"], c["claim"]
@@ -67,7 +67,7 @@ def test_two_classes():
 
 
 def test_many_classes_and_the_worst_case():
-    run("train", *TEN, *TRAIN, "--defense", "certified", "--out", path("ten.m"))
+    run("train", "--preset", "paper", *TEN, *TRAIN, "--defense", "certified", "--out", path("ten.m"))
     c = certify("ten.m", TEN, "--per-class")
     assert c["bound"] == "worst_case_frozen" and len(c["classes"]) == 10
     check_limits(c, TEN)
@@ -90,7 +90,7 @@ def test_a_class_that_s_does_not_have():
     np.save(path("y_rare.npy"), y)
     where = ["--train", path("X_rare.npy"), "--test-size", 100]
     for seed in range(20):  # until the three rows of class 2 are all in S'
-        run("train", *where, "--learn-size", 100, "--seed", seed, "--mask", 0, "--lr", 0.1, "--epochs", 3, "--defense", "none",
+        run("train", "--preset", "paper", *where, "--learn-size", 100, "--seed", seed, "--mask", 0, "--lr", 0.1, "--epochs", 3, "--defense", "none",
             "--objective", "baseline", "--out", path("rare"), *QUICK)
         c = certify("rare", where[:2], "--per-class", "--attack", "none")
         if c["classes"][2]["m"] == 0:
@@ -101,7 +101,7 @@ def test_a_class_that_s_does_not_have():
 
 
 def test_refused():
-    run("train", *TWO, *TRAIN, "--out", path("learned"))
+    run("train", "--preset", "paper", *TWO, *TRAIN, "--out", path("learned"))
     words = ["certify", path("learned"), *TWO, "--looks", 1, "--out", path("no.json"), "--per-class", "--attack", "none", *QUICK]
     assert "baseline" in error(*words, code=1)["expected"]
     error(*words, "--bound", "vote_frozen_max", code=1)
@@ -117,7 +117,7 @@ def imbalanced(share, noise):
     np.save(path("X_some.npy"), x)
     np.save(path("y_some.npy"), y)
     where = ["--train", path("X_some.npy")]
-    run("train", *where, "--test-size", 300, "--learn-size", 500, "--mask", 0, "--lr", 0.1, "--epochs", 20, "--defense", "none",
+    run("train", "--preset", "paper", *where, "--test-size", 300, "--learn-size", 500, "--mask", 0, "--lr", 0.1, "--epochs", 20, "--defense", "none",
         "--objective", "baseline", "--out", path("some"), *QUICK)
     return certify("some", where, "--attack", "none"), where
 

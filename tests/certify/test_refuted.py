@@ -13,7 +13,7 @@ from tap import answer, main, run
 FOLDER = tempfile.TemporaryDirectory()
 DATA = small.write(FOLDER.name, pool=4)
 QUICK = ["--quiet", "--threads", "1"]
-TRAIN = ["train", *DATA, "--learn-size", 200, "--epochs", 8, "--lr", 0.1, "--norm", "linf", "--eps", 0.01, "--steps", 2, *QUICK]
+TRAIN = ["train", "--preset", "paper", *DATA, "--learn-size", 200, "--epochs", 8, "--lr", 0.1, "--norm", "linf", "--eps", 0.01, "--steps", 2, *QUICK]
 
 
 def path(name):

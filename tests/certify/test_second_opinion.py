@@ -37,7 +37,7 @@ def certify(words, data=()):
 
 def compare(training, certificates, where, data=()):
     """Trains once, and compares every certificate."""
-    run("train", *data, *training, "--out", path("m"), "--quiet", "--threads", "1")
+    run("train", "--preset", "paper", *data, *training, "--out", path("m"), "--quiet", "--threads", "1")
     for words in certificates:
         certify(words, data)
         shown, agrees = second_opinion.compare(path("c.json"), path("m"), where)

@@ -21,7 +21,7 @@ def path(name):
 
 def model():
     if not os.path.exists(path("m")):
-        run("train", *DATA, "--learn-size", 200, "--trees", 4, "--epochs", 3, "--lr", 0.1, "--defense", "none", "--voters", "real",
+        run("train", "--preset", "paper", *DATA, "--learn-size", 200, "--trees", 4, "--epochs", 3, "--lr", 0.1, "--defense", "none", "--voters", "real",
             "--out", path("m"), *QUICK)
     return path("m")
 
@@ -151,7 +151,7 @@ def test_columns_are_recorded():
     with open(path("x.csv"), "w", encoding="utf-8") as f:
         f.write("kind,a,b\n" + "".join(f"{'yes' if i % 3 else 'no'},{i % 7 / 7},{i % 3 / 3}\n" for i in range(90)))
     csv = ["--train", path("x.csv"), "--test-size", 20, "--label-column", "kind", "--header", "yes"]
-    run("train", *csv, "--copies", "keep", "--learn-size", 30, "--trees", 2, "--epochs", 1, "--defense", "none", "--mask", 0, "--out", path("k"),
+    run("train", "--preset", "paper", *csv, "--copies", "keep", "--learn-size", 30, "--trees", 2, "--epochs", 1, "--defense", "none", "--mask", 0, "--out", path("k"),
         *QUICK)
     c = answer("certify", path("k"), "--train", path("x.csv"), "--looks", 1, "--attack", "none", "--out", path("c.json"), *QUICK)
     assert c["data"]["label_column"] == "kind" and c["data"]["header"] == "yes" and c["data"]["classes"] == ["no", "yes"]

@@ -9,7 +9,7 @@ from tap import answer, error, main, run
 
 FOLDER = tempfile.TemporaryDirectory()
 DATA = small.write(FOLDER.name, pool=4)
-TRAIN = ["train", *DATA, "--learn-size", 200, "--epochs", 6, "--quiet", "--threads", 1, "--norm", "linf", "--eps", 0.03]
+TRAIN = ["train", "--preset", "paper", *DATA, "--learn-size", 200, "--epochs", 6, "--quiet", "--threads", 1, "--norm", "linf", "--eps", 0.03]
 
 
 def path(name):

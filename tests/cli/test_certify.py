@@ -25,7 +25,7 @@ class World:
         self.keep = tempfile.TemporaryDirectory()
         self.folder = self.keep.name
         self.data = small.write(self.folder, train=500, test=60, pool=4)
-        run("train", *self.data, *TINY, "--out", self.at("m.safetensors"))
+        run("train", "--preset", "paper", *self.data, *TINY, "--out", self.at("m.safetensors"))
         self.certificate = answer("certify", self.at("m.safetensors"), *self.data, "--attack", "pgdu", "--samples", "5",
                                   "--steps", "3", "--looks", "1", "--out", self.at("c.json"), *QUICK)
 

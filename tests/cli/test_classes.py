@@ -32,7 +32,7 @@ def write(name, labels, spread=0.6, d=4):
 
 def train(name, file, *options):
     """What train answers."""
-    return answer("train", "--train", file, *SIZES, "--trees", 5, "--epochs", 6, "--eps", 0.1, "--steps", 2, "--lr", 0.1, "--voters", "real",
+    return answer("train", "--preset", "paper", "--train", file, *SIZES, "--trees", 5, "--epochs", 6, "--eps", 0.1, "--steps", 2, "--lr", 0.1, "--voters", "real",
                   "--quiet", "--out", path(name), *options)
 
 
@@ -129,17 +129,20 @@ def test_signed_votes_tie():
 
 
 def test_train_says_what_the_prior_does():
-    assert TRAINED["kind"] == "soft-forest" and TRAINED["classes"] == NAMES and TRAINED["clean_rows"] == "training"
-    for options, rows in ((["--holdout", 0.25], slice(225, 300)), ([], slice(0, 300))):
+    assert TRAINED["kind"] == "soft-forest" and TRAINED["classes"] == NAMES and TRAINED["clean_rows"] == "test"
+    for options in (["--holdout", 0.25], []):
         found = train("h", FILE, *options)
-        run("attack", path("h"), *DATA, "--attack", "none", "--split", "prior", "--quiet", "--out", path("P.npy"), "--labels", path("p.npy"))
-        run("predict", path("h"), "--input", path("P.npy"), "--prior", "--classes", path("p.csv"))
-        y = np.load(path("p.npy"))
-        wrong = np.array([line["class"] for line in read("p.csv")]) != np.array(NAMES)[y]
-        largest = np.bincount(y).argmax()
-        y, wrong = y[rows], wrong[rows]
+        attack = ["attack", path("h"), *DATA, "--attack", "none", "--quiet", "--out", path("P.npy"), "--labels", path("p.npy"), "--split"]
+        run(*attack, "prior")
+        largest = np.bincount(np.load(path("p.npy"))).argmax()
+        if not options:
+            run(*attack, "test")
+        run("predict", path("h"), "--input", path("P.npy"), *(["--prior"] if options else []), "--classes", path("p.csv"))
+        rows = slice(225, 300) if options else slice(0, None)
+        y = np.load(path("p.npy"))[rows]
+        wrong = np.array([line["class"] for line in read("p.csv")])[rows] != np.array(NAMES)[y]
         assert found["clean_error"] == wrong.mean() and found["majority_error"] == (y != largest).mean()
-        assert found["clean_rows"] == ("held_out" if options else "training")
+        assert found["clean_rows"] == ("held_out" if options else "test")
         assert found["class_errors"] == [{"class": n, "examples": (y == k).sum(), "failed": wrong[y == k].sum(),
                                           "risk": wrong[y == k].mean()} for k, n in enumerate(NAMES)]
         shown = answer("inspect", path("h"))
@@ -204,7 +207,7 @@ def test_no_better_than_the_largest_class():
     words = ["--defense", "none", "--objective", "baseline"]
     found = train("blind", file, "--copies", "keep", *words)
     assert found["clean_error"] >= found["majority_error"] > 0
-    text = run("train", *["--train", file], *SIZES, "--copies", "keep", "--epochs", 1, *words, "--quiet", "--out", path("blind")).stdout
+    text = run("train", "--preset", "paper", *["--train", file], *SIZES, "--copies", "keep", "--epochs", 1, *words, "--quiet", "--out", path("blind")).stdout
     note = f"note: this vote is no better than always answering '{NAMES[2]}'"
     assert note in text
     found = answer("evaluate", path("blind"), "--train", file, *QUICK, "--attacks", "none")

@@ -69,7 +69,7 @@ def test_text_labels_from_training_to_certificate():
     """Label column, header and labels are the model's: later commands need the file only."""
     labels = [("wet, cold", "dry")[i % 2] for i in range(400)]
     file = write("weather.csv", labels, "weather,a,b,c,d", label_first=True)
-    run("train", "--train", file, *SIZES, "--label-column", "weather", "--header", "yes", "--classes", '"wet, cold",dry', "--trees", 3,
+    run("train", "--preset", "paper", "--train", file, *SIZES, "--label-column", "weather", "--header", "yes", "--classes", '"wet, cold",dry', "--trees", 3,
         "--epochs", 2, "--steps", 2, "--quiet", "--out", path("m"))
     texts = answer("inspect", path("m"))["texts"]
     assert json.loads(texts["data.classes"]) == ["wet, cold", "dry"]

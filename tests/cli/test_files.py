@@ -11,7 +11,7 @@ from tap import SURETY, error, main, run
 
 FOLDER = tempfile.TemporaryDirectory()
 DATA = small.write(FOLDER.name, pool=4)
-TRAIN = ["train", *DATA, "--learn-size", 200, "--steps", 2, "--epochs", 1, "--trees", 3, "--quiet"]
+TRAIN = ["train", "--preset", "paper", *DATA, "--learn-size", 200, "--steps", 2, "--epochs", 1, "--trees", 3, "--quiet"]
 
 
 def path(name):
@@ -112,7 +112,7 @@ def test_nothing_steers_the_terminal():
     raw = subprocess.run([SURETY, "inspect", b"caf\xe9\x9b"], capture_output=True)
     assert raw.stderr.startswith(b"surety: caf\\xe9\\x9b: "), raw
     safe(run(f"x{STEERS}", code=2))
-    safe(run("train", f"--x{STEERS}", code=2))
+    safe(run("train", "--preset", "paper", f"--x{STEERS}", code=2))
     safe(run("data", "show", "--task", STEERS, code=2))
     # a model's texts
     data = content(MODEL)

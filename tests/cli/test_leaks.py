@@ -42,12 +42,12 @@ def claim(model, data, *words):
 
 def test_150_rows_six_times():
     """The lie: a limit far below 1/2. Refused; told, where it is asked for."""
-    record = error("train", *SIX, "--learn-size", 300, *TRAIN, "--epochs", 1, "--out", path("no.safetensors"), code=1)
+    record = error("train", "--preset", "paper", *SIX, "--learn-size", 300, *TRAIN, "--epochs", 1, "--out", path("no.safetensors"), code=1)
     assert "300 of the 300 examples of S (100.0 %) also occur in S', so S is not independent" in record["what"], record
     assert "--copies drop" in record["expected"] and "--copies keep" in record["expected"]
     assert not os.path.exists(path("no.safetensors"))
     model = path("kept.safetensors")
-    said = answer("train", *SIX, "--learn-size", 300, *TRAIN, "--epochs", 60, "--copies", "keep", "--out", model)
+    said = answer("train", "--preset", "paper", *SIX, "--learn-size", 300, *TRAIN, "--epochs", 60, "--copies", "keep", "--out", model)
     assert said["copies"]["learn_in_prior"] == 300 and TEST_KEYS <= set(said["copies"])
     row = answer("evaluate", model, *SIX, "--attacks", "none", "--quiet")
     assert row["copies"] == said["copies"]
@@ -68,7 +68,7 @@ def test_150_rows_six_times():
 
 def test_drop_keeps_distinct_rows():
     model = path("dropped.safetensors")
-    said = answer("train", *SIX, "--learn-size", 75, *TRAIN, "--epochs", 60, "--copies", "drop", "--out", model)
+    said = answer("train", "--preset", "paper", *SIX, "--learn-size", 75, *TRAIN, "--epochs", 60, "--copies", "drop", "--out", model)
     assert said["copies"]["dropped"] == 750 and said["copies"]["near_learn_in_prior"] == 0
     c = claim(model, SIX)
     assert c["value"] > 0.4 and "distinct inputs, each counted once" in c["claim"]
@@ -81,7 +81,7 @@ def test_jitter_and_minus_zero_hide_nothing():
     x = np.tile(X, (6, 1)) + rng.uniform(-1e-7, 1e-7, (900, 20))
     near = ["--train", put("jitter", x.clip(0, 1), np.tile(Y, 6)), "--test", path("X_new.npy")]
     for rule in ("refuse", "drop"):
-        record = error("train", *near, "--learn-size", 300, *TRAIN, "--copies", rule, "--out", path("no"), code=1)
+        record = error("train", "--preset", "paper", *near, "--learn-size", 300, *TRAIN, "--copies", rule, "--out", path("no"), code=1)
         assert "also occur in S', up to 1e-6" in record["what"], record
     x = np.tile(X, (2, 1))
     x[:, 0] = 0
@@ -97,7 +97,7 @@ def test_one_percent_is_said_only():
     data = ["--train", put("few", x, y), "--test", path("X_new.npy"), "--learn-size", 200]
     c = answer("data", "show", *data)["copies"]
     assert c["learn_in_prior"] + c["learn_repeats"] <= 1
-    said = answer("train", *data, *TRAIN, "--epochs", 1, "--out", path("few.safetensors"))
+    said = answer("train", "--preset", "paper", *data, *TRAIN, "--epochs", 1, "--out", path("few.safetensors"))
     assert said["copies"] == c
 
 
@@ -107,7 +107,7 @@ COINS = toss(500, 5)
 SPLIT = ["--learn-size", 100]
 PLAIN = ["--train", put("coins", *COINS), "--test", path("X_new.npy")]
 MODEL = path("coins.safetensors")
-run("train", *PLAIN, *SPLIT, *TRAIN, "--epochs", 60, "--out", MODEL)
+run("train", "--preset", "paper", *PLAIN, *SPLIT, *TRAIN, "--epochs", 60, "--out", MODEL)
 EVALUATE = ["evaluate", MODEL, "--attacks", "none,pgdu", "--samples", 3, "--quiet"]
 
 
@@ -182,7 +182,7 @@ def test_rows_that_are_not_fresh():
 
 def test_certificates_about_fresh_rows():
     learned = path("learned.safetensors")
-    run("train", *PLAIN, *SPLIT, "--defense", "none", "--trees", 5, "--epochs", 3, "--quiet", "--out", learned)
+    run("train", "--preset", "paper", *PLAIN, *SPLIT, "--defense", "none", "--trees", 5, "--epochs", 3, "--quiet", "--out", learned)
     put("fresh", *toss(300, 9))
     fresh = ["--fresh", path("X_fresh.npy")]
     for model in (MODEL, learned):
@@ -208,7 +208,7 @@ def test_the_limit_on_fresh_rows_is_the_exact_one():
     x, y = toss(900, 11)
     y = np.where(x[:, 0] > 0.5, 1, -1)
     model = path("rule.safetensors")
-    run("train", "--train", put("rule", x[:500], y[:500]), "--test", put("rule_test", x[500:600], y[500:600]), *SPLIT,
+    run("train", "--preset", "paper", "--train", put("rule", x[:500], y[:500]), "--test", put("rule_test", x[500:600], y[500:600]), *SPLIT,
         "--defense", "none", "--epochs", 10, "--lr", 0.05, "--quiet", "--out", model)
     put("rule_fresh", x[600:], y[600:])
     c = answer("certify", model, "--fresh", path("X_rule_fresh.npy"), "--attack", "none", "--looks", 2, "--quiet", "--out",

@@ -10,7 +10,7 @@ from tap import SURETY, answer, error, main, run
 FOLDER = tempfile.TemporaryDirectory()
 DATA = small.write(FOLDER.name, train=300, test=40, pool=4)
 QUICK = ["--quiet", "--threads", "1"]
-TRAIN = ["train", *DATA, "--learn-size", 150, "--trees", 3, "--epochs", 1, "--defense", "none", *QUICK]
+TRAIN = ["train", "--preset", "paper", *DATA, "--learn-size", 150, "--trees", 3, "--epochs", 1, "--defense", "none", *QUICK]
 NOBODY = "0" * 64
 
 

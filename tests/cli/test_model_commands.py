@@ -23,7 +23,7 @@ def path(name):
 
 
 def train(name, *options):
-    run("train", *DATA, "--learn-size", 200, "--steps", 4, "--epochs", 2, "--quiet", "--out", path(name), *options)
+    run("train", "--preset", "paper", *DATA, "--learn-size", 200, "--steps", 4, "--epochs", 2, "--quiet", "--out", path(name), *options)
     return path(name)
 
 
@@ -158,7 +158,8 @@ def test_attack_options_and_splits():
     assert fooled("--attack", "none") <= fooled("--attack", "pgd") <= fooled("--attack", "pgd", "--eps", 3)
     assert answer("attack", FOREST, *DATA, "--split", "learn")["m"] == 200
     assert answer("attack", FOREST, *DATA, "--split", "prior")["m"] == 400
-    assert answer("attack", FOREST, *DATA, "--norm", "linf")["norm_max"] <= 0.1  # another norm, its own radius
+    assert answer("attack", FOREST, *DATA, "--norm", "linf", "--eps", 0.1)["norm_max"] <= 0.1
+    assert "own data have no usual radius" in error("attack", FOREST, *DATA, "--norm", "linf", code=2)["what"]
     one = answer("attack", FOREST, *DATA, "--seed", 1)
     assert one != answer("attack", FOREST, *DATA, "--seed", 2)
     assert one == answer("attack", FOREST, *DATA, "--seed", 1)
@@ -182,6 +183,7 @@ def test_wrong_usage():
     assert "did you mean 'linf'" in error("attack", FOREST, *DATA, "--norm", "linff", code=2)["what"]
     assert "did you mean 'test'" in error("attack", FOREST, *DATA, "--split", "tset", code=2)["what"]
     assert "did you mean --samples" in error("attack", FOREST, *DATA, "--sample5", 1, code=2)["what"]
+    assert "did you mean --attack?" in error("attack", FOREST, *DATA, "--defense", "pgd", code=2)["what"]
     for options in (["--eps", "-1"], ["--eps=-0.5"], ["--eps", "nan"], ["--eps", "1e40"], ["--eps", "x"],
                     ["--steps", "0"], ["--steps", "-3"], ["--step-size", "-1"], ["--noise", "-0.1"],
                     ["--attack", "pgdu", "--samples", "0"], ["--restarts", "0"], ["--seed", "9223372036854775808"],

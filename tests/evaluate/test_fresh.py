@@ -26,7 +26,7 @@ def write(name, seed):
 DATA, OTHER = write("one", 1), write("two", 2)
 SPLIT = ["--learn-size", 50, "--test-size", 50]
 MODEL = path("m.safetensors")
-run("train", *DATA, *SPLIT, "--defense", "none", "--objective", "baseline", "--mask", 0, "--epochs", 20, "--quiet",
+run("train", "--preset", "paper", *DATA, *SPLIT, "--defense", "none", "--objective", "baseline", "--mask", 0, "--epochs", 20, "--quiet",
     "--out", MODEL)
 EVALUATE = ["evaluate", MODEL, "--attacks", "none", "--quiet"]
 CURVE = ["curve", MODEL, "--attacks", "none", "--eps-grid", "0:0:1", "--out", path("curve.csv"), "--quiet"]
@@ -64,7 +64,7 @@ def test_the_same_rows_in_another_file_are_refused():
 
 def test_another_T_is_the_callers_word():
     model, train = path("with_test.safetensors"), [*DATA, "--learn-size", 50]
-    run("train", *train, "--test", path("X_two.npy"), "--defense", "none", "--epochs", 1, "--quiet", "--out", model)
+    run("train", "--preset", "paper", *train, "--test", path("X_two.npy"), "--defense", "none", "--epochs", 1, "--quiet", "--out", model)
     np.save(path("X_three.npy"), 1 - np.load(path("X_two.npy"))), np.save(path("y_three.npy"), np.load(path("y_two.npy")))
     for test in ("two", "three"):
         answer("evaluate", model, "--attacks", "none", "--quiet", *train, "--test", path(f"X_{test}.npy"))

@@ -12,7 +12,7 @@ from tap import answer, error, main, run
 
 FOLDER = tempfile.TemporaryDirectory()
 DATA = small.write(FOLDER.name)
-TRAIN = ["train", *DATA, "--learn-size", 200, "--epochs", 6, "--quiet"]
+TRAIN = ["train", "--preset", "paper", *DATA, "--learn-size", 200, "--epochs", 6, "--quiet"]
 
 
 def path(name):
@@ -136,7 +136,7 @@ def test_three_classes():
     data = small.write(folder, train=900, test=150, classes=(1, 5, 8))
     x, labels = np.load(path("three/X_test.npy")).astype(np.float64), np.load(path("three/y_test.npy"))
     for norm, eps, votes in (("linf", 0.03, "signed"), ("l2", 0.3, "real"), ("l1", 1, "signed")):
-        run("train", *data, "--learn-size", 200, "--epochs", 6, "--quiet", "--defense", "certified", "--norm", norm,
+        run("train", "--preset", "paper", *data, "--learn-size", 200, "--epochs", 6, "--quiet", "--defense", "certified", "--norm", norm,
             "--eps", eps, "--trees", 5, "--voters", votes, "--out", path("m"))
         row = answer("evaluate", path("m"), *data, "--attacks", "pgd,worst-case", "--per-example", path("e.csv"),
                      "--quiet")["attacks"]

@@ -82,6 +82,11 @@ static void follows_links(void **state) {
     struct stat info;
     assert_int_equal(lstat(name, &info), 0);
     assert_true(S_ISLNK(info.st_mode));
+    /* but not where the program chose the name */
+    check_bad(surety_write_own(name, "own", 3, &err), SURETY_E_USAGE);
+    check_content(target, "new");
+    check_ok(surety_write_own(target, "own", 3, &err));
+    check_content(target, "own");
 }
 
 static void refuses_what_is_no_file(void **state) {

@@ -281,6 +281,18 @@ def test_same_results_same_bytes():
         assert read("again", name) == read("whole", name), name
 
 
+def test_a_link_is_not_written_through():
+    whole()
+    for name in ("report.html", os.path.join("figures", os.listdir(path("whole", "figures"))[0])):
+        shutil.rmtree(path("linked"), ignore_errors=True)
+        shutil.copytree(path("whole"), path("linked"))
+        os.remove(path("linked", name))
+        os.symlink(path("linked", "results.csv"), path("linked", name))
+        e = error("report", path("linked"), code=2)
+        assert "link" in e["what"] and e["file"].endswith(name), e
+        assert read("linked", "results.csv") == read("whole", "results.csv")
+
+
 def test_a_part_of_the_grid():
     write("part", keep=lambda l: l["task"] == "fashion-coat-v-shirt" and l["norm"] == "linf" and l["voters"] == "real",
           seeds=1)

@@ -14,7 +14,7 @@ from tap import FULL, SURETY, answer, error, main, run
 
 FOLDER = tempfile.TemporaryDirectory()
 DATA = small.write(FOLDER.name)
-BASE = ["train", *DATA, "--learn-size", 200, "--steps", 5, "--quiet"]
+BASE = ["train", "--preset", "paper", *DATA, "--learn-size", 200, "--steps", 5, "--quiet"]
 
 
 def path(name):
@@ -45,7 +45,7 @@ def test_same_bytes_for_any_threads_and_levels():
 def test_same_bytes_of_three_classes():
     folder = path("three")
     os.mkdir(folder)
-    base = ["train", *small.write(folder, train=420, test=90, classes=(2, 4, 6)), "--learn-size", 150, "--steps", 4,
+    base = ["train", "--preset", "paper", *small.write(folder, train=420, test=90, classes=(2, 4, 6)), "--learn-size", 150, "--steps", 4,
             "--trees", 7, "--epochs", 2, "--quiet"]
     for options in (["--defense", "none"], ["--defense", "unif", "--voters", "real", "--objective", "average-max"],
                     ["--defense", "fgsm", "--loss", "linear"], ["--defense", "ifgsm", "--norm", "linf", "--kind", "linear"],
@@ -234,7 +234,7 @@ def test_wrong_settings():
                   ["--defense", "pgdd"], ["--voters", "some"], ["--norm", "l3"]):
         error(*BASE[:-2], *(["--quiet"] if "--steps" in words else ["--steps", 5, "--quiet"]), *words, "--out", path("x"),
               code=2)
-    error("train", "--out", path("x"), code=2)
+    error("train", "--preset", "paper", "--out", path("x"), code=2)
     error(*BASE, code=2)
     error(*BASE, "--out", path("no/such/folder/x"), "--epochs", 1, code=4)
     assert not os.path.exists(path("x"))
