@@ -53,7 +53,8 @@ static void word_bound_help(options *o) {
 static void add_options(cli *c, options *o) {
     word_bound_help(o);
     cli_text(c, "attack", "NAME", &o->attack,
-             "none, unif, fgsm, ifgsm, pgd, ifgsmu, pgdu or apgd; worst-case: every point of the ball, "
+             "none, unif, fgsm, ifgsm, pgd, ifgsmu, pgdu, apgd or, of trees, search; worst-case: every point "
+             "of the ball, "
              "whatever the "
              "attack; unless given, the model's defense (worst-case for certified)");
     cli_text(c, "bound", "NAME|best", &o->certify.bound, o->bound_help);

@@ -388,6 +388,7 @@ static surety_status run_curve(cli *c) {
     const char *out = NULL;
     surety_threat_defaults(&o.row.threat);
     cli_data_options(c, &o.data_settings);
+    cli_fresh_options(c, &o.data_settings);
     cli_ball_options(c, &o.row.threat);
     cli_other(c, "attacks", "A,B,..", &attacks, read_list, show_list,
               "attacks, one column each; worst-case: the share not proved right");
@@ -410,8 +411,7 @@ static surety_status run_curve(cli *c) {
                                    .last = g.last,
                                    .step = g.step};
         if (status == SURETY_OK)
-            status = surety_evaluate_curve(out, o.model, surety_data_set(o.data, SURETY_SET_TEST), &s,
-                                           &c->run, &c->error);
+            status = surety_evaluate_curve(out, o.model, test_set(&o), &s, &c->run, &c->error);
         cli_progress_end(c);
         if (status == SURETY_OK && !c->json) cli_print("curve: %s\n", out);
         if (status == SURETY_OK && c->json) cli_print("{\"done\": true}\n");

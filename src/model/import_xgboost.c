@@ -164,7 +164,7 @@ static surety_status fill_tree(surety_raw_tree *t, const json_t *tree, float wei
         t->feature[i] = json_integer_value(json_array_get(feature, i));
         t->missing[i] = (uint8_t)is_true(json_array_get(missing, i));
         t->value[i] = (double)(value * weight);
-        t->threshold[i] = nextafterf(value, -HUGE_VALF);
+        t->threshold[i] = isfinite(value) ? nextafterf(value, -HUGE_VALF) : value;
         if (!json_is_number(json_array_get(at, i)) || !json_is_integer(json_array_get(left, i)))
             return lacks(err, "trees[].split_conditions", "numbers");
         if (t->left[i] >= 0 && is_true(json_array_get(type, i)))
