@@ -3,8 +3,8 @@
  * Of two classes, a voter is h: R^d -> [-1,+1], whose sign is its answer (number 0 is -1, number 1 is +1). Of
  * K > 2 classes it gives K scores in [0,1], the largest being its answer. `width` below is 1 or K.
  *
- * There are several kinds of voters: soft forests (docs/theory.md 2) and linear voters h(x) = tanh(<w, x> +
- * c), or softmax. Nothing else in the library knows which kind it has.
+ * There are several kinds of voters: soft forests (docs/theory.md 2), linear voters h(x) = tanh(<w, x> + c),
+ * or softmax, and decision trees that others made (10). Nothing else in the library knows which kind it has.
  */
 #ifndef SURETY_VOTERS_H
 #define SURETY_VOTERS_H

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/names.h"
+#include "base/number.h"
 #include "model/model.h"
 
 static const struct {
@@ -29,7 +30,7 @@ surety_status surety_import_refuse(surety_error *err, const char *place, const c
     char text[400];
     va_list args;
     va_start(args, what);
-    vsnprintf(text, sizeof text, what, args);
+    surety_vformat(text, sizeof text, what, args);
     va_end(args);
     surety_fail(err, SURETY_E_INPUT, "%s", text);
     if (place) surety_fail_place(err, "%s", place);

@@ -138,7 +138,7 @@ static surety_status read_all(surety_ensemble *e, stored *s, size_t count, suret
     if (!(d >= 1 && d <= 0x1p30)) return lacks(err, "key features");
     e->d = (size_t)d;
     e->type = SURETY_ELEMENT_F64;
-    snprintf(e->source, sizeof e->source, "scikit-learn %.20s %.30s", text_of(s, "version"),
+    snprintf(e->source, sizeof e->source, "scikit-learn %.12s %.32s", text_of(s, "version"),
              text_of(s, "model"));
     SURETY_TRY(check_tensors(e, s, count, err));
     SURETY_TRY(read_rule(e, s, err));

@@ -206,7 +206,7 @@ static surety_status read_model(surety_ensemble *e, const json_t *root, surety_e
 surety_status surety_import_xgboost(surety_ensemble *e, const surety_file *file, const char *path,
                                     surety_error *err) {
     json_t *root = NULL;
-    int binary = file->size > 1 && file->data[0] == '{' && !strchr("\" \t\r\n}", file->data[1]);
+    int binary = file->size > 1 && file->data[0] == '{' && file->data[1] && strchr("iUIlL", file->data[1]);
     if (file->size > 4 && !memcmp(file->data, "binf", 4))
         return surety_import_refuse(err, "byte 0", "XGBoost's old binary format; save it as JSON or UBJSON");
     SURETY_TRY(binary ? surety_ubjson_parse(&root, file->data, file->size, path, err)
