@@ -7,7 +7,7 @@
 static surety_threat random_settings(draw *r) {
     surety_threat s;
     surety_threat_defaults(&s);
-    s.kind = (surety_threat_kind)draw_size(r, 0, SURETY_WORST_CASE - 1);
+    s.kind = (surety_threat_kind)draw_size(r, 0, SURETY_ATTACK_APGD);
     s.ball.norm = (surety_norm)draw_size(r, 0, 2);
     switch (draw_size(r, 0, 3)) {
         case 0: /* no box */
