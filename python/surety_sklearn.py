@@ -4,58 +4,83 @@ import json
 import numpy as np
 import sklearn
 
+NEW = tuple(int(part) for part in sklearn.__version__.split(".")[:2]) >= (1, 4)  # decides by the sign of the score
+
+
+def _nodes(tree, value):
+    leaf = tree.children_left < 0
+    return dict(left=tree.children_left, right=tree.children_right, feature=np.where(leaf, 0, tree.feature),
+                threshold=np.where(leaf, 0, tree.threshold), value=value,
+                missing=getattr(tree, "missing_go_to_left", leaf))
+
+
+def _shares(tree):
+    """Class shares of every node, as predict_proba computes them."""
+    counts = tree.tree_.value[:, 0, :]
+    total = counts.sum(axis=1)[:, np.newaxis]
+    return counts / np.where(total == 0, 1, total)
+
+
+def _vote(tree, weight, K, algorithm):
+    """What a tree adds in AdaBoost."""
+    if algorithm == "SAMME":
+        return (np.arange(K) == np.argmax(tree.tree_.value[:, 0, :], axis=1)[:, np.newaxis]) * weight
+    logs = np.log(np.clip(_shares(tree), np.finfo(np.float64).eps, None))
+    return (K - 1) * (logs - (1.0 / K) * logs.sum(axis=1)[:, np.newaxis])
+
+
+def _hist(n):
+    return dict(left=np.where(n["is_leaf"], -1, n["left"].astype(np.int64)), right=n["right"], feature=n["feature_idx"],
+                threshold=np.where(n["is_leaf"], 0, n["num_threshold"]), value=n["value"][:, np.newaxis],
+                missing=n["missing_go_to_left"])
+
+
+def _read(model, K):
+    """Trees, where scores start, what they are divided by, how they decide, the slope of a sigmoid."""
+    name = type(model).__name__
+    if name in ("DecisionTreeClassifier", "RandomForestClassifier", "ExtraTreesClassifier"):
+        members = getattr(model, "estimators_", [model])
+        return [_nodes(t.tree_, _shares(t)) for t in members], np.zeros(K), float(len(members)), "shares", 1.0
+    if name == "AdaBoostClassifier" and all(hasattr(t, "tree_") for t in model.estimators_) and not NEW:
+        pairs = zip(model.estimators_, model.estimator_weights_)
+        trees = [_nodes(t.tree_, _vote(t, weight, K, model.algorithm)) for t, weight in pairs]
+        return trees, np.zeros(K), float(model.estimator_weights_.sum()), "largest", 1.0
+    if name == "GradientBoostingClassifier" and model.init in (None, "zero"):
+        trees = [_nodes(t.tree_, model.learning_rate * t.tree_.value[:, 0, :]) for t in model.estimators_.ravel()]
+        start = model._raw_predict_init(np.zeros((1, model.n_features_in_), np.float32))[0]
+        rule = ("sign" if NEW else "sigmoid") if K == 2 else "largest" if NEW else "softmax"
+        return trees, start, 1.0, rule, 2.0 if model.loss == "exponential" else 1.0
+    if name == "HistGradientBoostingClassifier" and not np.any(model.is_categorical_):
+        trees = [_hist(t.nodes) for iteration in model._predictors for t in iteration]
+        return trees, np.ravel(model._baseline_prediction), 1.0, "sigmoid" if K == 2 else "softmax", 1.0
+    raise ValueError(f"{name} with these settings is not supported by scikit-learn {sklearn.__version__} here")
+
 
 def save(model, path):
     """Writes a fitted DecisionTree, RandomForest, ExtraTrees, GradientBoosting, HistGradientBoosting or AdaBoost
     classifier (of decision trees) so that `surety import` can replay it bit for bit."""
-    name, classes, d = type(model).__name__, model.classes_, model.n_features_in_
-    if getattr(model, "n_outputs_", 1) != 1: raise ValueError("several outputs are not supported")
-    K, divide, rule, steep, start = len(classes), 1.0, "largest", 1.0, None
-    new = tuple(int(part) for part in sklearn.__version__.split(".")[:2]) >= (1, 4)  # decides by the sign of the score
-
-    def nodes(tree, value):
-        leaf = tree.children_left < 0
-        return dict(left=tree.children_left, right=tree.children_right, feature=np.where(leaf, 0, tree.feature), value=value,
-                    threshold=np.where(leaf, 0, tree.threshold), missing=getattr(tree, "missing_go_to_left", leaf))
-
-    def shares(tree):  # as predict_proba computes them
-        counts = tree.tree_.value[:, 0, :]
-        return counts / np.where(counts.sum(axis=1) == 0, 1, counts.sum(axis=1))[:, np.newaxis]
-
-    if name in ("DecisionTreeClassifier", "RandomForestClassifier", "ExtraTreesClassifier"):
-        members = getattr(model, "estimators_", [model])
-        trees, rule, divide = [nodes(t.tree_, shares(t)) for t in members], "shares", float(len(members))
-    elif name == "AdaBoostClassifier" and all(hasattr(t, "tree_") for t in model.estimators_):
-        def vote(tree, weight):
-            if model.algorithm != "SAMME.R": return (np.arange(K) == np.argmax(tree.tree_.value[:, 0, :], axis=1)[:, np.newaxis]) * weight
-            logs = np.log(np.clip(shares(tree), np.finfo(np.float64).eps, None))
-            return (K - 1) * (logs - (1.0 / K) * logs.sum(axis=1)[:, np.newaxis])
-        if new: raise ValueError("AdaBoost of scikit-learn 1.4 and later is not supported")
-        trees, divide = [nodes(t.tree_, vote(t, w)) for t, w in zip(model.estimators_, model.estimator_weights_)], model.estimator_weights_.sum()
-    elif name == "GradientBoostingClassifier" and model.init in (None, "zero"):
-        trees = [nodes(t.tree_, model.learning_rate * t.tree_.value[:, 0, :]) for row in model.estimators_ for t in row]
-        start, steep = model._raw_predict_init(np.zeros((1, d), np.float32))[0], 2.0 if model.loss == "exponential" else 1.0
-        rule = ("sign" if new else "sigmoid") if K == 2 else "largest" if new else "softmax"
-    elif name == "HistGradientBoostingClassifier" and not np.any(model.is_categorical_):
-        trees = [dict(left=np.where(n["is_leaf"], -1, n["left"].astype(np.int64)), right=n["right"], feature=n["feature_idx"], value=n["value"][:, np.newaxis],
-                      threshold=np.where(n["is_leaf"], 0, n["num_threshold"]), missing=n["missing_go_to_left"]) for row in model._predictors for n in (t.nodes for t in row)]
-        start, rule = np.ravel(model._baseline_prediction), "sigmoid" if K == 2 else "softmax"
-    else:
-        raise ValueError(f"{name} with these settings is not supported")
-    start = np.zeros(K) if start is None else start
-    first = np.cumsum([0] + [len(t["left"]) for t in trees[:-1]])
-    column = np.arange(len(trees)) % (len(start) if trees[0]["value"].shape[1] == 1 else 1)
-    tensors = {key: np.concatenate([t[key] for t in trees]) for key in ("value", "threshold", "left", "right", "feature", "missing")}
-    tensors = {"start": start, **tensors, "first": first, "column": column}  # doubles first, so that all are aligned
-    texts = dict(format="surety-sklearn 1", model=name, version=sklearn.__version__, features=str(d), rule=rule, divide=repr(float(divide)),
-                 steep=repr(steep), classes=json.dumps([str(c) for c in classes]), feature_names=json.dumps([str(n) for n in getattr(model, "feature_names_in_", [])]) if hasattr(model, "feature_names_in_") else "")
+    if getattr(model, "n_outputs_", 1) != 1:
+        raise ValueError("several outputs are not supported")
+    trees, start, divide, rule, steep = _read(model, len(model.classes_))
+    scores = len(start) if trees[0]["value"].shape[1] == 1 else 1
+    tensors = {"start": start}  # doubles first, so that all are aligned
+    for key in ("value", "threshold", "left", "right", "feature", "missing"):
+        tensors[key] = np.concatenate([tree[key] for tree in trees])
+    tensors["first"] = np.cumsum([0] + [len(tree["left"]) for tree in trees[:-1]])
+    tensors["column"] = np.arange(len(trees)) % scores
+    texts = dict(format="surety-sklearn 1", model=type(model).__name__, version=sklearn.__version__, rule=rule,
+                 features=str(model.n_features_in_), divide=repr(divide), steep=repr(steep),
+                 classes=json.dumps([str(label) for label in model.classes_]))
+    if hasattr(model, "feature_names_in_"):
+        texts["feature_names"] = json.dumps([str(name) for name in model.feature_names_in_])
     header, body = {"__metadata__": texts}, b""
     for key, array in tensors.items():
         wide = key in ("start", "value", "threshold")
         data = np.ascontiguousarray(array, "<f8" if wide else "<i4").tobytes()
-        header[key] = dict(dtype="F64" if wide else "I32", shape=list(array.shape), data_offsets=[len(body), len(body) + len(data)])
+        header[key] = dict(dtype="F64" if wide else "I32", shape=list(array.shape),
+                           data_offsets=[len(body), len(body) + len(data)])
         body += data
     text = json.dumps(header).encode()
-    text += b" " * (-len(text) % 64 + 56)
+    text += b" " * (-(8 + len(text)) % 64)
     with open(path, "wb") as file:
         file.write(len(text).to_bytes(8, "little") + text + body)
