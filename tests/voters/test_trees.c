@@ -62,7 +62,7 @@ static bush random_bush(draw *r) {
     b.rule[SURETY_TREES_RULE] = several    ? SURETY_TREES_SHARE
                                 : b.C == 1 ? SURETY_TREES_CUT
                                            : SURETY_TREES_LARGEST + draw_size(r, 0, 2);
-    if (b.C == 1) b.rule[SURETY_TREES_AT] = 0.03125; /* never met */
+    if (b.C == 1) b.rule[SURETY_TREES_AT] = 0.09375; /* never met */
     for (size_t c = 0; c < b.C; c++) b.start[c] = 0.25 * (double)draw_size(r, 0, 2);
     if (b.C > 1) b.start[0] += 0.03125, b.start[b.C - 1] -= 0.015625; /* no ties */
     for (size_t t = 0; t < b.T; t++) {
@@ -210,10 +210,15 @@ typedef struct tally {
 } tally;
 
 static surety_ball random_ball(draw *r) {
-    surety_ball ball = {.norm = (surety_norm)draw_size(r, 0, 2), .has_box = (int)draw_size(r, 0, 1), .hi = 1};
+    surety_ball ball = {
+        .norm = (surety_norm)draw_size(r, 0, 2), .has_box = (int)draw_size(r, 0, 1), .lo = 0.2, .hi = 0.8};
     static const double exact[] = {0, 0.1, 0.2, 0.3, 0.5};
     ball.radius = draw_size(r, 0, 1) ? exact[draw_size(r, 0, 4)] : draw_real(r, 0, 0.7);
     return ball;
+}
+
+static float clip(float x, const surety_ball *ball) {
+    return !ball->has_box ? x : fminf(fmaxf(x, (float)ball->lo), (float)ball->hi);
 }
 
 static void check_point(const brute *k, const float *point) {
@@ -226,8 +231,8 @@ static void check_point(const brute *k, const float *point) {
         long double e = fabsl((long double)point[j] - (long double)k->x[j]);
         most = fmaxl(most, e);
         sum += k->ball->norm == SURETY_L2 ? e * e : e;
-        check(!k->ball->has_box || (point[j] >= 0 && point[j] <= 1), "feature %zu left the box: %g", j,
-              (double)point[j]);
+        check(!k->ball->has_box || (point[j] >= (float)k->ball->lo && point[j] <= (float)k->ball->hi),
+              "feature %zu left the box: %g", j, (double)point[j]);
     }
     long double far = k->ball->norm == SURETY_LINF ? most : k->ball->norm == SURETY_L2 ? sqrtl(sum) : sum;
     check(far <= b, "the point is %.20Lg away, the radius is %.20Lg", far, b);
@@ -241,7 +246,7 @@ static void check_example(const bush *b, const surety_voters *v, draw *r, tally 
     surety_ball ball = random_ball(r);
     brute k = {.b = b, .ball = &ball, .x = x};
     surety_range *range;
-    for (size_t j = 0; j < b->d; j++) x[j] = draw_size(r, 0, 9) ? fminf(fmaxf(grid(r), 0), 1) : NAN;
+    for (size_t j = 0; j < b->d; j++) x[j] = draw_size(r, 0, 9) ? clip(grid(r), &ball) : NAN;
     k.y = (uint8_t)draw_size(r, 0, surety_voters_classes(v) - 1);
     for (uint8_t y = 0; y < surety_voters_classes(v); y++)
         if (naive_vote(b, x, y) > 0 && draw_size(r, 0, 7)) k.y = y;
@@ -285,9 +290,51 @@ static void test_brute_force(void **state) {
     assert_true(all.proved > 1000 && all.fooled > 1000 && all.open < all.proved / 4);
 }
 
+/* ---- roundings ---- */
+
+/* Leaves of any size, and a cut within a few roundings of the least score of the ball: what is proved must be
+ * right as the program adds up floats, at every point. */
+static void roundings(draw *r, size_t *proved, size_t *near) {
+    bush b = random_bush(r);
+    float x[SURETY_LANES] = {0}, low[SURETY_LANES], h[SURETY_LANES], scratch[2 * SURETY_LANES];
+    const float *row[1] = {x};
+    double radius = 0;
+    uint8_t y = 1;
+    if (!b.N || b.C > 1 || b.H > 1) return;
+    b.type = SURETY_ELEMENT_F32;
+    for (size_t i = 0; i < b.M; i++) b.leaves[i] = (double)(float)draw_normal(r);
+    for (size_t j = 0; j < b.d; j++) x[j] = grid(r);
+    b.rule[SURETY_TREES_AT] = 0;
+    double least = naive(&b, 0, x, 1, 0), nudge = ((double)draw_size(r, 0, 64) - 32) * 0x1p-25;
+    b.rule[SURETY_TREES_AT] = least * (1 + nudge);
+    surety_voters *v = voters_of(&b);
+    surety_range *range;
+    surety_ball ball = {.norm = SURETY_LINF};
+    check_ok(surety_range_new(&range, v, &ball, BUDGET, &err));
+    surety_range_run(range, row, 1, &radius, &y, low);
+    surety_voters_ask(v, row, 1, h, scratch);
+    check(!(low[0] > 0) || h[0] > 0, "proved, but the program's output is %g, the real score less the cut %g",
+          (double)h[0], -least * nudge);
+    check(low[0] <= h[0], "the limit %g is above the output %g", (double)low[0], (double)h[0]);
+    *proved += low[0] > 0;
+    *near += (h[0] > 0) != (nudge * least < 0) && nudge != 0; /* a rounding decided */
+    surety_range_free(range);
+    surety_voters_free(v);
+}
+
+static void test_roundings(void **state) {
+    draw r = {.state = 6};
+    size_t proved = 0, near = 0;
+    (void)state;
+    for (long n = 0; n < check_count(20000, 200000); n++) roundings(&r, &proved, &near);
+    print_message("# %zu proved, %zu where a rounding decided\n", proved, near);
+    assert_true(proved > 100 && near > 100);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_brute_force),
+        cmocka_unit_test(test_roundings),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
