@@ -66,7 +66,7 @@ typedef struct surety_threat {
     /* of attacks: */
     size_t steps;     /* k, at least 1 where the kind steps; 1 to 1000000 */
     double step_size; /* 0: 2.5 radius / steps, which can cross the ball and come back */
-    double noise;     /* half width of the u-attacks' noise, at least 0 */
+    double noise;     /* half width of the u-attacks' noise, at least 0; in units of a tolerance */
     size_t samples;   /* n, perturbations per example of the u-attacks; the others give 1 */
     size_t restarts;  /* attacks with a random start: so many starts, the best result is kept; at least 1.
                          apgd: so many pairs of adaptive passes */

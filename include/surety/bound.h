@@ -78,6 +78,47 @@ SURETY_API surety_status surety_plan_examples(const surety_plan *plan, uint64_t 
 SURETY_API surety_status surety_plan_promise(const surety_plan *plan, uint64_t examples, double *promise,
                                              surety_error *err);
 
+/* ---- what follows from a limit (docs/theory.md 12) ---- */
+
+/* *k = max { k : surety_binomial_limit(k, m, delta) <= promise }, and 1; or 0 if there is none. Of m
+ * certified radii of examples of S, the (k+1)-th smallest is one at which at most `promise` fail. */
+SURETY_API int surety_radius_rank(double promise, uint64_t m, double delta, uint64_t *k);
+
+/* How far new inputs may be from those that S was drawn from, P' against P. */
+typedef enum surety_shift {
+    SURETY_SHIFT_TV,   /* "tv": total variation, at least 0 */
+    SURETY_SHIFT_KL,   /* "kl": KL(P'||P), at least 0 */
+    SURETY_SHIFT_CHI2, /* "chi2": chi^2(P'||P), at least 0 */
+    SURETY_SHIFT_RATIO /* "ratio": the largest density ratio P'/P, at least 1 */
+} surety_shift;
+
+SURETY_API surety_status surety_shift_parse(const char *name, surety_shift *shift, surety_error *err);
+SURETY_API const char *surety_shift_name(surety_shift shift);
+
+/* What a limit on a risk becomes under a shift of at most that budget, at most 1. NaN outside the domain. */
+SURETY_API double surety_shift_limit(surety_shift shift, double budget, double limit);
+
+/* What is known about wrong labels. */
+typedef enum surety_label_noise {
+    SURETY_NOISE_FLIPS, /* "flips": a label is replaced by another one, all others being as likely,
+                           independently of the input, with a probability known to be at least eta */
+    SURETY_NOISE_PAIRS, /* "pairs": the share of wrong labels among the pairs that S is drawn from is at most
+                           eta */
+    SURETY_NOISE_ROWS   /* "rows": at most a share eta of the rows of S has a wrong label */
+} surety_label_noise;
+
+SURETY_API surety_status surety_label_noise_parse(const char *name, surety_label_noise *noise,
+                                                  surety_error *err);
+SURETY_API const char *surety_label_noise_name(surety_label_noise noise);
+
+/* FLIPS and PAIRS: what a limit from noisy labels says about right ones, at most 1. NaN outside the domain,
+ * and for FLIPS where the limit is below eta or eta is (K-1)/K or more. */
+SURETY_API double surety_label_noise_limit(surety_label_noise noise, double eta, double limit,
+                                           size_t classes);
+
+/* ROWS: how many failures are added to those counted among m, before the limit is computed. */
+SURETY_API uint64_t surety_label_noise_rows(double eta, uint64_t m);
+
 /* a / b rounded up, b >= 1: the way from an integer sum to a risk. Losses summed in units of 2^-32 give
  * surety_ratio_up(sum, m) * 0x1p-32. */
 SURETY_API double surety_ratio_up(uint64_t a, uint64_t b);
@@ -310,6 +351,37 @@ SURETY_API surety_status surety_ledger_spend(surety_ledger *ledger, const char *
  */
 SURETY_API const surety_ledger_entry *surety_ledger_entries(const surety_ledger *ledger, size_t *count);
 SURETY_API double surety_ledger_delta(const surety_ledger *ledger);
+
+/* ---- after deployment: does a promise still hold? (docs/theory.md 12.8) ----
+ *
+ * Outcomes of the deployed vote are added in the order in which they arrive. While the promise is true, a
+ * monitor raises a false alarm *ever* with probability alpha at most; the promise itself is false with
+ * probability delta at most. No memory is allocated; the state is the struct, which may be kept in any way.
+ *
+ *     surety_monitor m;
+ *     surety_monitor_start(&m, certificate_value, 0.05, &err);
+ *     if (surety_monitor_add(&m, failed)) ...      the promise is refuted
+ *     surety_monitor_limit(&m)                     what the outcomes alone say about the risk
+ */
+typedef struct surety_monitor {
+    double promise;        /* r: at most this share fails; 1 or more promises nothing and is never refuted */
+    double alpha;          /* chance of a false alarm, ever */
+    uint64_t seen, failed; /* outcomes so far */
+    uint64_t alarm;        /* the outcome, from 1, at which the promise was refuted; 0: it holds so far */
+} surety_monitor;
+
+SURETY_API surety_status surety_monitor_start(surety_monitor *monitor, double promise, double alpha,
+                                              surety_error *err);
+
+/* One outcome: failed is 1 if the vote was wrong. Returns 1 if the promise is refuted, now or before. */
+SURETY_API int surety_monitor_add(surety_monitor *monitor, int failed);
+
+/* ln M_t: the evidence against the promise; it is refuted at ln(1/alpha). */
+SURETY_API double surety_monitor_evidence(const surety_monitor *monitor);
+
+/* A limit on the risk from the outcomes alone. With probability 1 - alpha it is right at every moment, if the
+ * risk does not change. */
+SURETY_API double surety_monitor_limit(const surety_monitor *monitor);
 
 #ifdef __cplusplus
 }

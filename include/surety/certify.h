@@ -36,8 +36,8 @@ extern "C" {
 /* ---- what is asked ---- */
 
 typedef struct surety_certify_settings {
-    surety_threat threat; /* its seed and epoch are not read: the model's are used, so that no random number
-                             can be chosen by looking at S */
+    surety_threat threat; /* its seed, epoch and slack are not read: the model's are used, so that no random
+                             number can be chosen by looking at S. A tolerance must live as long */
     const char *bound;    /* a name of surety/bound.h, or "best", or NULL: surety_certify_default_bound */
     double delta;         /* in (0,1): 1 - confidence */
     uint64_t looks; /* how many certificates looking at S could have led to, this one included: every model
@@ -124,7 +124,9 @@ typedef struct surety_certificate {
 
     struct {
         char name[16], norm[8];
-        double eps, box_lo, box_hi; /* NaN: no box */
+        double eps;                 /* with a tolerance: in its units */
+        double slack;               /* what the proof added for scaled features, see surety_ball */
+        double box_lo, box_hi;      /* NaN: no box */
         uint64_t steps;             /* absent where the attack does not step */
         double step_size, noise;    /* NaN where it does not apply */
         uint64_t samples, restarts; /* absent where they do not apply */
@@ -133,6 +135,14 @@ typedef struct surety_certificate {
                             "any" */
         uint64_t seed, pass; /* the address of its random numbers */
     } attack;
+
+    struct {             /* how far each feature may move, in the user's units */
+        char sha256[65]; /* "": there is none, and no features below */
+        size_t count;
+        const char **features; /* names; one block of memory, the certificate's, as are the others */
+        double *radius;        /* 0: it cannot change */
+        double *lo, *hi;       /* NaN: the range has no such end */
+    } tolerance;
 
     size_t event_count;
     surety_ledger_entry events[SURETY_CERTIFICATE_EVENTS]; /* the ledger */
@@ -267,6 +277,17 @@ SURETY_API surety_status surety_verify(surety_verification *out, const char *pat
                                        const surety_verify_settings *settings, const surety_run *run,
                                        surety_error *err);
 SURETY_API char *surety_verification_json(const surety_verification *verification);
+
+/* ---- does it still hold? ---- */
+
+/* A monitor (surety/bound.h) of the certificate's value, as the file of its state says; a new one if there
+ * is no such file. The state of another certificate, or for another alpha, is SURETY_E_INPUT. */
+SURETY_API surety_status surety_monitor_load(surety_monitor *monitor, const surety_certificate *certificate,
+                                             double alpha, const char *path, surety_error *err);
+/* Safely: the file is the old one or the new one. */
+SURETY_API surety_status surety_monitor_save(const surety_monitor *monitor,
+                                             const surety_certificate *certificate, const char *path,
+                                             surety_error *err);
 
 /* ---- the log of looks at S ---- */
 

@@ -273,6 +273,57 @@ static inline const char *const *surety_class_names(const surety_data_info *info
 /* The same as JSON text, or NULL when there is no memory; release with free(). */
 SURETY_API char *surety_data_info_json(const surety_data_info *info);
 
+/* ---- tolerances: how far each feature may move (docs/tolerances.md) ---- */
+
+/* The features as they were read: z_j = (x_j - shift_j) * factor_j in float, x_j being what the user has. Any
+ * array may be NULL. Borrowed. */
+typedef struct surety_features {
+    size_t d;
+    const char *const *names; /* (d); NULL: "1" to "d" */
+    const float *shift;       /* (d); NULL: 0 */
+    const float *factor;      /* (d), above 0; NULL: 1 */
+    const uint8_t *moves;     /* (d); 0: this one never moves (a flag, a category); NULL: all may */
+} surety_features;
+
+SURETY_API surety_features surety_data_features(const surety_data_info *info);
+
+/* A radius and a range for every feature. Made by the functions below, of one block of memory; read only. */
+typedef struct surety_tolerance {
+    size_t d, moving; /* features, and those that can change */
+    /* In the user's units: */
+    const char *const *names;
+    const double *radius;  /* at least 0; 0: it cannot change */
+    const double *lo, *hi; /* its range, infinite where it has no end. A value that lies outside already may
+                              come back, but not go farther out */
+    /* As voters see the features: */
+    const double *unit;        /* r_j: radius * factor, rounded up */
+    const float *least, *most; /* the ends of the range, scaled as features are */
+    char sha256[65];           /* of names, radius, lo and hi */
+} surety_tolerance;
+
+/* radius (d), and lo, hi (d) or NULL: no ends; all in the user's units. SURETY_E_INPUT with the feature if a
+ * number makes no sense. */
+SURETY_API surety_status surety_tolerance_new(surety_tolerance **out, const surety_features *features,
+                                              const double *radius, const double *lo, const double *hi,
+                                              surety_error *err);
+
+/* From a CSV file whose first line names its columns: feature, radius and, if they are there, lo and hi;
+ * other columns are not read. One line for each feature, in any order, by its name. */
+SURETY_API surety_status surety_tolerance_read(surety_tolerance **out, const char *path,
+                                               const surety_features *features, surety_error *err);
+
+/* Writes such a file to fill in: radius empty, but 0 for features that never move; lo and hi the range in S',
+ * then, not read, the unit and the standard deviation in S'. As it is it is refused. */
+SURETY_API surety_status surety_tolerance_template(const surety_data *data, const char *path,
+                                                   surety_error *err);
+SURETY_API surety_status surety_tolerance_copy(surety_tolerance **out, const surety_tolerance *tolerance,
+                                               surety_error *err);
+SURETY_API void surety_tolerance_free(surety_tolerance *tolerance); /* NULL is fine */
+
+/* {features, radius, lo, hi}: lists in the user's units, null where a range has no end; release with free().
+ */
+SURETY_API char *surety_tolerance_json(const surety_tolerance *tolerance);
+
 /* ---- where the tasks' data are ---- */
 
 typedef struct surety_task_place {

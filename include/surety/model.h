@@ -33,7 +33,7 @@ typedef struct surety_model_facts {
     uint64_t seed;            /* below 2^63 */
     uint64_t priors_compared; /* T_p >= 1: candidate priors among which S chose; 1 if S chose nothing */
     double delta;             /* in (0,1): what the training's objective used */
-    surety_ball ball;         /* it was trained against */
+    surety_ball ball;         /* it was trained against; the model has its own copy of a tolerance */
     char defense[32];         /* name of the defense: "pgdu", "certified" */
     char objective[32];       /* name of what step 2 lowered: "chromatic", "baseline" */
 } surety_model_facts;
@@ -54,6 +54,9 @@ SURETY_API const surety_voters *surety_model_voters(const surety_model *model);
 SURETY_API const double *surety_model_prior(const surety_model *model);     /* (H) */
 SURETY_API const double *surety_model_posterior(const surety_model *model); /* (H) */
 SURETY_API const surety_model_facts *surety_model_about(const surety_model *model);
+
+/* The features as its data were read: what a tolerance for this model is made against. */
+SURETY_API surety_features surety_model_features(const surety_model *model);
 
 typedef enum surety_weighting { SURETY_POSTERIOR, SURETY_PRIOR } surety_weighting;
 

@@ -133,7 +133,7 @@ SURETY_API surety_status surety_train(surety_model **model, const surety_train_s
 
 /* The settings that trained a model, from what it says of itself; surety_train with them gives its bytes
  * again. A model whose facts, voters or data are not those of its settings contradicts itself: SURETY_E_CHECK
- * with the key. One that does not say how it was trained: SURETY_E_INPUT. */
+ * with the key. One that does not say how it was trained: SURETY_E_INPUT. A tolerance stays the model's. */
 SURETY_API surety_status surety_train_recorded(surety_train_settings *settings, const surety_model *model,
                                                surety_error *err);
 

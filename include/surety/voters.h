@@ -9,7 +9,7 @@
 #ifndef SURETY_VOTERS_H
 #define SURETY_VOTERS_H
 
-#include "surety/base.h"
+#include "surety/data.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -101,7 +101,10 @@ SURETY_API surety_status surety_vote_classes(const surety_vote *vote, const floa
                                              uint8_t *classes, const surety_run *run, surety_error *err);
 
 /* The ball of allowed perturbations: { e : ||e||_p <= radius }, and x + e in [lo, hi]^d where there is a box.
- */
+ *
+ * With a tolerance every feature has its own unit r_j: { e : ||(e_j / r_j)_j||_p <= radius, e_j = 0 where
+ * r_j = 0 }, and its own range, in which x_j + e_j stays (or no farther outside than x_j is). Radii, steps,
+ * noise and distances are then in these units. */
 typedef enum surety_norm { SURETY_L2, SURETY_LINF, SURETY_L1 } surety_norm;
 
 typedef struct surety_ball {
@@ -109,7 +112,14 @@ typedef struct surety_ball {
     double radius; /* b >= 0 */
     int has_box;
     double lo, hi; /* the box, if there is one; its ends are taken as floats, like the features */
+    const surety_tolerance *tolerance; /* borrowed; NULL: one unit for all */
+    /* What proofs add to the radius for features that were scaled in float when they were read, in shares of
+     * |x_j| + b r_j (docs/theory.md 8.1, "Scaled features"): SURETY_SCALED, or 0 (the default) if they were
+     * not. Attacks do not use it. */
+    double slack;
 } surety_ball;
+
+#define SURETY_SCALED 0x1p-21
 
 /* Radii, boxes and features beyond this (in size) are refused, so that no sum of floats overflows. */
 #define SURETY_LARGEST 1e30
@@ -121,6 +131,10 @@ SURETY_API void surety_ball_defaults(surety_ball *ball);
  * of 28 x 28). */
 SURETY_API double surety_norm_radius(surety_norm norm);
 SURETY_API surety_status surety_ball_validate(const surety_ball *ball, surety_error *err);
+
+/* The radius that a proof about the row x (d) has to cover so that every perturbation of the user's features
+ * within radius is covered: radius itself if slack is 0, else more. Rounded up. */
+SURETY_API double surety_ball_cover(const surety_ball *ball, double radius, const float *x, size_t d);
 
 /* Names as the command line and files give them ("l2", "signed"); hyphens and underscores are the same.
  * Unknown names are SURETY_E_USAGE with the nearest known one suggested. */

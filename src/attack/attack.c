@@ -7,6 +7,7 @@
 #include "base/names.h"
 #include "base/parallel.h"
 #include "io/json.h"
+#include "voters/ball.h"
 
 /* clang-format off */
 static const surety_threat_info facts[SURETY_THREATS] = {
@@ -140,6 +141,7 @@ surety_status surety_attack_check_set(const surety_threat *s, const surety_voter
         surety_fail_expected(err, "%zu classes, as the model has", surety_voters_classes(v));
         return SURETY_E_INPUT;
     }
+    SURETY_TRY(surety_ball_fits(&s->ball, set->d, err));
     float lo = (float)(s->ball.has_box ? s->ball.lo : -SURETY_LARGEST);
     float hi = (float)(s->ball.has_box ? s->ball.hi : SURETY_LARGEST);
     for (size_t i = 0; i < set->m; i++) {
@@ -156,14 +158,4 @@ surety_status surety_attack_check_set(const surety_threat *s, const surety_voter
         return SURETY_E_INPUT;
     }
     return SURETY_OK;
-}
-
-double surety_distance(surety_norm norm, const float *x, const float *x0, size_t d) {
-    double sum = 0, most = 0;
-    for (size_t j = 0; j < d; j++) {
-        double e = fabs((double)x[j] - (double)x0[j]);
-        if (e > most) most = e;
-        sum += norm == SURETY_L2 ? e * e : e;
-    }
-    return norm == SURETY_LINF ? most : norm == SURETY_L2 ? sqrt(sum) : sum;
 }

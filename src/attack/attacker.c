@@ -11,6 +11,9 @@
  * root). The radius used for l2 and l1 is smaller by just that; for linf the limits of each feature are
  * rounded towards x0. An l2 step of length s from a point at distance r ends at most at r + s, with both
  * errors added: where that is inside, the length need not be taken.
+ *
+ * With a tolerance all moves are made in its units (units.h), in double; lo_row and hi_row are then the box
+ * and the range of every feature.
  */
 #include "attack/attacker.h"
 
@@ -18,7 +21,9 @@
 #include <string.h>
 
 #include "attack/l1.h"
+#include "attack/units.h"
 #include "num/level.h"
+#include "voters/ball.h"
 #include "voters/range.h"
 
 /* A row of an adaptive pass. At the end of every window of steps its step is halved, unless three quarters of
@@ -40,7 +45,9 @@ struct surety_attacker {
     float lo, hi; /* the box, or infinities */
     float b;      /* radius, rounded down */
     size_t steps;
-    float *memory; /* everything below */
+    surety_units *units; /* NULL: without a tolerance */
+    double *differences; /* (d) scratch of l1 */
+    float *memory;       /* everything below */
     float *buffer[3][SURETY_LANES], *lo_row[SURETY_LANES], *hi_row[SURETY_LANES];
     float *current[SURETY_LANES], *best[SURETY_LANES]; /* each one of the buffers of its row */
     float *random;                                     /* draws of a start, padded d + 1 */
@@ -122,6 +129,9 @@ surety_status surety_attacker_new(surety_attacker **out, const surety_threat *se
                     surety_voters_scratch(voters);
     surety_status status = surety_alloc(&a->memory, floats, sizeof(float), err);
     if (status == SURETY_OK) status = surety_voters_view(&a->voters, voters, err);
+    if (status == SURETY_OK) status = surety_alloc(&a->differences, d, sizeof(double), err);
+    if (status == SURETY_OK && settings->ball.tolerance)
+        status = surety_units_new(&a->units, &settings->ball, err);
     if (status == SURETY_OK && surety_threat_about(settings->kind)->searches)
         status = surety_range_new(&a->range, a->voters, &settings->ball, settings->budget, err);
     if (status != SURETY_OK) {
@@ -144,6 +154,8 @@ void surety_attacker_free(surety_attacker *a) {
     if (!a) return;
     surety_range_free(a->range);
     surety_voters_free(a->voters);
+    surety_units_free(a->units);
+    surety_free(a->differences);
     surety_free(a->memory);
     surety_free(a);
 }
@@ -167,10 +179,15 @@ static surety_address address(const surety_attacker *a, size_t r, surety_purpose
 }
 
 /* The radius left for l2 and l1 after rounding (see the head; subnormal floats are rounded by 2^-150), for
- * linf the limits of each feature. */
+ * linf the limits of each feature; with a tolerance their ends. */
 static void set_ball(surety_attacker *a, size_t r) {
     const float *x0 = a->examples.x[r];
     if (a->s.kind == SURETY_ATTACK_NONE) return; /* nothing moves */
+    if (a->units) {
+        for (size_t j = 0; j < a->d; j++)
+            surety_ball_ends(&a->s.ball, j, x0[j], &a->lo_row[r][j], &a->hi_row[r][j]);
+        return;
+    }
     if (a->s.ball.norm == SURETY_LINF) {
         a->k->limits(x0, a->b, a->lo, a->hi, a->d, a->lo_row[r], a->hi_row[r]);
         return;
@@ -221,6 +238,26 @@ static uint32_t draw_of(const surety_attacker *a, uint32_t pass) {
     return surety_threat_about(a->s.kind)->adapts ? pass / 2 : pass;
 }
 
+/* A uniform point of the ball with a tolerance: one of the unit ball of the features that can change, drawn
+ * around 0, which is in out. */
+static void start_units(surety_attacker *a, size_t r, uint32_t draw, float *out) {
+    size_t count = a->units->count;
+    surety_address where = address(a, r, SURETY_FOR_START, draw, 0),
+                   radius = address(a, r, SURETY_FOR_RADIUS, draw, 0);
+    memset(out, 0, a->d * sizeof *out);
+    if (a->s.ball.norm == SURETY_L2) {
+        surety_vector_direction(a->s.seed, &where, a->random, count);
+        a->k->l2_start(out, a->random, surety_random_uniform(a->s.seed, &radius, 0), 1, -HUGE_VALF, HUGE_VALF,
+                       count, out);
+    } else {
+        surety_vector_uniform(a->s.seed, &where, a->random, count + 1);
+        if (a->s.ball.norm == SURETY_L1) a->k->l1_start(out, a->random, 1, -HUGE_VALF, HUGE_VALF, count, out);
+        for (size_t i = 0; a->s.ball.norm == SURETY_LINF && i < count; i++) out[i] = 2 * a->random[i] - 1;
+    }
+    surety_units_start(a->units, out);
+    surety_units_place(a->units, a->examples.x[r], a->lo_row[r], a->hi_row[r], out);
+}
+
 static void start_point(surety_attacker *a, size_t r, uint32_t pass, float *out) {
     const float *x0 = a->examples.x[r];
     uint32_t draw = draw_of(a, pass);
@@ -234,6 +271,8 @@ static void start_point(surety_attacker *a, size_t r, uint32_t pass, float *out)
     } else if (start_of(a, pass) == FROM_BEST) {
         memcpy(out, a->best[r], a->d * sizeof *out);
         a->reach[r] = (double)a->radius[r];
+    } else if (a->units) {
+        start_units(a, r, draw, out);
     } else if (a->s.ball.norm == SURETY_LINF) {
         surety_vector_uniform(a->s.seed, &where, a->random, a->d);
         a->k->linf_start(x0, a->random, a->b, a->lo_row[r], a->hi_row[r], a->d, out);
@@ -270,6 +309,14 @@ static double move_l2(surety_attacker *a, size_t r, const float *x, float invers
     return length;
 }
 
+static void move_units(surety_attacker *a, size_t r, const float *x, float *out) {
+    const float *x0 = a->examples.x[r], *lo = a->lo_row[r], *hi = a->hi_row[r];
+    surety_units_at(a->units, x, x0);
+    surety_units_step(a->units, x, out, (double)a->step[r], lo, hi);
+    if (a->s.ball.norm == SURETY_L1) surety_units_clip(a->units, x0, lo, hi);
+    surety_units_place(a->units, x0, lo, hi, out);
+}
+
 /* One step from a row's current point along the gradient of the loss, projected and clipped. The new point
  * takes the place of the gradient, whose lines are in the cache. For linf the gradient's own pass has done
  * it. Returns what move_l2 does. */
@@ -277,10 +324,11 @@ static double move(surety_attacker *a, size_t r, float inverse, float *out) {
     const float *x = a->current[r], *g = out;
     a->current[r] = out;
     a->taken[r]++;
+    if (a->units) return move_units(a, r, x, out), -1;
     if (a->s.ball.norm == SURETY_L2) return move_l2(a, r, x, inverse, out);
     if (a->s.ball.norm == SURETY_L1) {
         surety_l1_step(x, g, a->step[r], a->lo, a->hi, a->d, out);
-        surety_l1_project(out, a->examples.x[r], (double)a->radius[r], a->d);
+        surety_l1_project(out, a->examples.x[r], (double)a->radius[r], a->d, a->differences);
     }
     return -1;
 }
@@ -295,7 +343,7 @@ static void move_all(surety_attacker *a, const size_t *rows, size_t count, float
     float inverse[SURETY_LANES] = {0};
     size_t before = 0; /* the row that is still to be brought back */
     double length = -1;
-    if (a->s.ball.norm == SURETY_L2)
+    if (a->s.ball.norm == SURETY_L2 && !a->units)
         a->k->inverse_norms((const float *const *)out, squares, count, a->d, inverse);
     for (size_t k = 0; k < count; k++) {
         double next = move(a, rows[k], inverse[k], out[k]);
@@ -349,8 +397,8 @@ static void ask_gradient(surety_attacker *a, const int *keep, size_t count, cons
         x[k] = a->current[r], lo[k] = a->lo_row[r], hi[k] = a->hi_row[r], step[k] = a->step[r];
     }
     surety_gradient_use use = {.out = out, .step = step};
-    if (a->s.ball.norm == SURETY_LINF) use.x = x, use.lo = lo, use.hi = hi;
-    if (a->s.ball.norm == SURETY_L2) use.squares = squares;
+    if (a->s.ball.norm == SURETY_LINF && !a->units) use.x = x, use.lo = lo, use.hi = hi;
+    if (a->s.ball.norm == SURETY_L2 && !a->units) use.squares = squares;
     surety_voters_gradient_input(a->voters, a->a, count, keep, &use, a->scratch);
 }
 
@@ -542,8 +590,17 @@ void surety_attacker_sample(const surety_attacker *a, size_t r, size_t j, float 
         return;
     }
     surety_address where = address(a, r, SURETY_FOR_NOISE, 0, (uint32_t)j);
+    if (a->units) {
+        memset(out, 0, a->d * sizeof *out);
+        surety_vector_noise(a->s.seed, &where, out, 1, -HUGE_VALF, HUGE_VALF, a->random, a->units->count);
+        surety_units_at(a->units, a->best[r], x0);
+        surety_units_shake(a->units, a->random, a->s.noise);
+        surety_units_clip(a->units, x0, a->lo_row[r], a->hi_row[r]);
+        surety_units_place(a->units, x0, a->lo_row[r], a->hi_row[r], out);
+        return;
+    }
     surety_vector_noise(a->s.seed, &where, a->best[r], (float)a->s.noise, a->lo, a->hi, out, a->d);
     if (a->s.ball.norm == SURETY_L2) a->k->l2_project(out, x0, a->radius[r], a->lo, a->hi, a->d);
     if (a->s.ball.norm == SURETY_LINF) a->k->clip_rows(out, a->lo_row[r], a->hi_row[r], a->d);
-    if (a->s.ball.norm == SURETY_L1) surety_l1_project(out, x0, (double)a->radius[r], a->d);
+    if (a->s.ball.norm == SURETY_L1) surety_l1_project(out, x0, (double)a->radius[r], a->d, a->differences);
 }

@@ -25,9 +25,6 @@ surety_examples surety_examples_of(const surety_set *set, size_t first);
 surety_status surety_attack_check_set(const surety_threat *settings, const surety_voters *voters,
                                       const surety_set *set, surety_error *err);
 
-/* ||x - x0||_p in double. */
-double surety_distance(surety_norm norm, const float *x, const float *x0, size_t d);
-
 typedef struct surety_attacker surety_attacker;
 
 /* Memory for attacks on votes of these voters, which it borrows; settings are copied and were validated. */

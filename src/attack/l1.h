@@ -4,8 +4,11 @@
 
 #include <stddef.h>
 
-/* x = x0 + the nearest point of { e : ||e||_1 <= radius } to x - x0. */
-void surety_l1_project(float *x, const float *x0, double radius, size_t d);
+/* e (d) = the nearest point of { e : ||e||_1 <= radius }; 0 if it is that already. */
+int surety_l1_shrink(double *e, double radius, size_t d);
+
+/* x = x0 + the nearest point of that ball to x - x0; e (d) is scratch. */
+void surety_l1_project(float *x, const float *x0, double radius, size_t d, double *e);
 
 /* out = x, except that the coordinate of largest |g| which [lo, hi] still lets move along g (lowest index on
  * ties) moves by step. A zero gradient moves nothing. out may be g. */

@@ -26,6 +26,8 @@ static const char format[] = "surety-certificate-1";
     { key, SURETY_FIELD_TEXT, where, bytes, 0, 0, 1, SURETY_UNIT_EXACT, NULL, 0, 0 }
 #define SHA256(key, where, unit) \
     { key, SURETY_FIELD_SHA256, where, 65, 0, 0, 0, SURETY_UNIT_##unit, NULL, 0, 0 }
+#define SHA256_OR_NULL(key, where) \
+    { key, SURETY_FIELD_SHA256, where, 65, 0, 0, 1, SURETY_UNIT_EXACT, NULL, 0, 0 }
 #define REAL(key, where, min, max, unit) \
     { key, SURETY_FIELD_REAL, where, 0, min, max, 0, SURETY_UNIT_##unit, NULL, 0, 0 }
 #define REAL_OR_NULL(key, where, min, max, unit) \
@@ -36,6 +38,8 @@ static const char format[] = "surety-certificate-1";
     { key, SURETY_FIELD_COUNT, where, 0, min, max, 1, SURETY_UNIT_EXACT, NULL, 0, 0 }
 #define TEXTS(key, where, least, most, number) \
     { key, SURETY_FIELD_TEXTS, where, most, least, 0, 0, SURETY_UNIT_EXACT, NULL, 0, number }
+#define REALS(key, where, number) \
+    { key, SURETY_FIELD_REALS, where, 0, 0, 0, 0, SURETY_UNIT_EXACT, NULL, 0, number }
 #define FLAG(key, where) \
     { key, SURETY_FIELD_FLAG, where, 0, 0, 0, 0, SURETY_UNIT_EXACT, NULL, 0, 0 }
 #define OBJECT(key, where, fields) \
@@ -93,6 +97,7 @@ static const surety_field attack_rows[] = {
     TEXT("name", IN(attack, name), SIZE(attack.name)),
     TEXT("norm", IN(attack, norm), SIZE(attack.norm)),
     REAL("eps", IN(attack, eps), 0, 1e300, EXACT),
+    REAL("slack", IN(attack, slack), 0, 1, EXACT),
     REAL_OR_NULL("box_lo", IN(attack, box_lo), -1e300, 1e300, EXACT),
     REAL_OR_NULL("box_hi", IN(attack, box_hi), -1e300, 1e300, EXACT),
     COUNT_OR_NULL("steps", IN(attack, steps), 1, 1e6),
@@ -106,6 +111,15 @@ static const surety_field attack_rows[] = {
     COUNT("pass", IN(attack, pass), 0, SURETY_EPOCH_LIMIT, EXACT),
 };
 TABLE(attack, attack_rows);
+
+static const surety_field tolerance_rows[] = {
+    SHA256_OR_NULL("sha256", IN(tolerance, sha256)),
+    TEXTS("features", IN(tolerance, features), 0, 1 << 30, IN(tolerance, count)),
+    REALS("radius", IN(tolerance, radius), IN(tolerance, count)),
+    REALS("lo", IN(tolerance, lo), IN(tolerance, count)),
+    REALS("hi", IN(tolerance, hi), IN(tolerance, count)),
+};
+TABLE(tolerance, tolerance_rows);
 
 #define ENTRY(member) offsetof(surety_ledger_entry, member)
 static const surety_field event_rows[] = {
@@ -215,6 +229,7 @@ static const surety_field certificate_rows[] = {
     OBJECT("majority", AT(majority), &majority_table),
     OBJECT("test", AT(test), &test_table),
     OBJECT("attack", AT(attack), &attack_table),
+    OBJECT("tolerance", AT(tolerance), &tolerance_table),
     LIST("ledger", AT(events), 1, SURETY_CERTIFICATE_EVENTS, &event_table, sizeof(surety_ledger_entry),
          AT(event_count)),
     OBJECT("model", AT(model), &model_table),

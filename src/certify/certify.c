@@ -115,6 +115,7 @@ static surety_status settle_attack(certifying *w, surety_error *err) {
     w->threat = w->s->threat;
     w->threat.seed = w->facts->seed; /* fixed by the training, which S cannot have chosen */
     w->threat.epoch = 0;
+    w->threat.ball.slack = w->facts->ball.slack; /* a fact about how its features are read */
     w->threat.early_stop = 1;
     return surety_threat_validate(&w->threat, err);
 }
@@ -165,11 +166,13 @@ static surety_status settle_bound(certifying *w, surety_error *err) {
 enum { ALL_CLASSES = -1 };
 
 static void event_name(const certifying *w, surety_bound_id id, int class, char text[128]) {
-    char eps[32], of[24] = "";
+    char eps[32], of[24] = "", by[40] = "";
+    const surety_ball *ball = &w->threat.ball;
     if (class != ALL_CLASSES) snprintf(of, sizeof of, ", class %d", class);
-    snprintf(text, 128, "%s, %s, %s %s, %s votes%s", surety_bound_list()[id].name,
-             surety_threat_name(w->threat.kind), surety_norm_name(w->threat.ball.norm),
-             surety_shortest(w->threat.ball.radius, eps), surety_voter_set_name(w->facts->set), of);
+    if (ball->tolerance) snprintf(by, sizeof by, " of tolerance %.16s", ball->tolerance->sha256);
+    snprintf(text, 128, "%s, %s, %s %s%s, %s votes%s", surety_bound_list()[id].name,
+             surety_threat_name(w->threat.kind), surety_norm_name(ball->norm),
+             surety_shortest(ball->radius, eps), by, surety_voter_set_name(w->facts->set), of);
 }
 
 /* Classes whose limits are asked for: events of their own, also those of which S has no example. */
@@ -355,6 +358,7 @@ static void set_attack(surety_certificate *c, const surety_threat *a, const sure
              : fresh    ? "vote"
                         : "prior");
     c->attack.eps = a->ball.radius;
+    c->attack.slack = a->ball.slack;
     c->attack.box_lo = a->ball.has_box ? a->ball.lo : (double)NAN;
     c->attack.box_hi = a->ball.has_box ? a->ball.hi : (double)NAN;
     c->attack.steps = steps ? a->steps : SURETY_ABSENT;
@@ -365,6 +369,22 @@ static void set_attack(surety_certificate *c, const surety_threat *a, const sure
     c->attack.budget = info->searches && surety_voters_can(v, SURETY_CAN_SEARCH) ? a->budget : SURETY_ABSENT;
     c->attack.seed = a->seed;
     c->attack.pass = a->epoch;
+}
+
+static surety_status set_ends(double **out, const double *ends, size_t count, surety_error *err) {
+    SURETY_TRY(surety_alloc(out, count, sizeof **out, err));
+    for (size_t j = 0; j < count; j++) (*out)[j] = isfinite(ends[j]) ? ends[j] : (double)NAN;
+    return SURETY_OK;
+}
+
+static surety_status set_tolerance(surety_certificate *c, const surety_tolerance *t, surety_error *err) {
+    if (!t) return SURETY_OK;
+    memcpy(c->tolerance.sha256, t->sha256, sizeof c->tolerance.sha256);
+    c->tolerance.count = t->d;
+    SURETY_TRY(surety_record_texts(&c->tolerance.features, t->names, t->d, err));
+    SURETY_TRY(set_ends(&c->tolerance.radius, t->radius, t->d, err));
+    SURETY_TRY(set_ends(&c->tolerance.lo, t->lo, t->d, err));
+    return set_ends(&c->tolerance.hi, t->hi, t->d, err);
 }
 
 /* The file must hold the very bytes that stand for this model, or nobody could check it by its checksum. */
@@ -495,6 +515,7 @@ static surety_status conclude(certifying *w, const surety_risks *test, surety_er
     c->inputs.priors_compared = w->priors;
     c->inputs.looks = w->s->looks;
     set_attack(c, &w->threat, surety_model_voters(w->model), w->fresh);
+    SURETY_TRY(set_tolerance(c, w->threat.ball.tolerance, err));
     set_ledger(w);
     SURETY_TRY(set_model(w, err));
     snprintf(c->software.version, sizeof c->software.version, "%s", surety_version());

@@ -125,9 +125,34 @@ static void say_box(surety_certificate *c, const char *before) {
         surety_shortest(c->attack.box_hi, hi));
 }
 
+/* With a tolerance: every feature in its own unit, in its own range. */
+static void say_tolerance(surety_certificate *c) {
+    char eps[32];
+    size_t fixed = 0, ends = 0;
+    for (size_t j = 0; j < c->tolerance.count; j++) {
+        fixed += c->tolerance.radius[j] == 0;
+        ends += !isnan(c->tolerance.lo[j]) || !isnan(c->tolerance.hi[j]);
+    }
+    surety_shortest(c->attack.eps, eps);
+    if (strcmp(c->attack.norm, surety_norm_name(SURETY_LINF)) != 0)
+        say(c, " within %s distance %s of the input, each feature measured by its own tolerance",
+            c->attack.norm, eps);
+    else if (c->attack.eps == 1)
+        say(c, " with every feature within its own tolerance");
+    else
+        say(c, " with every feature within %s times its own tolerance", eps);
+    say(c, " (table of %zu feature%s, of which %zu cannot change)", c->tolerance.count,
+        plural(c->tolerance.count), fixed);
+    if (ends)
+        say(c, " and inside the range that the table gives it (or no farther outside than the input is)");
+}
+
 static void say_where(surety_certificate *c) {
     char eps[32];
-    say(c, " within %s distance %s of the input", c->attack.norm, surety_shortest(c->attack.eps, eps));
+    if (c->tolerance.count)
+        say_tolerance(c);
+    else
+        say(c, " within %s distance %s of the input", c->attack.norm, surety_shortest(c->attack.eps, eps));
     say_box(c, " and inside");
 }
 
@@ -136,8 +161,11 @@ static void say_worst(surety_certificate *c) {
     char eps[32];
     say(c, "where it fails on an input if there is any point");
     say_where(c);
-    say(c, " on which it is wrong or tied: on all other inputs no perturbation of norm up to %s",
-        surety_shortest(c->attack.eps, eps));
+    say(c, " on which it is wrong or tied: on all other inputs no ");
+    if (c->tolerance.count)
+        say(c, "such perturbation");
+    else
+        say(c, "perturbation of norm up to %s", surety_shortest(c->attack.eps, eps));
     say_box(c, " that keeps the input inside");
     say(c, ", whatever the attack, makes it fail");
 }
@@ -166,6 +194,8 @@ static void say_attack(surety_certificate *c) {
         say(c, " from each of %" PRIu64 " random starts, of which the best counts", starts);
     if (info->noise)
         say(c, ", then noise of at most %s per feature", surety_shortest(c->attack.noise, noise));
+    if (c->tolerance.count && (info->noise || info->steps != SURETY_STEPS_NONE))
+        say(c, ", lengths in tolerances");
     say(c, ")");
 }
 

@@ -38,6 +38,7 @@ static const char *const *texts_at(const surety_field *f, const void *base) {
 static json_t *element_json(const surety_field *f, const void *base, size_t i) {
     if (f->kind == SURETY_FIELD_TEXTS) return surety_json_string(texts_at(f, base)[i]);
     if (f->kind == SURETY_FIELD_COUNTS) return surety_json_count((*(uint64_t *const *)at(f, base))[i]);
+    if (f->kind == SURETY_FIELD_REALS) return surety_json_real((*(double *const *)at(f, base))[i]);
     return surety_record_json(f->table, (const char *)at(f, base) + i * f->element);
 }
 
@@ -179,14 +180,35 @@ surety_status surety_record_texts(const char ***out, const char *const *texts, s
 
 static surety_status read_texts(const surety_field *f, void *base, const json_t *value, const char *path,
                                 surety_error *err) {
-    const char *texts[SURETY_CLASSES_MOST] = {0};
+    const char **texts;
     size_t count = json_array_size(value), i = 0;
-    if (!json_is_array(value) || count < (size_t)f->min || count > f->size || count > SURETY_CLASSES_MOST)
-        return refuse(err, path, "it is not a list of so many texts", "the labels of the classes");
+    if (!json_is_array(value) || count < (size_t)f->min || count > f->size)
+        return refuse(err, path, "it is not a list of so many texts", "labels of classes, names of features");
+    SURETY_TRY(surety_alloc(&texts, count, sizeof *texts, err));
     while (i < count && (texts[i] = json_string_value(json_array_get(value, i)))) i++;
-    if (i < count) return refuse(err, path, "it holds something else than texts", "texts");
     *(size_t *)(void *)((char *)base + f->count) = count;
-    return surety_record_texts((const char ***)(void *)((char *)base + f->offset), texts, count, err);
+    surety_status status = i < count ? refuse(err, path, "it holds something else than texts", "texts")
+                                     : surety_record_texts((const char ***)(void *)((char *)base + f->offset),
+                                                           texts, count, err);
+    surety_free(texts);
+    return status;
+}
+
+static surety_status read_reals(const surety_field *f, void *base, const json_t *value, const char *path,
+                                surety_error *err) {
+    size_t count = count_of(f, base);
+    double *numbers;
+    if (!json_is_array(value) || json_array_size(value) != count)
+        return refuse(err, path, "it is not a list of as many numbers as there are names", "as many");
+    SURETY_TRY(surety_alloc(&numbers, count, sizeof *numbers, err));
+    *(double **)(void *)((char *)base + f->offset) = numbers;
+    for (size_t i = 0; i < count; i++) {
+        const json_t *number = json_array_get(value, i);
+        if (!json_is_number(number) && !json_is_null(number))
+            return refuse(err, path, "it holds something else than numbers", "numbers, or null");
+        numbers[i] = json_is_null(number) ? (double)NAN : json_number_value(number);
+    }
+    return SURETY_OK;
 }
 
 static surety_status read_field(const surety_field *f, void *base, const json_t *value, const char *path,
@@ -215,6 +237,8 @@ static surety_status read_field(const surety_field *f, void *base, const json_t 
             return read_list(f, base, value, path, err);
         case SURETY_FIELD_TEXTS:
             return read_texts(f, base, value, path, err);
+        case SURETY_FIELD_REALS:
+            return read_reals(f, base, value, path, err);
         default:
             return read_counts(f, base, value, path, err);
     }
@@ -255,7 +279,8 @@ void surety_record_free(const surety_fields *table, void *base) {
     for (size_t i = 0; i < table->count; i++) {
         const surety_field *f = &table->fields[i];
         if (f->kind == SURETY_FIELD_OBJECT) surety_record_free(f->table, (char *)base + f->offset);
-        if (f->kind != SURETY_FIELD_COUNTS && f->kind != SURETY_FIELD_TEXTS) continue;
+        if (f->kind != SURETY_FIELD_COUNTS && f->kind != SURETY_FIELD_TEXTS && f->kind != SURETY_FIELD_REALS)
+            continue;
         void **list = (void **)(void *)((char *)base + f->offset);
         surety_free(*list);
         *list = NULL;
@@ -338,7 +363,8 @@ static void compare_list(const comparing *c, const surety_field *f, const void *
         c->differs(c->arg, path, x, y);
         return;
     }
-    surety_field number = {.kind = SURETY_FIELD_COUNT, .unit = f->unit}, text = {.kind = SURETY_FIELD_TEXT};
+    surety_field number = {.kind = SURETY_FIELD_COUNT, .unit = f->unit}, text = {.kind = SURETY_FIELD_TEXT},
+                 real = {.kind = SURETY_FIELD_REAL, .unit = f->unit};
     for (size_t i = 0; i < a; i++) {
         char inner[PATH];
         snprintf(inner, sizeof inner, "%.70s[%zu]", path, i);
@@ -348,6 +374,9 @@ static void compare_list(const comparing *c, const surety_field *f, const void *
                                   c->arg);
         else if (f->kind == SURETY_FIELD_TEXTS)
             compare_scalar(c, &text, texts_at(f, stated)[i], texts_at(f, found)[i], inner);
+        else if (f->kind == SURETY_FIELD_REALS)
+            compare_scalar(c, &real, *(double *const *)at(f, stated) + i, *(double *const *)at(f, found) + i,
+                           inner);
         else
             compare_scalar(c, &number, *(uint64_t *const *)at(f, stated) + i,
                            *(uint64_t *const *)at(f, found) + i, inner);
@@ -365,7 +394,7 @@ void surety_record_compare(const surety_fields *table, const void *stated, const
         if (f->kind == SURETY_FIELD_OBJECT)
             surety_record_compare(f->table, at(f, stated), at(f, found), inner, allowed, differs, arg);
         else if (f->kind == SURETY_FIELD_LIST || f->kind == SURETY_FIELD_COUNTS ||
-                 f->kind == SURETY_FIELD_TEXTS)
+                 f->kind == SURETY_FIELD_TEXTS || f->kind == SURETY_FIELD_REALS)
             compare_list(&c, f, stated, found, inner);
         else
             compare_scalar(&c, f, at(f, stated), at(f, found), inner);

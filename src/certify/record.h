@@ -17,8 +17,10 @@ typedef enum surety_field_kind {
     SURETY_FIELD_LIST,   /* an array of `min` to `size` structs; how many is a size_t at `count` */
     SURETY_FIELD_COUNTS, /* uint64_t *, an array that is allocated; as many as the size_t at `count`, which
                             several arrays of a struct share */
-    SURETY_FIELD_TEXTS   /* const char **, `min` to `size` texts in one block of memory, as many as the size_t
-                            at   `count` */
+    SURETY_FIELD_TEXTS,  /* const char **, `min` to `size` texts in one block of memory, as many as the size_t
+                            at `count` */
+    SURETY_FIELD_REALS   /* double *, an array that is allocated, finite numbers or (null) NaN; as many as the
+                            size_t at `count`, which a list of texts before it has set */
 } surety_field_kind;
 
 /* In which unit a number that was measured with floating point may be off (surety_record_compare). */
@@ -50,7 +52,7 @@ struct surety_field {
     int may_be_null;
     surety_field_unit unit;
     const surety_fields *table; /* OBJECT, LIST */
-    size_t element, count;      /* LIST: bytes of an element; LIST, COUNTS, TEXTS: offset of how many */
+    size_t element, count; /* LIST: bytes of an element; LIST, COUNTS, TEXTS, REALS: offset of how many */
 };
 
 /* The struct as an object, keys in the order of the table. NULL: no memory. */

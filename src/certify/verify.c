@@ -34,8 +34,9 @@ typedef struct verifying {
     surety_certificate stated, found;
     char *model_path;
     surety_model *model;
-    surety_data *own;        /* data that were opened here */
-    const surety_data *data; /* own, or the caller's */
+    surety_tolerance *tolerance; /* as the certificate states it, or NULL */
+    surety_data *own;            /* data that were opened here */
+    const surety_data *data;     /* own, or the caller's */
 } verifying;
 
 /* ---- differences ---- */
@@ -125,6 +126,30 @@ static surety_status open_model(verifying *v, surety_error *err) {
     return surety_model_load(&v->model, v->model_path, err);
 }
 
+/* The tolerance that the certificate states, for the features of the model. */
+static surety_status make_tolerance(verifying *v, surety_error *err) {
+    surety_features features = surety_model_features(v->model);
+    const char **names = v->stated.tolerance.features;
+    double *lo = v->stated.tolerance.lo, *hi = v->stated.tolerance.hi, *ends = NULL;
+    size_t count = v->stated.tolerance.count, j = 0;
+    surety_error refused = SURETY_ERROR_NONE;
+    if (!count) return SURETY_OK;
+    while (j < count && count == features.d && (!features.names || !strcmp(names[j], features.names[j]))) j++;
+    if (j < count) return set_reason(v->out, "tolerance.features are not those of the model"), SURETY_OK;
+    features.names = names;
+    SURETY_TRY(surety_alloc(&ends, 2 * count, sizeof *ends, err));
+    for (j = 0; j < count; j++) {
+        ends[j] = isnan(lo[j]) ? -HUGE_VAL : lo[j];
+        ends[count + j] = isnan(hi[j]) ? HUGE_VAL : hi[j];
+    }
+    surety_status status = surety_tolerance_new(&v->tolerance, &features, v->stated.tolerance.radius, ends,
+                                                ends + count, &refused);
+    surety_free(ends);
+    if (status == SURETY_E_INPUT) return set_reason(v->out, refused.what), SURETY_OK;
+    if (status != SURETY_OK && err) *err = refused;
+    return status;
+}
+
 /* A task's files were refused: if one of them has another checksum than the certificate says, that is the
  * answer. */
 static void compare_task_files(verifying *v, const char *task_name) {
@@ -200,7 +225,8 @@ static surety_status open_data(verifying *v, surety_error *err) {
 }
 
 /* What was asked for when the certificate was made. What does not apply keeps a default that is valid. */
-static void settings_of(const surety_certificate *c, surety_certify_settings *s) {
+static void settings_of(const verifying *v, surety_certify_settings *s) {
+    const surety_certificate *c = &v->stated;
     surety_threat *a = &s->threat;
     *s = (surety_certify_settings){.delta = c->delta,
                                    .looks = c->inputs.looks,
@@ -211,6 +237,7 @@ static void settings_of(const surety_certificate *c, surety_certify_settings *s)
     surety_threat_parse(c->attack.name, &a->kind, NULL); /* both were checked when it was read */
     surety_norm_parse(c->attack.norm, &a->ball.norm, NULL);
     a->ball.radius = c->attack.eps;
+    a->ball.tolerance = v->tolerance;
     a->ball.has_box = !isnan(c->attack.box_lo) || !isnan(c->attack.box_hi);
     a->ball.lo = c->attack.box_lo;
     a->ball.hi = c->attack.box_hi;
@@ -254,7 +281,7 @@ static surety_refutation test_of(const surety_certificate *c) {
 static surety_status derive(verifying *v, const surety_run *run, surety_error *err) {
     surety_certify_settings settings;
     surety_error refused = SURETY_ERROR_NONE;
-    settings_of(&v->stated, &settings);
+    settings_of(v, &settings);
     surety_certificate_free(&v->found);
     surety_status status = surety_certify(&v->found, v->model, v->data, &settings, run, &refused);
     if (is_refusal(status)) {
@@ -275,7 +302,7 @@ static surety_status check_numbers(verifying *v, surety_error *err) {
     surety_error refused = SURETY_ERROR_NONE;
     const double allowed[SURETY_UNITS] = {[SURETY_UNIT_VALUE] = ROUNDING, [SURETY_UNIT_SHARE] = ROUNDING};
     strcpy(out->level, "numbers");
-    settings_of(&v->stated, &settings);
+    settings_of(v, &settings);
     surety_status status = surety_certify_again(&again, v->model, &v->stated, &settings, &refused);
     if (is_refusal(status)) return set_reason(out, refused.what), SURETY_OK;
     if (status != SURETY_OK) {
@@ -350,6 +377,7 @@ static surety_status verify(verifying *v, const surety_run *run, surety_error *e
     SURETY_TRY(read_certificate(v, err));
     if (!v->out->agrees) return SURETY_OK;
     SURETY_TRY(open_model(v, err));
+    if (v->out->agrees) SURETY_TRY(make_tolerance(v, err));
     if (!v->out->agrees) return SURETY_OK;
     if (v->s->numbers) return check_numbers(v, err);
     if (v->s->retrain && v->stated.data.fresh)
@@ -375,6 +403,7 @@ surety_status surety_verify(surety_verification *out, const char *path,
     surety_certificate_free(&v->stated);
     surety_certificate_free(&v->found);
     surety_free(v->model_path);
+    surety_tolerance_free(v->tolerance);
     surety_model_free(v->model);
     surety_data_free(v->own);
     surety_free(v);

@@ -43,10 +43,12 @@ static surety_status attack(cli *c, options *o, const surety_model *model, const
     if (status != SURETY_OK) return status;
     if (o->split == SURETY_SET_LEARN) cli_look(c, model, data, surety_threat_name(o->attack.kind));
     if (c->json) return cli_print_json(c, surety_attack_result_json(&r));
-    cli_print("%s, %s ball of radius %g: %llu of %llu perturbed examples are voted wrong\n",
-              surety_threat_name(o->attack.kind), surety_norm_name(o->attack.ball.norm),
-              o->attack.ball.radius, (unsigned long long)r.fooled, (unsigned long long)r.m * r.n);
-    cli_print("distance from the original: at most %.9g, %.6g on average\n", r.norm_max, r.norm_mean);
+    char ball[160];
+    cli_print("%s, %s: %llu of %llu perturbed examples are voted wrong\n", surety_threat_name(o->attack.kind),
+              cli_ball_words(&o->attack.ball, ball), (unsigned long long)r.fooled,
+              (unsigned long long)r.m * r.n);
+    cli_print("distance from the original: at most %.9g, %.6g on average%s\n", r.norm_max, r.norm_mean,
+              o->attack.ball.tolerance ? ", in tolerances" : "");
     return SURETY_OK;
 }
 
@@ -56,7 +58,7 @@ static surety_status open_and_attack(cli *c, options *o) {
     surety_status status = surety_model_load(&model, c->words[0], &c->error);
     if (status == SURETY_OK) status = cli_settle_model(c, model, &o->data, &o->attack);
     if (status == SURETY_OK) status = cli_need_radius(c, &o->attack);
-    if (status == SURETY_OK) status = cli_open_data(c, &data, &o->data);
+    if (status == SURETY_OK) status = cli_open_data(c, &data, &o->data, &o->attack);
     if (status == SURETY_OK) status = attack(c, o, model, data);
     surety_data_free(data);
     surety_model_free(model);

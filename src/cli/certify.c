@@ -177,7 +177,7 @@ static surety_status certify(cli *c, options *o, const surety_model *model) {
     surety_data *data = NULL;
     surety_certificate certificate = {0};
     surety_status status = settle(c, o, model);
-    if (status == SURETY_OK) status = cli_open_data(c, &data, &o->data);
+    if (status == SURETY_OK) status = cli_open_data(c, &data, &o->data, &o->certify.threat);
     if (status == SURETY_OK)
         status = surety_certify(&certificate, model, data, &o->certify, &c->run, &c->error);
     cli_progress_end(c);

@@ -86,6 +86,24 @@ static surety_status show(cli *c, const surety_data_settings *settings) {
     return status;
 }
 
+/* A table of tolerances to fill in. */
+static surety_status tolerances(cli *c, const surety_data_settings *settings, const char *out) {
+    surety_data *data = NULL;
+    if (!settings->task && !settings->train)
+        return cli_wrong(c, "tolerances of which data? Give --train FILE, or --task NAME");
+    if (!out) return cli_wrong(c, "where should the table go? Give --out FILE");
+    surety_status status = cli_open_data(c, &data, settings, NULL);
+    if (status == SURETY_OK) status = surety_tolerance_template(data, out, &c->error);
+    surety_data_free(data);
+    if (status == SURETY_OK)
+        cli_say(
+            c,
+            "%s: fill in the column radius, how far each feature may move either way (0: it cannot change); "
+            "lo and hi are the range in S', widen them or leave them empty; then --tolerance %s",
+            out, out);
+    return status;
+}
+
 static surety_status fetch(cli *c, const char *data_dir, const char *mirror) {
     if (c->word_count < 2) return cli_wrong(c, "fetch what? mnist or fashion-mnist");
     surety_fetch_settings settings = surety_fetch_defaults();
@@ -104,10 +122,11 @@ static surety_status fetch(cli *c, const char *data_dir, const char *mirror) {
 
 static surety_status run(cli *c) {
     surety_data_settings settings = surety_data_defaults();
-    const char *mirror = NULL;
+    const char *mirror = NULL, *out = NULL;
     cli_data_options(c, &settings);
     cli_u64(c, "seed", "N", &settings.seed, "own data: of the shuffle that splits it");
     cli_text(c, "mirror", "URL", &mirror, "fetch: the folder on a web server that has the four files");
+    cli_output(c, "out", "FILE", &out, "tolerances: the CSV file to write");
     surety_status status = cli_parse(c, 1, 2);
     if (status != SURETY_OK || c->helped) return status;
     if (strcmp(c->words[0], "fetch") && c->word_count > 1)
@@ -115,16 +134,19 @@ static surety_status run(cli *c) {
     if (!strcmp(c->words[0], "list")) return list(c, settings.data_dir);
     if (!strcmp(c->words[0], "show")) return show(c, &settings);
     if (!strcmp(c->words[0], "fetch")) return fetch(c, settings.data_dir, mirror);
-    return cli_wrong(c, "unknown word '%s': list, show or fetch", c->words[0]);
+    if (!strcmp(c->words[0], "tolerances")) return tolerances(c, &settings, out);
+    return cli_wrong(c, "unknown word '%s': list, show, fetch or tolerances", c->words[0]);
 }
 
 const cli_command cli_data = {
     .name = "data",
-    .usage = "list | show | fetch NAME [options]",
+    .usage = "list | show | fetch NAME | tolerances [options]",
     .summary = "datasets and tasks: where they are, what is in them",
     .text =
         "list: the tasks and where their data is. show: classes, split and checksums of one task or of own "
-        "files. fetch mnist or fetch fashion-mnist: looks for the dataset, and downloads it if it is not "
+        "files. tolerances: writes a table to fill in, how far each feature may move, for --tolerance of the "
+        "other "
+        "commands. fetch mnist or fetch fashion-mnist: looks for the dataset, and downloads it if it is not "
         "there. "
         "Every file is checked against its SHA-256 before it is used.",
     .example = "surety data show --task fashion-sandal-v-boot",

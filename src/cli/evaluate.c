@@ -68,7 +68,7 @@ static surety_status open_all(cli *c, opened *o) {
     o->row.priors_compared = facts->priors_compared;
     if (!cli_given(c, "delta")) o->row.delta = facts->delta;
     status = cli_settle_model(c, o->model, &o->data_settings, &o->row.threat);
-    if (status == SURETY_OK) status = cli_open_data(c, &o->data, &o->data_settings);
+    if (status == SURETY_OK) status = cli_open_data(c, &o->data, &o->data_settings, &o->row.threat);
     if (status == SURETY_OK) o->names = surety_class_names(surety_data_describe(o->data));
     return status;
 }

@@ -4,6 +4,7 @@
 
 #include "cli/classes.h"
 #include "cli/cli.h"
+#include "cli/shared.h"
 #include "surety/bound.h"
 #include "surety/model.h"
 
@@ -50,8 +51,8 @@ static void print_facts(const surety_model *m, double kl, const char *sha256) {
     print_classes(m);
     cli_print("%-16s %s votes; KL(Q||P) = %.6g\n", "vote", surety_voter_set_name(f->set), kl);
     print_weight(m);
-    cli_print("%-16s %s ball of radius %g, ", "trained against", surety_norm_name(f->ball.norm),
-              f->ball.radius);
+    char ball[160];
+    cli_print("%-16s %s, ", "trained against", cli_ball_words(&f->ball, ball));
     if (f->ball.has_box)
         cli_print("box [%g, %g]\n", f->ball.lo, f->ball.hi);
     else

@@ -168,11 +168,26 @@ void cli_data_options(cli *c, surety_data_settings *data) {
     cli_box_option(c, data);
 }
 
-surety_status cli_open_data(cli *c, surety_data **data, const surety_data_settings *settings) {
+static const char *tolerance_file; /* --tolerance */
+
+/* Reads it against the features of the data; it stays in memory until the command ends. */
+static surety_status read_tolerance(cli *c, const surety_data_info *info, surety_threat *attack) {
+    static surety_tolerance *tolerance;
+    surety_features features = surety_data_features(info);
+    if (!tolerance_file || !attack) return SURETY_OK;
+    surety_tolerance_free(tolerance);
+    surety_status status = surety_tolerance_read(&tolerance, tolerance_file, &features, &c->error);
+    attack->ball.tolerance = tolerance;
+    return status;
+}
+
+surety_status cli_open_data(cli *c, surety_data **data, const surety_data_settings *settings,
+                            surety_threat *attack) {
     surety_status status = surety_data_open(data, settings, &c->error);
     const surety_data_info *info = status == SURETY_OK ? surety_data_describe(*data) : NULL;
     for (size_t i = 0; info && i < info->files && status == SURETY_OK; i++)
         status = cli_file_check(c, &(cli_file){NULL, info->file[i].path, false});
+    if (status == SURETY_OK) status = read_tolerance(c, info, attack);
     return status;
 }
 
@@ -181,10 +196,16 @@ surety_status cli_open_data(cli *c, surety_data **data, const surety_data_settin
 void cli_ball_options(cli *c, surety_threat *attack) {
     cli_other(c, "norm", "l2|linf|l1", &attack->ball.norm, read_norm, show_norm, "norm of the ball");
     cli_real(c, "eps", "B", &attack->ball.radius,
-             "radius of the ball; tasks: unless given 1 for l2, 0.1 for linf, 10 for l1");
+             "radius of the ball; tasks: unless given 1 for l2, 0.1 for linf, 10 for l1; with a tolerance 1");
+    cli_input(
+        c, "tolerance", "FILE", &tolerance_file,
+        "CSV with the columns feature, radius and, if wanted, lo and hi: how far each feature may move, "
+        "in its own unit (0: it cannot change); radius, steps and noise are then multiples of these. "
+        "'surety data tolerances' writes one to fill in");
     cli_size(c, "steps", "K", &attack->steps, "steps of the iterated attacks");
     cli_real(c, "step-size", "S", &attack->step_size, "length of a step; 0 is 2.5 radius / steps");
-    cli_real(c, "noise", "W", &attack->noise, "half width of the noise of the u-attacks");
+    cli_real(c, "noise", "W", &attack->noise,
+             "half width of the noise of the u-attacks; in units of a tolerance");
     cli_size(c, "samples", "N", &attack->samples, "perturbations per example of the u-attacks");
     cli_size(c, "restarts", "N", &attack->restarts,
              "random starts of unif, pgd and apgd; the best one counts");
@@ -199,9 +220,9 @@ static const char *show_models(const void *target, char *buffer, size_t size) {
 }
 
 void cli_model_decides(cli *c) {
-    static const char *const own[] = {"task",       "classes",   "label-column", "header",
-                                      "learn-size", "test-size", "copies",       "box",
-                                      "norm",       "eps",       "seed",         "delta"};
+    static const char *const own[] = {"task",      "classes", "label-column", "header", "learn-size",
+                                      "test-size", "copies",  "box",          "norm",   "eps",
+                                      "seed",      "delta",   "tolerance"};
     for (size_t i = 0; i < c->count; i++) {
         cli_option *o = &c->options[i];
         for (size_t k = 0; k < sizeof own / sizeof *own; k++)
@@ -209,12 +230,13 @@ void cli_model_decides(cli *c) {
         if (!strcmp(o->name, "eps"))
             o->help =
                 "radius of the ball; of a task, for another norm than the model's, 1 for l2, 0.1 for linf, "
-                "10 for l1";
+                "10 for l1; with a tolerance 1";
     }
 }
 
 surety_status cli_settle(cli *c, surety_data_settings *data, surety_threat *attack) {
-    if (!cli_given(c, "eps")) attack->ball.radius = surety_norm_radius(attack->ball.norm);
+    if (!cli_given(c, "eps"))
+        attack->ball.radius = tolerance_file ? 1 : surety_norm_radius(attack->ball.norm);
     attack->ball.has_box = data->boxed;
     attack->ball.lo = data->box_lo;
     attack->ball.hi = data->box_hi;
@@ -245,27 +267,39 @@ surety_status cli_settle_model(cli *c, const surety_model *model, surety_data_se
     data->seed = own.seed; /* of the split: --seed is the attack's */
     if (!cli_given(c, "seed")) attack->seed = facts->seed;
     if (!cli_given(c, "norm")) attack->ball.norm = facts->ball.norm;
-    if (!cli_given(c, "eps"))
-        attack->ball.radius = attack->ball.norm == facts->ball.norm ? facts->ball.radius
-                              : data->task                          ? surety_norm_radius(attack->ball.norm)
-                                                                    : 0;
+    attack->ball.tolerance = facts->ball.tolerance;
+    attack->ball.slack = facts->ball.slack;
+    if (!cli_given(c, "eps") && !tolerance_file && attack->ball.norm == facts->ball.norm)
+        attack->ball.radius = facts->ball.radius;
+    else if (!cli_given(c, "eps"))
+        attack->ball.radius = tolerance_file || facts->ball.tolerance ? 1
+                              : data->task                            ? surety_norm_radius(attack->ball.norm)
+                                                                      : 0;
     attack->ball.has_box = data->boxed;
     attack->ball.lo = data->box_lo;
     attack->ball.hi = data->box_hi;
     return surety_threat_validate(attack, &c->error);
 }
 
+const char *cli_ball_words(const surety_ball *ball, char buffer[160]) {
+    int used = snprintf(buffer, 160, "%s ball of radius %g", surety_norm_name(ball->norm), ball->radius);
+    if (ball->tolerance)
+        snprintf(buffer + used, 160 - (size_t)used, ", in tolerances of %zu features (%zu cannot change)",
+                 ball->tolerance->d, ball->tolerance->d - ball->tolerance->moving);
+    return buffer;
+}
+
 bool cli_radius_given(const cli *c) {
-    return cli_given(c, "eps");
+    return cli_given(c, "eps") || cli_given(c, "tolerance");
 }
 
 surety_status cli_need_radius(cli *c, const surety_threat *threat) {
     if (threat->kind == SURETY_ATTACK_NONE || threat->ball.radius > 0 || cli_radius_given(c))
         return SURETY_OK;
-    snprintf(
-        c->error.expected, sizeof c->error.expected,
-        "--norm linf --eps B: how far each feature may move. What is harmless in your data, nobody else can "
-        "know");
+    snprintf(c->error.expected, sizeof c->error.expected,
+             "--norm linf --eps B: how far each feature may move; or --tolerance FILE, a radius for each: "
+             "'surety data "
+             "tolerances' writes one to fill in. What is harmless in your data, nobody else can know");
     return cli_wrong(c, "own data have no usual radius, and %s needs one", surety_threat_name(threat->kind));
 }
 

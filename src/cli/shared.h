@@ -27,10 +27,12 @@ void cli_box_option(cli *c, surety_data_settings *data);
 /* --fresh, --fresh-labels: for commands whose bounds may come from rows that trained nothing. */
 void cli_fresh_options(cli *c, surety_data_settings *data);
 
-/* Opens the data, and refuses to write over one of its files. *data is the caller's in every case. */
-surety_status cli_open_data(cli *c, surety_data **data, const surety_data_settings *settings);
+/* Opens the data, and refuses to write over one of its files. *data is the caller's in every case. attack, or
+ * NULL: its ball gets the tolerance that --tolerance names, which lives until the command ends. */
+surety_status cli_open_data(cli *c, surety_data **data, const surety_data_settings *settings,
+                            surety_threat *attack);
 
-/* --norm --eps --steps --step-size --noise --samples --restarts --seed. */
+/* --norm --eps --tolerance --steps --step-size --noise --samples --restarts --seed. */
 void cli_ball_options(cli *c, surety_threat *attack);
 
 /* For commands with a model, when all options are added: help says which ones the model decides unless they
@@ -49,6 +51,9 @@ surety_status cli_settle(cli *c, surety_data_settings *data, surety_threat *atta
  * data, ball and seed). The strings stay the model's. */
 surety_status cli_settle_model(cli *c, const surety_model *model, surety_data_settings *data,
                                surety_threat *attack);
+
+/* The ball in words: "linf ball of radius 1, in tolerances of 57 features (3 cannot change)". */
+const char *cli_ball_words(const surety_ball *ball, char buffer[160]);
 
 /* Was a radius given on the command line? */
 bool cli_radius_given(const cli *c);

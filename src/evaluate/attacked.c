@@ -4,6 +4,7 @@
 #include "evaluate/vote.h"
 #include "io/json.h"
 #include "surety/evaluate.h"
+#include "voters/ball.h"
 
 typedef struct attacking {
     const surety_threat *threat;
@@ -19,7 +20,7 @@ static surety_status see_point(void *arg, const surety_ended *e, size_t j, const
                                surety_error *err) {
     const attacking *w = arg;
     const surety_set *set = w->set;
-    double norm = surety_distance(w->threat->ball.norm, x, set->x + e->i * set->stride, set->d);
+    double norm = surety_ball_distance(&w->threat->ball, x, set->x + e->i * set->stride, set->d);
     surety_attack_result *found = &w->found[e->thread];
     (void)err;
     if (norm > found->norm_max) found->norm_max = norm;

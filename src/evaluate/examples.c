@@ -11,6 +11,7 @@
 #include "evaluate/worst.h"
 #include "io/csv.h"
 #include "surety/evaluate.h"
+#include "voters/ball.h"
 
 /* ---- per example ---- */
 
@@ -37,7 +38,7 @@ static surety_status see_point(void *arg, const surety_ended *e, size_t j, const
     const listing *l = arg;
     (void)j, (void)err;
     l->found[e->i].norm =
-        surety_distance(l->plain.ball.norm, x, l->set->x + e->i * l->set->stride, l->set->d);
+        surety_ball_distance(&l->plain.ball, x, l->set->x + e->i * l->set->stride, l->set->d);
     return SURETY_OK;
 }
 

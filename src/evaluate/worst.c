@@ -2,6 +2,8 @@
 
 #include <math.h>
 
+#include "voters/ball.h"
+
 enum { L = SURETY_LANES, HALVINGS = 16 };
 
 struct surety_worst {
@@ -62,16 +64,12 @@ static void prove(surety_worst *w, const surety_vote *vote, const surety_example
     for (size_t r = 0; r < e->rows; r++) proved[r] = margin[r] > 0;
 }
 
-/* The radius beyond which nothing is new. */
-static double widest(const surety_ball *ball, size_t d) {
-    if (!ball->has_box) return 0x1p20 * (ball->radius > 0 ? ball->radius : 1);
-    double side = ball->hi - ball->lo;
-    return ball->norm == SURETY_LINF ? side : side * (ball->norm == SURETY_L2 ? sqrt((double)d) : (double)d);
-}
-
 void surety_worst_radius(surety_worst *w, const surety_vote *vote, const surety_examples *e, double *radius,
                          int *proved) {
-    double most = widest(&w->ball, surety_voters_features(vote->voters)), b = fmin(w->ball.radius, most);
+    double most = surety_ball_widest(&w->ball, surety_voters_features(vote->voters)),
+           b = fmin(w->ball.radius, most);
+    double least =
+        fmin(most * 0x1p-10, w->ball.radius > 0 ? w->ball.radius : HUGE_VAL); /* first try from 0 */
     double good[L], bad[L], probe[L];
     int at_zero[L] = {0}, right[L] = {0};
     for (size_t r = 0; r < L; r++) good[r] = 0, bad[r] = HUGE_VAL, probe[r] = 0;
@@ -82,7 +80,7 @@ void surety_worst_radius(surety_worst *w, const surety_vote *vote, const surety_
     for (int step = 0, open = 1; open && step < 64; step++) { /* doubles until it fails */
         open = 0;
         for (size_t r = 0; r < e->rows; r++)
-            probe[r] = isinf(bad[r]) ? fmin(fmax(2 * good[r], most * 0x1p-10), most) : good[r];
+            probe[r] = isinf(bad[r]) ? fmin(fmax(2 * good[r], least), most) : good[r];
         prove(w, vote, e, probe, right);
         for (size_t r = 0; r < e->rows; r++) {
             if (!isinf(bad[r])) continue;

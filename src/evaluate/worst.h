@@ -24,7 +24,7 @@ const float *surety_worst_run(surety_worst *w, const surety_examples *examples, 
 
 /* proved[r]: the vote is right everywhere in the ball's own radius. radius[r]: the largest radius for which
  * the vote was proved right, by bisection to 2^-16 of it (0: not even for x itself), at most the radius
- * beyond which a box has no more points (without a box 2^20 times the ball's). */
+ * beyond which a box has no more points (surety_ball_widest). */
 void surety_worst_radius(surety_worst *w, const surety_vote *vote, const surety_examples *examples,
                          double *radius, int *proved);
 

@@ -6,16 +6,19 @@
 
 #include "base/number.h"
 #include "base/random.h"
+#include "data/tolerance.h"
 #include "model/model.h"
 #include "surety/bound.h"
 
 static const char *const keys[] = {"kind", "voters", "seed", "priors_compared", "delta",
                                    "norm", "eps",    "box",  "defense",         "objective"};
+/* Only where there are any: */
+static const char tolerance_key[] = "tolerance", slack_key[] = "slack";
 
 int surety_facts_key(const char *key) {
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (!strcmp(key, keys[i])) return 1;
-    return 0;
+    return !strcmp(key, tolerance_key) || !strcmp(key, slack_key);
 }
 
 void surety_model_facts_defaults(surety_model_facts *f) {
@@ -40,6 +43,17 @@ surety_status surety_facts_validate(const surety_model_facts *f, surety_error *e
     return surety_ball_validate(&f->ball, err);
 }
 
+static int write_tolerance(const surety_ball *ball, json_t *metadata) {
+    char slack[32];
+    surety_format(slack, sizeof slack, "%.17g", ball->slack);
+    if (ball->slack > 0 && json_object_set_new(metadata, slack_key, surety_json_string(slack))) return 1;
+    if (!ball->tolerance) return 0;
+    char *text = surety_tolerance_json(ball->tolerance);
+    int failed = json_object_set_new(metadata, tolerance_key, text ? surety_json_string(text) : NULL);
+    free(text);
+    return failed;
+}
+
 surety_status surety_facts_write(const surety_model_facts *f, const surety_voters *voters, json_t *metadata,
                                  surety_error *err) {
     char seed[32], priors[32], delta[32], eps[32], box[64] = "none";
@@ -58,7 +72,7 @@ surety_status surety_facts_write(const surety_model_facts *f, const surety_voter
                             box,
                             f->defense,
                             f->objective};
-    int failed = 0;
+    int failed = write_tolerance(&f->ball, metadata);
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         failed |= json_object_set_new(metadata, keys[i], surety_json_string(values[i]));
     return failed ? surety_fail(err, SURETY_E_MEMORY, "no memory for the model's facts") : SURETY_OK;
@@ -96,6 +110,34 @@ static int read_name(const char *text, char *out, size_t size) {
     return 1;
 }
 
+static surety_status read_slack(surety_ball *ball, json_t *metadata, surety_error *err) {
+    const char *text = json_string_value(json_object_get(metadata, slack_key));
+    char *end = NULL;
+    if (!json_object_get(metadata, slack_key)) return SURETY_OK;
+    if (!read_real(text, &end, &ball->slack) || *end || !(ball->slack > 0 && ball->slack < 1))
+        return bad(slack_key, "a number above 0 and below 1", err);
+    json_object_del(metadata, slack_key);
+    return SURETY_OK;
+}
+
+surety_status surety_facts_read_tolerance(surety_model *m, const json_t *metadata, surety_error *err) {
+    const char *text = json_string_value(json_object_get(metadata, tolerance_key));
+    surety_features features = surety_model_features(m);
+    if (!json_object_get(metadata, tolerance_key)) return SURETY_OK;
+    if (!text) return bad(tolerance_key, "a text", err);
+    surety_error inner = SURETY_ERROR_NONE;
+    surety_status status = surety_tolerance_parse(&m->tolerance, text, &features, &inner);
+    if (status != SURETY_OK) {
+        surety_fail(err, status, "the model's tolerance: %s%s%s", inner.what, *inner.place ? ", " : "",
+                    inner.place);
+        surety_fail_place(err, "key %s", tolerance_key);
+        surety_fail_expected(err, "%s", inner.expected);
+        return status;
+    }
+    m->facts.ball.tolerance = m->tolerance;
+    return SURETY_OK;
+}
+
 surety_status surety_facts_read(surety_model_facts *f, json_t *metadata, surety_error *err) {
     const char *text[sizeof keys / sizeof *keys];
     surety_error inner = SURETY_ERROR_NONE;
@@ -122,5 +164,5 @@ surety_status surety_facts_read(surety_model_facts *f, json_t *metadata, surety_
     if (!read_name(text[8], f->defense, sizeof f->defense)) return bad("defense", "a name", err);
     if (!read_name(text[9], f->objective, sizeof f->objective)) return bad("objective", "a name", err);
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) json_object_del(metadata, keys[i]);
-    return SURETY_OK;
+    return read_slack(&f->ball, metadata, err);
 }

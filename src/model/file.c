@@ -239,12 +239,14 @@ static surety_status build(const parsed *p, surety_model **out, surety_voters **
     const char *key;
     json_t *value;
     json_object_foreach(p->metadata, key, value) {
+        if (surety_facts_key(key)) continue; /* the tolerance */
         if (!surety_text_key(key))
             return surety_fail(err, SURETY_E_INPUT, "__metadata__: '%.80s' cannot be the key of a text", key);
         if (json_object_set((*out)->texts, key, value))
             return surety_fail(err, SURETY_E_MEMORY, "no memory for a text");
     }
-    return surety_model_read_labels(*out, err);
+    SURETY_TRY(surety_model_read_labels(*out, err));
+    return surety_facts_read_tolerance(*out, p->metadata, err);
 }
 
 surety_status surety_model_decode(surety_model **out, const uint8_t *bytes, size_t size, const char *name,

@@ -10,6 +10,7 @@
 #include "base/number.h"
 #include "base/text.h"
 #include "surety/bound.h"
+#include "voters/ball.h"
 
 static surety_status bad(surety_error *err, const char *tensor, size_t index, const char *what) {
     surety_fail(err, SURETY_E_INPUT, "%s", what);
@@ -62,6 +63,7 @@ surety_status surety_model_new(surety_model **out, surety_voters *voters, const 
     }
     SURETY_TRY(surety_voters_check(voters, err));
     SURETY_TRY(surety_facts_validate(facts, err));
+    SURETY_TRY(surety_ball_fits(&facts->ball, surety_voters_features(voters), err));
     surety_model *m;
     SURETY_TRY(surety_alloc(&m, 1, sizeof *m, err));
     m->facts = *facts;
@@ -69,6 +71,9 @@ surety_status surety_model_new(surety_model **out, surety_voters *voters, const 
     surety_status status = m->texts ? SURETY_OK : surety_fail(err, SURETY_E_MEMORY, "no memory for a model");
     if (status == SURETY_OK) status = surety_alloc(&m->prior, H, sizeof *prior, err);
     if (status == SURETY_OK) status = surety_alloc(&m->posterior, H, sizeof *posterior, err);
+    if (status == SURETY_OK && facts->ball.tolerance)
+        status = surety_tolerance_copy(&m->tolerance, facts->ball.tolerance, err);
+    m->facts.ball.tolerance = m->tolerance;
     if (status != SURETY_OK) {
         surety_model_free(m);
         return status;
@@ -85,6 +90,7 @@ void surety_model_free(surety_model *m) {
     surety_voters_free(m->voters);
     surety_free(m->prior);
     surety_free(m->posterior);
+    surety_tolerance_free(m->tolerance);
     for (int k = 0; k < SURETY_MODEL_ROWS; k++) surety_free(m->rows[k]);
     json_decref(m->texts);
     json_decref(m->label_texts);
@@ -103,6 +109,10 @@ const double *surety_model_posterior(const surety_model *m) {
 }
 const surety_model_facts *surety_model_about(const surety_model *m) {
     return &m->facts;
+}
+
+surety_features surety_model_features(const surety_model *m) {
+    return (surety_features){.d = surety_voters_features(m->voters)};
 }
 
 surety_vote surety_model_vote(const surety_model *m, surety_weighting weighting) {

@@ -12,6 +12,7 @@ struct surety_model {
     surety_voters *voters;
     double *prior, *posterior; /* (H) */
     surety_model_facts facts;
+    surety_tolerance *tolerance; /* that of facts.ball, or NULL */
     /* Digests of the rows of S' and S (surety_data_info.row_digests); NULL: not remembered. */
     uint64_t *rows[SURETY_MODEL_ROWS];
     size_t row_count[SURETY_MODEL_ROWS];
@@ -27,6 +28,8 @@ struct surety_model {
 surety_status surety_facts_write(const surety_model_facts *facts, const surety_voters *voters,
                                  json_t *metadata, surety_error *err);
 surety_status surety_facts_read(surety_model_facts *facts, json_t *metadata, surety_error *err);
+/* The tolerance, which is read against the model's features: when all else is known. */
+surety_status surety_facts_read_tolerance(surety_model *model, const json_t *metadata, surety_error *err);
 
 /* Copies sorted digests of rows; count 0: none. */
 surety_status surety_model_set_rows(surety_model *model, surety_set_name which, const void *digests,

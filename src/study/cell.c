@@ -10,6 +10,7 @@
 #include "io/sha256.h"
 #include "io/write.h"
 #include "study/study.h"
+#include "voters/ball.h"
 
 enum {
     RADII = 9,   /* of the curve: 0, b/4, .. 2b */
@@ -199,7 +200,7 @@ static surety_status look(void *arg, size_t i, size_t j, const float *x, surety_
     SURETY_TRY(surety_vote_predict(&l->vote, original, set->stride, 1, &clean, NULL, err));
     SURETY_TRY(surety_vote_predict(&l->vote, x, set->stride, 1, &attacked, NULL, err));
     if (surety_sign(set->y[i]) * clean <= 0 || surety_sign(set->y[i]) * attacked > 0) return SURETY_OK;
-    double distance = surety_distance(l->w->cell->norm, x, original, set->d);
+    double distance = surety_ball_distance(&(surety_ball){.norm = l->w->cell->norm}, x, original, set->d);
     return surety_cell_add_row(
         l->found,
         SURETY_JSON_OBJECT(

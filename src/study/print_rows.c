@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/parallel.h"
 #include "study/print.h"
+#include "voters/ball.h"
 
 enum {
     H = SURETY_PRINT_TREES,
@@ -195,7 +196,8 @@ static surety_status show_fooled(cell_work *w, const surety_print_model *model, 
         SURETY_JSON_OBJECT(
             {"row", surety_json_count(set->row[at])}, {"label", json_integer(surety_sign(set->y[at]))},
             {"clean_vote", surety_json_real(clean)}, {"attacked_vote", surety_json_real(attacked)},
-            {"distance", surety_json_real(surety_distance(p->norm, x, x0, p->d))},
+            {"distance",
+             surety_json_real(surety_ball_distance(&(surety_ball){.norm = p->norm}, x, x0, p->d))},
             {"original", surety_cell_pixels(x0, p->d)}, {"attacked", surety_cell_pixels(x, p->d)}),
         err);
 }

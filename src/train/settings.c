@@ -13,7 +13,7 @@
 /* ---- writing ---- */
 
 static json_t *attack_json(const surety_threat *a) {
-    return SURETY_JSON_OBJECT(
+    json_t *attack = SURETY_JSON_OBJECT(
         {"name", surety_json_string(surety_threat_name(a->kind))},
         {"norm", surety_json_string(surety_norm_name(a->ball.norm))},
         {"eps", surety_json_real(a->ball.radius)},
@@ -22,6 +22,10 @@ static json_t *attack_json(const surety_threat *a) {
                                 : json_null()},
         {"steps", surety_json_count(a->steps)}, {"step_size", surety_json_real(surety_threat_step(a))},
         {"noise", surety_json_real(a->noise)}, {"restarts", surety_json_count(a->restarts)});
+    if (a->ball.tolerance)
+        attack = surety_json_put(attack, "tolerance", surety_json_string(a->ball.tolerance->sha256));
+    if (a->ball.slack > 0) attack = surety_json_put(attack, "slack", surety_json_real(a->ball.slack));
+    return attack;
 }
 
 char *surety_train_settings_text(const surety_train_settings *s, const surety_data_info *info) {
@@ -84,6 +88,7 @@ static void read_threat(surety_threat *t, const json_t *from) {
     surety_threat_parse(text_at(from, "name"), &t->kind, NULL);
     surety_norm_parse(text_at(from, "norm"), &t->ball.norm, NULL);
     t->ball.radius = real_at(from, "eps");
+    t->ball.slack = real_at(from, "slack");
     t->ball.has_box = json_is_object(box);
     if (t->ball.has_box) t->ball.lo = real_at(box, "lo"), t->ball.hi = real_at(box, "hi");
     t->steps = (size_t)count_at(from, "steps");
@@ -143,6 +148,7 @@ static surety_status check_facts(const surety_model *model, const surety_train_s
         {"delta", is->delta == must.delta},
         {"norm", is->ball.norm == must.ball.norm},
         {"eps", is->ball.radius == must.ball.radius},
+        {"slack", is->ball.slack == must.ball.slack},
         {"box", is->ball.has_box == must.ball.has_box &&
                     (!is->ball.has_box || (is->ball.lo == must.ball.lo && is->ball.hi == must.ball.hi))},
         {"defense", !strcmp(is->defense, must.defense)},
@@ -231,6 +237,7 @@ surety_status surety_train_recorded(surety_train_settings *out, const surety_mod
     SURETY_TRY(parse(text, &list, err));
     const json_t *stated = json_array_get(list, 1);
     read_settings(out, stated);
+    out->defense.ball.tolerance = surety_model_about(model)->ball.tolerance;
     surety_status status = check_facts(model, out, err);
     if (status == SURETY_OK) status = check_text(model, out, stated, text, err);
     json_decref(list);

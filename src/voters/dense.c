@@ -6,11 +6,16 @@
  * roundings (product included), the bias through d + 2, each a factor within 1 +- u, u = 2^-24. At a point
  * x + e of the ball the result is therefore off by at most
  *
- *   gamma (k_0 |c| + sum_j k_j |w_j| |x_j| + b ||k w||_*),   gamma = u / (1 - (d + 2) u),
+ *   gamma (k_0 |c| + sum_j k_j |w_j| |x_j| + b ||k w r||_*),   gamma = u / (1 - (d + 2) u),
  *
- * with the dual norm of (k_j w_j), since |x_j + e_j| <= |x_j| + |e_j|; and by (d + 2) 2^-149 where products
- * underflow. This much is added on both sides, and as much again as the doubles here may be off; the floats
- * that come out are rounded outward once more. From there the kind goes on (`worst` and `margin` of kind.h).
+ * with the dual norm of (k_j w_j r_j), since |x_j + e_j| <= |x_j| + r_j |e_j / r_j|, r_j the unit of feature
+ * j (1 without a tolerance); and by (d + 2) 2^-149 where products underflow. This much is added on both
+ * sides, and as much again as the doubles here may be off; the floats that come out are rounded outward once
+ * more. From there the kind goes on (`worst` and `margin` of kind.h).
+ *
+ * With a tolerance, <w, e> = <w r, e / r>: the support function of the plain ball, of the weights w_j r_j
+ * with the rooms of e_j / r_j. |w_j| r_j is rounded up to a float, which can only raise it, because it grows
+ * with every |w_j|; the rooms are rounded up too.
  */
 
 #include <math.h>
@@ -25,9 +30,9 @@ enum { L = SURETY_LANES };
 
 /* What is known of a row of weights. */
 typedef struct row_facts {
-    double length; /* ||w||_2 */
-    double dual;   /* dual norm of (k_j w_j), not below the exact one */
-    size_t kept;   /* features with w_j != 0 */
+    double length; /* ||w r||_2 */
+    double dual;   /* dual norm of (k_j w_j r_j), not below the exact one */
+    size_t kept;   /* features with w_j r_j != 0 */
 } row_facts;
 
 typedef struct dense_range {
@@ -36,8 +41,10 @@ typedef struct dense_range {
     size_t N;
     row_facts *rows;      /* (N) */
     uint32_t *order;      /* l1: (N, d) features by falling |w_j| */
+    const float *moves;   /* (N, stride) w_j r_j: the weights themselves, or `scaled` */
+    float *scaled;        /* with a tolerance, else NULL */
     float *memory;        /* what follows */
-    float *x, *up, *down; /* (d, lanes) */
+    float *x, *up, *down; /* (d, lanes); up, down in units of r_j */
     float *z_lo, *z_hi;   /* (N, lanes) */
     float *low;           /* (H, lanes) against one class */
     float *scratch;
@@ -54,6 +61,16 @@ surety_span_kernel surety_span_kernel_at(surety_level level) {
 
 /* ---- what depends on the weights alone ---- */
 
+/* The smallest float that is not below x, and the largest not above it. */
+static float float_up(double x) {
+    float f = (float)x;
+    return (double)f < x ? nextafterf(f, HUGE_VALF) : f;
+}
+
+static float float_down(double x) {
+    return -float_up(-x);
+}
+
 typedef struct weighed {
     float size;
     uint32_t feature;
@@ -67,8 +84,7 @@ static int by_size(const void *a, const void *b) {
 }
 
 static void look_at_row(dense_range *g, size_t i, weighed *list) {
-    const surety_tensor *t = &g->v->tensors[0];
-    const float *w = t->values + i * t->stride;
+    const float *w = g->moves + i * g->v->tensors[0].stride;
     size_t d = g->v->d;
     double squares = 0, dual = 0;
     row_facts *facts = &g->rows[i];
@@ -88,8 +104,26 @@ static void look_at_row(dense_range *g, size_t i, weighed *list) {
     for (size_t k = 0; k < facts->kept; k++) g->order[i * d + k] = list[k].feature;
 }
 
+/* w_j r_j, away from 0. */
+static void scale_row(const surety_tolerance *tolerance, const float *w, float *out) {
+    for (size_t j = 0; j < tolerance->d; j++)
+        out[j] = copysignf(float_up(fabs((double)w[j]) * tolerance->unit[j] * (1 + 0x1p-52)), w[j]);
+}
+
+static surety_status scale(dense_range *g, surety_error *err) {
+    const surety_tensor *t = &g->v->tensors[0];
+    g->moves = t->values;
+    if (!g->ball.tolerance) return SURETY_OK;
+    SURETY_TRY(surety_alloc(&g->scaled, g->N, t->stride * sizeof *g->scaled, err));
+    g->moves = g->scaled;
+    for (size_t i = 0; i < g->N; i++)
+        scale_row(g->ball.tolerance, t->values + i * t->stride, g->scaled + i * t->stride);
+    return SURETY_OK;
+}
+
 static surety_status allocate(dense_range *g, surety_error *err) {
     size_t d = g->v->d, lanes = d * L, scratch = g->v->kind->scratch(g->v);
+    SURETY_TRY(scale(g, err));
     SURETY_TRY(surety_alloc(&g->rows, g->N, sizeof *g->rows, err));
     if (g->ball.norm == SURETY_L1) SURETY_TRY(surety_alloc(&g->order, g->N, d * sizeof *g->order, err));
     SURETY_TRY(surety_alloc(&g->memory, 3 * lanes + (2 * g->N + g->v->H) * L + scratch, sizeof(float), err));
@@ -110,6 +144,7 @@ static surety_status allocate(dense_range *g, surety_error *err) {
 static void stop(void *state) {
     dense_range *g = state;
     if (!g) return;
+    surety_free(g->scaled);
     surety_free(g->rows);
     surety_free(g->order);
     surety_free(g->memory);
@@ -133,19 +168,16 @@ static surety_status start(void **state, const surety_voters *v, const surety_ba
 
 /* ---- a block ---- */
 
-/* The smallest float that is not below x, and the largest not above it. */
-static float float_up(double x) {
-    float f = (float)x;
-    return (double)f < x ? nextafterf(f, HUGE_VALF) : f;
-}
-
-static float float_down(double x) {
-    return -float_up(-x);
+/* The room in units of r_j that `left` leaves; a double times 1 + 2^-51 is not below the exact quotient. */
+static double room(const surety_tolerance *t, size_t j, double left) {
+    if (!t || !(left > 0)) return fmax(left, 0);
+    return t->unit[j] > 0 ? left / t->unit[j] * (1 + 0x1p-51) : 0;
 }
 
 /* The rows in lanes, and the room of every feature. The box is that of the program too, which rounds its ends
  * to floats. */
 static void place(dense_range *g, const float *const *x, size_t rows, const double *radius) {
+    const surety_tolerance *t = g->ball.tolerance;
     double lo = -HUGE_VAL, hi = HUGE_VAL;
     if (g->ball.has_box) {
         lo = fmin(g->ball.lo, (double)(float)g->ball.lo);
@@ -155,9 +187,11 @@ static void place(dense_range *g, const float *const *x, size_t rows, const doub
         const float *row = x[r < rows ? r : 0];
         for (size_t j = 0; j < g->v->d; j++) {
             double value = (double)row[j], b = radius[r < rows ? r : 0];
+            double least = t ? fmax(lo, fmin(value, (double)t->least[j])) : lo,
+                   most = t ? fmin(hi, fmax(value, (double)t->most[j])) : hi;
             g->x[j * L + r] = row[j];
-            g->up[j * L + r] = float_up(fmin(b, fmax(hi - value, 0)));
-            g->down[j * L + r] = float_up(fmin(b, fmax(value - lo, 0)));
+            g->up[j * L + r] = float_up(fmin(b, room(t, j, most - value)));
+            g->down[j * L + r] = float_up(fmin(b, room(t, j, value - least)));
         }
     }
 }
@@ -169,6 +203,7 @@ static void limit_argument(dense_range *g, size_t i, const double *radius, int *
     double z[L], size[L], rise[L], fall[L], c = (double)g->v->tensors[1].values[i];
     surety_span_job job = {.d = d,
                            .w = t->values + i * t->stride,
+                           .moves = g->moves + i * t->stride,
                            .length = g->rows[i].length,
                            .order = g->order ? g->order + i * d : NULL,
                            .kept = g->rows[i].kept,

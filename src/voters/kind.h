@@ -10,7 +10,8 @@
 
 #include "voters/voters.h"
 
-/* Sound limits over a ball (voters/range.h); a state is one thread's workspace. */
+/* Sound limits over a ball (voters/range.h); a state is one thread's workspace. The radii of run are what has
+ * to be covered: the ball's slack is in them. */
 typedef struct surety_range_kind {
     surety_status (*start)(void **state, const surety_voters *v, const surety_ball *ball, uint64_t budget,
                            surety_error *err);

@@ -1,7 +1,8 @@
 /* The support function of ball-and-box, from above (docs/theory.md 8.1).
  *
  * Wanted: s = max <w, e> over ||e||_p <= b with 0 <= sign(w_j) e_j <= r_j, r_j the room of feature j in the
- * direction of w_j (an e_j against w_j never helps). With a_j = |w_j|:
+ * direction of w_j (an e_j against w_j never helps). Here e_j is what the caller calls e_j / r_j, and w_j its
+ * w_j r_j (`moves`). With a_j = |w_j|:
  *
  *   corner   s <= sum_j a_j min(r_j, b): every norm is at least |e_j|. Exact for p = infinity.
  *   p = 2    s <= g(lambda) = lambda b^2/2 + sum_j t_j,  t_j = max_e a_j e - lambda e^2/2 = e_j (a_j - lambda
@@ -71,9 +72,9 @@ static void arguments(const surety_span_job *job, double *z, double *size) {
     keep(size, sizes);
 }
 
-/* The room of feature j for w.e and for -w.e. */
+/* The room of feature j for <w, e> and for <-w, e>. */
 INLINE void rooms(const surety_span_job *job, size_t j, const float **rise, const float **fall) {
-    int positive = job->w[j] > 0;
+    int positive = job->moves[j] > 0;
     *rise = (positive ? job->up : job->down) + j * L;
     *fall = (positive ? job->down : job->up) + j * L;
 }
@@ -81,7 +82,7 @@ INLINE void rooms(const surety_span_job *job, size_t j, const float **rise, cons
 static void corner(const surety_span_job *job, surety_span out) {
     v4d rise[Q] = {{0}}, fall[Q] = {{0}}, r[Q], f[Q];
     for (size_t j = 0; j < job->d; j++) {
-        double a = fabs((double)job->w[j]);
+        double a = fabs((double)job->moves[j]);
         const float *to_rise, *to_fall;
         if (a == 0) continue;
         rooms(job, j, &to_rise, &to_fall);
@@ -132,8 +133,8 @@ static void search_l2(const surety_span_job *job, float *mu_rise, float *mu_fall
     for (int sweep = 0; live && sweep < SWEEPS; sweep++) {
         for (size_t j = 0; j < job->d; j++) {
             const float *to_rise, *to_fall;
-            if (job->w[j] == 0) continue;
-            v16 a = v16_set1(fabsf(job->w[j]));
+            if (job->moves[j] == 0) continue;
+            v16 a = v16_set1(fabsf(job->moves[j]));
             rooms(job, j, &to_rise, &to_fall);
             count(&rise, a, to_rise);
             count(&fall, a, to_fall);
@@ -185,7 +186,7 @@ static void limit_l2(const surety_span_job *job, surety_span out) {
     begin2(&fall, mu_fall, job->b);
     for (size_t j = 0; j < job->d; j++) {
         const float *to_rise, *to_fall;
-        double a = fabs((double)job->w[j]);
+        double a = fabs((double)job->moves[j]);
         if (a == 0) continue;
         rooms(job, j, &to_rise, &to_fall);
         add2(&rise, a, to_rise);
@@ -212,7 +213,7 @@ static void search_l1(const surety_span_job *job, float *tau_rise, float *tau_fa
     unsigned live = 1;
     for (size_t k = 0; live && k < job->kept; k++) {
         const float *to_rise, *to_fall;
-        v16 a = v16_set1(fabsf(job->w[job->order[k]]));
+        v16 a = v16_set1(fabsf(job->moves[job->order[k]]));
         rooms(job, job->order[k], &to_rise, &to_fall);
         live = spend(&spent_rise, &rise, b, a, to_rise);
         live |= spend(&spent_fall, &fall, b, a, to_fall);
@@ -255,7 +256,7 @@ static void limit_l1(const surety_span_job *job, surety_span out) {
     for (int r = 0; r < L; r++) least = fminf(least, fminf(tau_rise[r], tau_fall[r]));
     for (size_t k = 0; k < job->kept; k++) {
         const float *to_rise, *to_fall;
-        float a = fabsf(job->w[job->order[k]]);
+        float a = fabsf(job->moves[job->order[k]]);
         if (a <= least) break; /* from here on all terms are 0 */
         rooms(job, job->order[k], &to_rise, &to_fall);
         add1(&rise, (double)a, to_rise);

@@ -10,12 +10,14 @@
 typedef struct surety_span_job {
     size_t d;
     const float *w;        /* (d) */
-    double length;         /* ||w||_2, to start the search of l2 from */
-    const uint32_t *order; /* l1: the features with w_j != 0 by falling |w_j|, `kept` of them */
+    const float *moves;    /* (d) w_j r_j, away from 0 where it is rounded; w itself where all units are 1 */
+    double length;         /* ||w r||_2, to start the search of l2 from */
+    const uint32_t *order; /* l1: the features with w_j r_j != 0 by falling |w_j r_j|, `kept` of them */
     size_t kept;
     surety_norm norm;
     const float *x;         /* (d, lanes) the examples */
-    const float *up, *down; /* (d, lanes) room of each feature: how far it may rise and fall, rounded up */
+    const float *up, *down; /* (d, lanes) room of each feature: how far it may rise and fall, in units of r_j,
+                               rounded up */
     const double *b;        /* (lanes) radius */
 } surety_span_job;
 

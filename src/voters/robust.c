@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "voters/ball.h"
 #include "voters/kind.h"
 
 enum { L = SURETY_LANES };
@@ -14,7 +15,27 @@ struct surety_robust {
     surety_weights *even, *odd; /* the same, packed */
     float *tau;                 /* l1: (N) */
     float *sizes;               /* l1: (d) scratch of prepare */
+    float *unit, *per;          /* (stride) r_j, 1 without a tolerance, and 1 / r_j, 0 where r_j is 0 */
+    float *lo, *hi;             /* (stride) box and range */
+    size_t moving;              /* features that can change */
 };
+
+/* The ball, feature by feature. */
+static void spread(surety_robust *k) {
+    const surety_tolerance *t = k->ball.tolerance;
+    for (size_t j = 0; j < k->stride; j++) {
+        k->unit[j] = t ? 0 : 1;
+        k->lo[j] = k->ball.has_box ? (float)k->ball.lo : -HUGE_VALF;
+        k->hi[j] = k->ball.has_box ? (float)k->ball.hi : HUGE_VALF;
+    }
+    for (size_t j = 0; t && j < t->d; j++) {
+        k->unit[j] = (float)t->unit[j];
+        k->lo[j] = fmaxf(k->lo[j], t->least[j]);
+        k->hi[j] = fminf(k->hi[j], t->most[j]);
+    }
+    for (size_t j = 0; j < k->stride; j++) k->per[j] = k->unit[j] > 0 ? 1 / k->unit[j] : 0;
+    k->moving = t ? t->moving : k->v->d;
+}
 
 surety_status surety_robust_new(surety_robust **out, surety_voters *voters, const surety_ball *ball,
                                 surety_error *err) {
@@ -22,11 +43,12 @@ surety_status surety_robust_new(surety_robust **out, surety_voters *voters, cons
     surety_robust *k;
     const surety_tensor *w = &voters->tensors[0];
     SURETY_TRY(surety_voters_need(voters, SURETY_CAN_HARDEN, "the certified defense", err));
+    SURETY_TRY(surety_ball_fits(ball, voters->d, err));
     SURETY_TRY(surety_alloc(&k, 1, sizeof *k, err));
     *k = (surety_robust){.v = voters, .ball = *ball, .N = w->rows, .stride = w->stride};
     k->ldz = surety_padded(k->N);
     surety_status status = surety_alloc(&k->E, 2 * k->N, k->stride * sizeof(float), err);
-    if (status == SURETY_OK) status = surety_alloc(&k->tau, k->ldz + voters->d, sizeof(float), err);
+    if (status == SURETY_OK) status = surety_alloc(&k->tau, k->ldz + 5 * k->stride, sizeof(float), err);
     if (status == SURETY_OK) status = surety_weights_new(&k->even, k->N, voters->d, err);
     if (status == SURETY_OK) status = surety_weights_new(&k->odd, k->N, voters->d, err);
     if (status != SURETY_OK) {
@@ -35,6 +57,11 @@ surety_status surety_robust_new(surety_robust **out, surety_voters *voters, cons
     }
     k->O = k->E + k->N * k->stride;
     k->sizes = k->tau + k->ldz;
+    k->unit = k->sizes + k->stride;
+    k->per = k->unit + k->stride;
+    k->lo = k->per + k->stride;
+    k->hi = k->lo + k->stride;
+    spread(k);
     *out = k;
     return SURETY_OK;
 }
@@ -73,25 +100,34 @@ static float select_largest(float *values, size_t count, size_t rank, float gues
     return values[rank];
 }
 
-/* The |w_j| of the rank at which b is spent if every room is half the box; without a box the largest. */
-static float find_tau(const surety_robust *k, const float *w, float guess) {
+/* Half the box, or half of the mean range in units of r_j, each at most b; without ends b. */
+static double half_room(const surety_robust *k) {
+    double sum = 0, b = k->ball.radius;
+    if (!k->ball.tolerance) return k->ball.has_box ? (k->ball.hi - k->ball.lo) / 2 : b;
+    for (size_t j = 0; j < k->v->d; j++)
+        if (k->unit[j] > 0) sum += fmin(b, fmax(0, (double)(k->hi[j] - k->lo[j])) / 2 / (double)k->unit[j]);
+    return sum / (double)k->moving;
+}
+
+/* The |w_j r_j| of the rank at which b is spent if every room is half the box; without a box the largest. */
+static float find_tau(const surety_robust *k, const float *w, double room, float guess) {
     size_t d = k->v->d;
-    double room = k->ball.has_box ? (k->ball.hi - k->ball.lo) / 2 : k->ball.radius;
     double rank = room > 0 ? ceil(k->ball.radius / room) : 1;
-    if (rank > (double)d) return 0;
-    for (size_t j = 0; j < d; j++) k->sizes[j] = fabsf(w[j]);
+    if (rank > (double)k->moving) return 0;
+    for (size_t j = 0; j < d; j++) k->sizes[j] = fabsf(w[j]) * k->unit[j];
     return select_largest(k->sizes, d, rank < 1 ? 0 : (size_t)rank - 1, guess);
 }
 
 void surety_robust_prepare(surety_robust *k, double radius) {
     k->ball.radius = radius;
+    double room = half_room(k);
     for (size_t i = 0; i < k->N; i++) {
         const float *w = k->v->tensors[0].values + i * k->stride;
         float *E = k->E + i * k->stride, *O = k->O + i * k->stride;
-        if (k->ball.norm == SURETY_L1) k->tau[i] = find_tau(k, w, k->tau[i]);
+        if (k->ball.norm == SURETY_L1) k->tau[i] = find_tau(k, w, room, k->tau[i]);
         float tau = k->ball.norm == SURETY_L1 ? k->tau[i] : 0;
         for (size_t j = 0; j < k->stride; j++) {
-            float a = fabsf(w[j]);
+            float a = fabsf(w[j]) * k->unit[j];
             E[j] = a > tau ? a - tau : 0;
         }
         for (size_t j = 0; k->ball.norm == SURETY_L2 && j < k->stride; j++)
@@ -130,19 +166,24 @@ size_t surety_robust_scratch(const surety_robust *k) {
     return L * (3 * k->ldz + 5 * k->N) + k->v->kind->scratch(k->v);
 }
 
+/* The room that `left` is in units of r_j, at most `most`; what is not a number (no end, r_j = 0) is that. */
+static float cut(float left, float per, float most) {
+    float room = (left > 0 ? left : 0) * per;
+    return room < most ? room : most;
+}
+
 /* (u + v)/2 and (u - v)/2 of one row. */
 static void rooms(const surety_robust *k, const float *x, float *even, float *odd) {
-    double b = k->ball.radius, cut = k->ball.norm == SURETY_L2     ? b / 16
-                                     : k->ball.norm == SURETY_LINF ? b
-                                                                   : HUGE_VAL;
-    float most = k->ball.has_box || isfinite(cut) ? (float)cut : (float)b;
-    float lo = k->ball.has_box ? (float)k->ball.lo : -HUGE_VALF,
-          hi = k->ball.has_box ? (float)k->ball.hi : HUGE_VALF;
-    float unit = k->ball.norm == SURETY_L2 && most > 0 ? 0.5f / most : 0.5f;
+    double b = k->ball.radius, widest = k->ball.norm == SURETY_L2     ? b / 16
+                                        : k->ball.norm == SURETY_LINF ? b
+                                                                      : HUGE_VAL;
+    float most = k->ball.has_box || isfinite(widest) ? (float)widest : (float)b;
+    if (k->ball.tolerance) most = fminf(most, (float)b);
+    float half = k->ball.norm == SURETY_L2 && most > 0 ? 0.5f / most : 0.5f;
     for (size_t j = 0; j < k->v->d; j++) {
-        float up = hi - x[j] < most ? hi - x[j] : most, down = x[j] - lo < most ? x[j] - lo : most;
-        even[j] = (up + down) * unit;
-        odd[j] = (up - down) * unit;
+        float up = cut(k->hi[j] - x[j], k->per[j], most), down = cut(x[j] - k->lo[j], k->per[j], most);
+        even[j] = (up + down) * half;
+        odd[j] = (up - down) * half;
     }
 }
 
@@ -224,7 +265,7 @@ void surety_robust_terms(const surety_robust *k, const float *a, size_t rows, fl
         }
 }
 
-/* E' and O' at w: (2w, 2|w|), (sign w, 1), or the same where |w| > tau and 0 elsewhere. */
+/* E' and O' at w, a = |w r|: r times (2w r, 2a), (sign w, 1), or the same where a > tau and 0 elsewhere. */
 void surety_robust_sum(const surety_robust *k, const float *g_even, const float *g_odd,
                        const float *const *even, const float *const *odd, size_t rows, size_t first,
                        size_t end, float *const *gradients, float *room) {
@@ -233,11 +274,12 @@ void surety_robust_sum(const surety_robust *k, const float *g_even, const float 
     float *of_even = room, *of_odd = room + k->N * k->stride;
     surety_product_outer(g_even, k->ldz, even, rows, from, to, k->v->d, of_even, k->stride);
     surety_product_outer(g_odd, k->ldz, odd, rows, from, to, k->v->d, of_odd, k->stride);
-    for (size_t n = from * k->stride; n < to * k->stride; n++) {
-        float w = t->values[n], a = fabsf(w), sign = (float)((w > 0) - (w < 0));
-        float scale = k->ball.norm == SURETY_L2 ? 2 * a : 1;
-        if (k->ball.norm == SURETY_L1 && k->E[n] == 0) scale = 0;
-        if (t->mask && !t->mask[n]) scale = 0;
-        gradients[0][n] += scale * (sign * of_even[n] + of_odd[n]);
-    }
+    for (size_t i = from; i < to; i++)
+        for (size_t j = 0, n = i * k->stride; j < k->stride; j++, n++) {
+            float w = t->values[n], r = k->unit[j], sign = (float)((w > 0) - (w < 0));
+            float scale = k->ball.norm == SURETY_L2 ? 2 * fabsf(w) * r * r : r;
+            if (k->ball.norm == SURETY_L1 && k->E[n] == 0) scale = 0;
+            if (t->mask && !t->mask[n]) scale = 0;
+            gradients[0][n] += scale * (sign * of_even[n] + of_odd[n]);
+        }
 }

@@ -12,8 +12,9 @@
  * of w restricted to features that can move that way l1     E_j = (|w_j| - tau)+,   F(a) = tau b + a,  tau
  * the |w_j| of rank ceil(b / half the box): the dual value of an example with half the room everywhere
  *
- * so that the products of a whole block are three of the house's shape. The gradient in w follows from the
- * chain rule through the end that the worst output uses.
+ * and with a tolerance w_j r_j for w_j, rooms in units of r_j and at most b, half the mean range for half the
+ * box; so that the products of a whole block are three of the house's shape. The gradient in w follows from
+ * the chain rule through the end that the worst output uses.
  */
 #ifndef SURETY_VOTERS_ROBUST_H
 #define SURETY_VOTERS_ROBUST_H

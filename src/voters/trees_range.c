@@ -14,6 +14,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "voters/ball.h"
 #include "voters/trees_set.h"
 
 enum {
@@ -148,13 +149,21 @@ static float end_of(double x, double b, int up) {
     return up && below ? nextafterf(f, HUGE_VALF) : !up && above ? nextafterf(f, -HUGE_VALF) : f;
 }
 
+/* How far feature j may go by itself: b r_j, rounded as ends are. */
+static double reach(const trees_range *g, size_t j, double b) {
+    double unit = surety_ball_unit(&g->ball, j), far = b * unit;
+    if (unit == 0 || unit == 1) return far;
+    return g->inward ? nextafter(far, 0) : nextafter(far, HUGE_VAL);
+}
+
 /* The box of the ball around x; how far each feature may go. A missing value does not move. */
 static void set_box(trees_range *g, const float *x, double b) {
-    float least = g->ball.has_box ? (float)g->ball.lo : -HUGE_VALF;
-    float most = g->ball.has_box ? (float)g->ball.hi : HUGE_VALF;
     g->x = x;
     for (size_t j = 0; j < g->v->d; j++) {
-        float lo = end_of((double)x[j], -b, g->inward), hi = end_of((double)x[j], b, !g->inward);
+        double far = reach(g, j, b);
+        float least, most, lo = end_of((double)x[j], -far, g->inward),
+                           hi = end_of((double)x[j], far, !g->inward);
+        surety_ball_ends(&g->ball, j, x[j], &least, &most);
         g->lo[j] = nextafterf(fmaxf(lo, fminf(least, x[j])), -HUGE_VALF);
         g->hi[j] = fminf(hi, fmaxf(most, x[j]));
     }
@@ -169,6 +178,7 @@ static double cost(const trees_range *g, uint32_t f, float lo, float hi) {
     if (g->ball.norm == SURETY_LINF) return 0;
     if (x > (double)hi) away = x - (double)hi;
     if (x <= (double)lo) away = (double)(g->inward ? nextafterf(lo, HUGE_VALF) : lo) - x;
+    if (away > 0) away /= surety_ball_unit(&g->ball, f);
     return g->ball.norm == SURETY_L2 ? away * away : away;
 }
 

@@ -240,25 +240,3 @@ const char *surety_norm_name(surety_norm norm) {
 const char *surety_voter_set_name(surety_voter_set set) {
     return sets[set];
 }
-
-/* ---- the ball ---- */
-
-double surety_norm_radius(surety_norm norm) {
-    return norm == SURETY_L2 ? 1 : norm == SURETY_LINF ? 0.1 : 10;
-}
-
-void surety_ball_defaults(surety_ball *ball) {
-    *ball = (surety_ball){.radius = surety_norm_radius(SURETY_L2), .has_box = 1, .hi = 1};
-}
-
-surety_status surety_ball_validate(const surety_ball *ball, surety_error *err) {
-    if ((unsigned)ball->norm > SURETY_L1)
-        return surety_fail(err, SURETY_E_USAGE, "unknown norm %d", (int)ball->norm);
-    if (!(ball->radius >= 0 && ball->radius <= SURETY_LARGEST))
-        return surety_fail(err, SURETY_E_USAGE, "a radius is a number of at least 0, not %g", ball->radius);
-    if (ball->has_box &&
-        !(ball->lo >= -SURETY_LARGEST && ball->hi <= SURETY_LARGEST && (float)ball->lo < (float)ball->hi))
-        return surety_fail(err, SURETY_E_USAGE, "a box needs two numbers LO < HI, not %g and %g", ball->lo,
-                           ball->hi);
-    return SURETY_OK;
-}

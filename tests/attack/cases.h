@@ -96,11 +96,13 @@ static inline void random_set_free(random_set *s) {
     surety_free(s->x), surety_free(s->y), surety_free(s->row);
 }
 
-/* ||x - x0||_p in long double. */
-static inline long double true_distance(surety_norm norm, const float *x, const float *x0, size_t d) {
+/* ||(x - x0) / r||_p in long double. */
+static inline long double true_distance(const surety_ball *ball, const float *x, const float *x0, size_t d) {
     long double sum = 0, most = 0;
+    surety_norm norm = ball->norm;
     for (size_t j = 0; j < d; j++) {
         long double e = fabsl((long double)x[j] - (long double)x0[j]);
+        if (ball->tolerance && e > 0) e /= (long double)ball->tolerance->unit[j];
         most = fmaxl(most, e);
         sum += norm == SURETY_L2 ? e * e : e;
     }

@@ -6,6 +6,8 @@
 #include "attack/l1.h"
 #include "base/parallel.h"
 #include "cases.h"
+#include "tolerance.h"
+#include "voters/ball.h"
 #include "voters/kind.h"
 
 static surety_threat settings_of(surety_threat_kind kind, surety_norm norm, double radius) {
@@ -459,6 +461,58 @@ static void the_naive_attack_agrees(void **state) {
 /* ---- early stop, zero gradients, zero radius ---- */
 
 /* Rows that are wrong leave: with K steps a row moves until it is wrong, as runs of 0, 1, .. K steps show. */
+/* Units of a tolerance are features scaled: the attack on voters whose weights are multiplied by r_j, at the
+ * points x_j / r_j, without a tolerance, finds the same losses. Powers of two, so that scaling rounds
+ * nothing. */
+static void units_are_scaled_features(void **state) {
+    (void)state;
+    draw r = {32};
+    long far = 0, all = 0;
+    for (long round = 0; round < check_count(600, 20000); round++) {
+        surety_error err = SURETY_ERROR_NONE;
+        surety_norm norm = (surety_norm)(round % 3);
+        surety_threat_kind kinds[] = {SURETY_ATTACK_IFGSM, SURETY_ATTACK_FGSM, SURETY_ATTACK_APGD};
+        surety_threat s = settings_of(kinds[draw_size(&r, 0, 2)], norm, draw_real(&r, 0.05, 1.5)), own = s;
+        s.steps = own.steps = draw_size(&r, 1, 25);
+        size_t d = draw_size(&r, 1, 60), stride = surety_padded(d);
+        random_vote v = random_vote_new(&r, d, 1);
+        v.vote.set = SURETY_REAL;
+        random_set set = random_set_new(&r, SURETY_BLOCK, d, &s.ball, 1, surety_voters_classes(v.voters));
+        double radius[60], lo[60], hi[60];
+        for (size_t j = 0; j < d; j++) {
+            radius[j] = ldexp(1, (int)draw_size(&r, 0, 16) - 8);
+            lo[j] = s.ball.lo * radius[j], hi[j] = s.ball.hi * radius[j];
+        }
+        surety_tolerance *tolerance = NULL;
+        check_ok(surety_tolerance_new(&tolerance, &(surety_features){.d = d}, radius, lo, hi, &err));
+        surety_examples e = surety_examples_of(&set.set, 0);
+        surety_attacker *a = attacker_of(&s, v.voters);
+        double plain[SURETY_BLOCK];
+        memcpy(plain, surety_attacker_run(a, &v.vote, &e)->loss, sizeof plain);
+        surety_attacker_free(a);
+        surety_tensor w = surety_voters_tensor(v.voters, 0);
+        for (size_t n = 0; n < w.rows * w.stride; n++)
+            if (n % w.stride < d) w.values[n] /= (float)radius[n % w.stride];
+        for (size_t n = 0; n < SURETY_BLOCK * stride; n++)
+            if (n % stride < d) set.x[n] *= (float)radius[n % stride];
+        surety_voters_changed(v.voters);
+        own.ball.has_box = 0, own.ball.tolerance = tolerance;
+        a = attacker_of(&own, v.voters);
+        const surety_attacked *result = surety_attacker_run(a, &v.vote, &e);
+        for (size_t i = 0; i < e.rows; i++, all++) {
+            far += fabs(plain[i] - result->loss[i]) > 1e-4; /* a comparison that rounding decided */
+            check(s.kind == SURETY_ATTACK_APGD || fabs(plain[i] - result->loss[i]) < 1e-3,
+                  "%s %s: loss %.9g, in units %.9g", surety_threat_name(s.kind), surety_norm_name(norm),
+                  plain[i], result->loss[i]);
+        }
+        surety_attacker_free(a);
+        surety_tolerance_free(tolerance);
+        random_set_free(&set);
+        random_vote_free(&v);
+    }
+    check(far * 100 < all, "%ld of %ld losses differ", far, all);
+}
+
 static void early_stop_counts_moves(void **state) {
     (void)state;
     draw r = {26};
@@ -575,7 +629,7 @@ static void short_steps_stay_in_the_ball(void **state) {
         surety_attacker *a = attacker_of(&s, v);
         const surety_attacked *result = surety_attacker_run(a, &vote, &e);
         for (size_t i = 0; i < SURETY_BLOCK; i++) {
-            double far = surety_distance(SURETY_L2, result->x[i], e.x[i], D);
+            double far = surety_ball_distance(&(surety_ball){.norm = SURETY_L2}, result->x[i], e.x[i], D);
             check(far <= s.ball.radius, "round %ld: %.9g, radius %.9g", round, far, s.ball.radius);
         }
         surety_attacker_free(a);
@@ -748,6 +802,7 @@ static void l1_projection_is_nearest(void **state) {
     draw r = {30};
     for (long round = 0; round < check_count(2000, 100000); round++) {
         float x[50], x0[50], was[50];
+        double differences[50];
         size_t d = draw_size(&r, 1, 50);
         double b = pow(10, draw_real(&r, -2, 1)), spread = pow(10, draw_real(&r, -2, 1)), inner = 0, most = 0,
                size = 0;
@@ -755,9 +810,9 @@ static void l1_projection_is_nearest(void **state) {
             x0[j] = (float)draw_real(&r, 0, 1);
             x[j] = was[j] = draw_size(&r, 0, 3) ? x0[j] + (float)(spread * draw_normal(&r)) : x0[j];
         }
-        surety_l1_project(x, x0, b, d);
-        long double inside = true_distance(SURETY_L1, was, x0, d);
-        assert_true(true_distance(SURETY_L1, x, x0, d) <= (long double)(b + 1e-5));
+        surety_l1_project(x, x0, b, d, differences);
+        long double inside = true_distance(&(surety_ball){.norm = SURETY_L1}, was, x0, d);
+        assert_true(true_distance(&(surety_ball){.norm = SURETY_L1}, x, x0, d) <= (long double)(b + 1e-5));
         if (inside <= (long double)b) assert_memory_equal(x, was, d * sizeof(float));
         for (size_t j = 0; j < d; j++) {
             double g = (double)was[j] - (double)x[j], p = (double)x[j] - (double)x0[j];
@@ -1009,6 +1064,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(apgd_is_the_strongest),
         cmocka_unit_test(more_passes_never_hurt),
         cmocka_unit_test(the_naive_attack_agrees),
+        cmocka_unit_test(units_are_scaled_features),
         cmocka_unit_test(early_stop_counts_moves),
         cmocka_unit_test(zero_gradients_move_nothing),
         cmocka_unit_test(tiny_gradients_give_directions),

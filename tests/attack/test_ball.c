@@ -3,10 +3,13 @@
 #include <math.h>
 
 #include "cases.h"
+#include "tolerance.h"
 
-static surety_threat random_settings(draw *r) {
+/* Half of them with a tolerance, which free_settings frees. */
+static surety_threat random_settings(draw *r, size_t d) {
     surety_threat s;
     surety_threat_defaults(&s);
+    if (draw_size(r, 0, 1)) s.ball.tolerance = random_tolerance(r, d, draw_size(r, 0, 3) ? 2 : 20);
     s.kind = (surety_threat_kind)draw_size(r, 0, SURETY_ATTACK_APGD);
     s.ball.norm = (surety_norm)draw_size(r, 0, 2);
     switch (draw_size(r, 0, 3)) {
@@ -45,15 +48,26 @@ static surety_threat random_settings(draw *r) {
     return s;
 }
 
+static void free_settings(const surety_threat *s) {
+    surety_tolerance_free((surety_tolerance *)(uintptr_t)s->ball.tolerance);
+}
+
 static void check_point(const surety_threat *s, const float *x, const float *x0, size_t d) {
     float lo = (float)s->ball.lo, hi = (float)s->ball.hi;
     for (size_t j = 0; j < d; j++) {
         assert_true(isfinite(x[j]));
+        if (s->ball.tolerance) {
+            float least = s->ball.tolerance->least[j], most = s->ball.tolerance->most[j];
+            check(x[j] >= fminf(least, x0[j]) && x[j] <= fmaxf(most, x0[j]), "%.9g is outside its range",
+                  (double)x[j]);
+            check(s->ball.tolerance->unit[j] > 0 || !memcmp(&x[j], &x0[j], sizeof *x),
+                  "feature %zu cannot change", j);
+        }
         if (s->ball.has_box)
             check(x[j] >= lo && x[j] <= hi, "%.9g is outside [%.9g, %.9g]", (double)x[j], (double)lo,
                   (double)hi);
     }
-    long double norm = true_distance(s->ball.norm, x, x0, d);
+    long double norm = true_distance(&s->ball, x, x0, d);
     check(norm <= (long double)s->ball.radius, "%s %s d %zu: distance %.17Lg, radius %.17g, step %g",
           surety_threat_name(s->kind), surety_norm_name(s->ball.norm), d, norm, s->ball.radius, s->step_size);
 }
@@ -66,9 +80,9 @@ static void points_stay_in_ball_and_box(void **state) {
     surety_error err = SURETY_ERROR_NONE;
     check_ok(surety_alloc(&out, surety_padded(784), sizeof *out, &err));
     while (points < wanted) {
-        surety_threat s = random_settings(&r);
-        check_ok(surety_threat_validate(&s, &err));
         size_t d = draw_size(&r, 0, 9) ? (size_t)pow(10, draw_real(&r, 0, 2)) : draw_size(&r, 1, 784);
+        surety_threat s = random_settings(&r, d);
+        check_ok(surety_threat_validate(&s, &err));
         random_vote v = random_vote_new(&r, d, draw_size(&r, 0, 1) != 0);
         random_set set = random_set_new(&r, SURETY_BLOCK, d, &s.ball, pow(10, draw_real(&r, -3, 3)),
                                         surety_voters_classes(v.voters));
@@ -91,6 +105,7 @@ static void points_stay_in_ball_and_box(void **state) {
         surety_attacker_free(a);
         random_set_free(&set);
         random_vote_free(&v);
+        free_settings(&s);
     }
     surety_free(out);
     print_message("# %ld points\n", points);
@@ -99,7 +114,7 @@ static void points_stay_in_ball_and_box(void **state) {
 /* norm_max of a whole set is the largest of these distances. */
 typedef struct seen {
     const surety_set *set;
-    surety_norm norm;
+    const surety_ball *ball;
     long double most;
     size_t next, n;
 } seen;
@@ -108,7 +123,7 @@ static surety_status see(void *arg, size_t i, size_t j, const float *x, surety_e
     seen *s = arg;
     (void)err;
     assert_int_equal(i * s->n + j, s->next++); /* in order */
-    s->most = fmaxl(s->most, true_distance(s->norm, x, s->set->x + i * s->set->stride, s->set->d));
+    s->most = fmaxl(s->most, true_distance(s->ball, x, s->set->x + i * s->set->stride, s->set->d));
     return SURETY_OK;
 }
 
@@ -117,11 +132,11 @@ static void the_result_reports_the_largest_norm(void **state) {
     draw r = {12};
     for (long round = 0; round < check_count(60, 600); round++) {
         surety_error err = SURETY_ERROR_NONE;
-        surety_threat s = random_settings(&r);
         size_t d = draw_size(&r, 1, 60), m = draw_size(&r, 1, 100);
+        surety_threat s = random_settings(&r, d);
         random_vote v = random_vote_new(&r, d, 0);
         random_set set = random_set_new(&r, m, d, &s.ball, 1, surety_voters_classes(v.voters));
-        seen look = {&set.set, s.ball.norm, 0, 0, surety_threat_samples(&s)};
+        seen look = {&set.set, &s.ball, 0, 0, surety_threat_samples(&s)};
         surety_attack_result result;
         check_ok(surety_attack_set(&s, &v.vote, &set.set, see, &look, &result, NULL, &err));
         assert_int_equal(look.next, m * look.n);
@@ -130,6 +145,7 @@ static void the_result_reports_the_largest_norm(void **state) {
         assert_true(result.norm_max <= s.ball.radius);
         random_set_free(&set);
         random_vote_free(&v);
+        free_settings(&s);
     }
 }
 

@@ -53,20 +53,32 @@ static void moments(surety_norm norm, size_t dimension, double *second, double *
                                   : 24 / ((d + 1) * (d + 2) * (d + 3) * (d + 4));
 }
 
+/* Twice as many features, of which every second one can change, in units from 1/8 to 16. */
+static surety_tolerance *every_second(size_t d) {
+    surety_error err = SURETY_ERROR_NONE;
+    surety_tolerance *out = NULL;
+    double *radius = malloc(2 * d * sizeof *radius);
+    for (size_t j = 0; j < 2 * d; j++) radius[j] = j % 2 ? ldexp(1, (int)(j / 2 % 8) - 3) : 0;
+    check_ok(surety_tolerance_new(&out, &(surety_features){.d = 2 * d}, radius, NULL, NULL, &err));
+    free(radius);
+    return out;
+}
+
 /* e/b of n starts: rows and epochs, around points that are small beside b (their rounding is not the
- * subject). */
-static float *draw_starts(surety_norm norm, size_t d, size_t n, uint64_t seed) {
+ * subject). tolerance: e/r/b of its d features that can change. */
+static float *draw_starts(surety_norm norm, size_t d, size_t n, uint64_t seed, surety_tolerance *tolerance) {
     surety_error err = SURETY_ERROR_NONE;
     surety_threat s;
     surety_threat_defaults(&s);
     s.kind = SURETY_ATTACK_UNIF;
-    s.ball = (surety_ball){.norm = norm, .radius = 0.7};
+    s.ball = (surety_ball){.norm = norm, .radius = 0.7, .tolerance = tolerance};
     s.seed = seed;
+    size_t all = tolerance ? tolerance->d : d;
     draw r = {seed};
     surety_voters *v = NULL;
-    check_ok(surety_linear_empty(&v, 1, d, 2, &err));
+    check_ok(surety_linear_empty(&v, 1, all, 2, &err));
     surety_vote vote = {v, (const double[]){1}, SURETY_REAL};
-    random_set set = random_set_new(&r, SURETY_BLOCK, d, &s.ball, 1e-3, 2);
+    random_set set = random_set_new(&r, SURETY_BLOCK, all, &s.ball, 1e-3, 2);
     surety_attacker *a = NULL;
     check_ok(surety_attacker_new(&a, &s, v, &err));
     float *out = malloc(n * d * sizeof *out);
@@ -77,18 +89,22 @@ static float *draw_starts(surety_norm norm, size_t d, size_t n, uint64_t seed) {
         const surety_attacked *result = row ? NULL : surety_attacker_run(a, &vote, &e);
         if (result)
             for (size_t k = 0; k < SURETY_BLOCK && i + k < n; k++)
-                for (size_t j = 0; j < d; j++)
-                    out[(i + k) * d + j] = (result->x[k][j] - e.x[k][j]) / (float)s.ball.radius;
+                for (size_t j = 0; j < d; j++) {
+                    size_t at = tolerance ? 2 * j + 1 : j;
+                    float unit = tolerance ? (float)tolerance->unit[at] : 1;
+                    out[(i + k) * d + j] = (result->x[k][at] - e.x[k][at]) / unit / (float)s.ball.radius;
+                }
     }
     surety_attacker_free(a);
     random_set_free(&set);
     surety_voters_free(v);
+    surety_tolerance_free(tolerance);
     return out;
 }
 
 static double length(surety_norm norm, const float *e, size_t d) {
     static const float zero[784];
-    return (double)true_distance(norm, e, zero, d);
+    return (double)true_distance(&(surety_ball){.norm = norm}, e, zero, d);
 }
 
 static void check_radius(surety_norm norm, const float *e, size_t d, size_t n, double *u) {
@@ -134,12 +150,12 @@ static void check_independence(surety_norm norm, const float *e, size_t d, size_
 
 static void starts_are_uniform(void **state) {
     (void)state;
-    const size_t sizes[] = {1, 2, 3, 5, 17, 100, 784};
+    const size_t sizes[] = {1, 2, 3, 5, 17, 100, 784}, count = sizeof sizes / sizeof *sizes;
     for (int norm = SURETY_L2; norm <= SURETY_L1; norm++)
-        for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
-            size_t d = sizes[k],
+        for (size_t k = 0; k < 2 * count; k++) {
+            size_t d = sizes[k % count],
                    n = (size_t)(d > 50 ? check_count(2000, 100000) : check_count(20000, 500000));
-            float *e = draw_starts((surety_norm)norm, d, n, 100 + k);
+            float *e = draw_starts((surety_norm)norm, d, n, 100 + k, k < count ? NULL : every_second(d));
             double *u = malloc(n * sizeof *u);
             check_radius((surety_norm)norm, e, d, n, u);
             check_coordinates((surety_norm)norm, e, d, n, u);

@@ -289,26 +289,52 @@ class Model:
 
 # ---- attacks ----
 
+class Ball:
+    """Units, moving features and ends of every feature (docs/tolerances.md); without a tolerance all units are 1."""
+
+    def __init__(self, c, d):
+        a, t = c["attack"], c["tolerance"]
+        if c["tolerance"]["features"] and c["attack"]["slack"]:
+            raise NoOpinion("no second opinion on tolerances of scaled features")
+        self.unit = np.array(t["radius"] or [1.0] * d)
+        self.moves = np.flatnonzero(self.unit)
+        ends = lambda key, none: np.array([none if v is None else np.float32(v) for v in t[key]] or [none] * d, float)
+        self.lo, self.hi = ends("lo", -np.inf), ends("hi", np.inf)
+        self.box = (-np.inf, np.inf) if a["box_lo"] is None else (a["box_lo"], a["box_hi"])
+
+    def ends(self, x0):
+        """Of the box, and of the ranges, stretched to the input."""
+        return np.maximum(self.box[0], np.minimum(self.lo, x0)), np.minimum(self.box[1], np.maximum(self.hi, x0))
+
+    def clip(self, x, x0):
+        return np.clip(x, *self.ends(x0))
+
+    def spread(self, u, x0):
+        """x0 moved by u (m, moving features) in their units."""
+        x = x0.copy()
+        x[:, self.moves] += u * self.unit[self.moves]
+        return x
+
+
 def project(x, x0, a):
-    e = x - x0
+    ball = a["ball"]
+    u = (x - x0)[:, ball.moves] / ball.unit[ball.moves]
     if a["norm"] == "linf":
-        e = np.clip(e, -a["eps"], a["eps"])
+        u = np.clip(u, -a["eps"], a["eps"])
     else:
-        e = e * np.minimum(1, a["eps"] / np.maximum(np.linalg.norm(e, axis=-1, keepdims=True), 1e-300))
-    return boxed(x0 + e, a)
-
-
-def boxed(x, a):
-    return x if a["box_lo"] is None else np.clip(x, a["box_lo"], a["box_hi"])
+        u = u * np.minimum(1, a["eps"] / np.maximum(np.linalg.norm(u, axis=-1, keepdims=True), 1e-300))
+    return ball.clip(ball.spread(u, x0), x0)
 
 
 def random_start(x0, rows, a, restart):
-    d = x0.shape[1]
+    d = len(a["ball"].moves)
     if a["norm"] == "linf":
-        return project(x0 + a["eps"] * (2 * uniform(a["seed"], START + LEARN, rows, 0, d, restart) - 1), x0, a)
-    g = normal(a["seed"], START + LEARN, rows, 0, d, restart)
-    g /= np.linalg.norm(g, axis=1, keepdims=True)
-    return project(x0 + a["eps"] * uniform(a["seed"], RADIUS + LEARN, rows, 0, 1, restart) ** (1 / d) * g, x0, a)
+        u = 2 * uniform(a["seed"], START + LEARN, rows, 0, d, restart) - 1
+    else:
+        g = normal(a["seed"], START + LEARN, rows, 0, d, restart)
+        g /= np.linalg.norm(g, axis=1, keepdims=True)
+        u = uniform(a["seed"], RADIUS + LEARN, rows, 0, 1, restart) ** (1 / d) * g
+    return project(a["ball"].spread(a["eps"] * u, x0), x0, a)
 
 
 def passes(a):
@@ -372,9 +398,9 @@ def attacked(x0, y, rows, model, a):
                     x[back] = best[back]
                     adapting.back(back, best_loss[back])
                     rival = vote(model.P, columns(model.real(x[live]), y[live])).argmin(1)
-            g = model.uphill(x[live], y[live], rival)
+            g = model.uphill(x[live], y[live], rival) * a["ball"].unit
             g = np.sign(g) if a["norm"] == "linf" else g / np.maximum(np.linalg.norm(g, axis=1, keepdims=True), 1e-300)
-            x[live] = project(x[live] + length[live, None] * g, x0[live], a)
+            x[live] = project(x[live] + length[live, None] * g * a["ball"].unit, x0[live], a)
     return best
 
 
@@ -385,8 +411,8 @@ def perturbed(x0, y, rows, model, a):
     for j in range(a["samples"] or 1):
         at = found
         if a["noise"] is not None:
-            e = a["noise"] * noise(a["seed"], NOISE + LEARN, rows, j, x0.shape[1])
-            at = project(boxed(found + e, a), x0, a)
+            e = a["noise"] * noise(a["seed"], NOISE + LEARN, rows, j, len(a["ball"].moves))
+            at = project(a["ball"].clip(a["ball"].spread(e, found), x0), x0, a)
         out.append(columns(model.chosen(model.real(at)), y))
     return np.stack(out, 1)
 
@@ -418,20 +444,23 @@ def rounding(x, model, a):
     """How far an argument in float32 may be from the real one anywhere in the ball (docs/theory.md 8.1): (m, N)."""
     u, d = 2.0**-24, x.shape[1]
     k = np.abs(model.w) * (d - np.arange(d) + 2)
-    dual = {"linf": k.sum(1), "l2": np.linalg.norm(k, axis=1), "l1": k.max(1)}[a["norm"]]
+    r = k * a["ball"].unit
+    dual = {"linf": r.sum(1), "l2": np.linalg.norm(r, axis=1), "l1": r.max(1)}[a["norm"]]
     return u / (1 - (d + 2) * u) * ((d + 2) * np.abs(model.c) + np.abs(x) @ k.T + a["eps"] * dual)
 
 
 def proved(x, y, model, a):
     """Lower limits of v over the ball, (m, 1, H, K - 1), of the scores as they are computed."""
-    z, plus, minus = x @ model.w.T + model.c, np.maximum(model.w, 0), np.maximum(-model.w, 0)
+    ball, z = a["ball"], x @ model.w.T + model.c
+    w = model.w * ball.unit
+    plus, minus = np.maximum(w, 0), np.maximum(-w, 0)
     low, high = np.empty_like(z), np.empty_like(z)
     off = rounding(x, model, a)
     both = np.concatenate([plus, minus], 1)
     for i, point in enumerate(x):
-        up, down = (np.full(x.shape[1], a["eps"]),) * 2
-        if a["box_lo"] is not None:
-            up, down = a["box_hi"] - point, point - a["box_lo"]
+        lo, hi = ball.ends(point)
+        unit = np.maximum(ball.unit, 1e-300)
+        up, down = np.minimum((hi - point) / unit, a["eps"]), np.minimum((point - lo) / unit, a["eps"])
         high[i] = z[i] + most_gain(both, np.concatenate([up, down]), a["norm"], a["eps"])
         low[i] = z[i] - most_gain(both, np.concatenate([down, up]), a["norm"], a["eps"])
     v = np.maximum(-1, model.voters.limits(low - off, high + off, y) - model.voters.units() * 2.0**-24)
@@ -545,7 +574,9 @@ def facts(c, about, x, y, rows):
     labels = about["data.classes"]
     labels = json.loads(labels) if labels.startswith("[") else labels.split(",")
     task, shown = c["data"]["task"] or "", {k: v for k, v in c.items() if k != "digest"}
-    return [("digest", c["digest"], sha256(shown)), ("counts_sha256", c["counts_sha256"], sha256(c["counts"])),
+    table = {k: v for k, v in c["tolerance"].items() if k != "sha256"}
+    return [("tolerance", c["tolerance"]["sha256"], sha256(table) if table["features"] else None),
+            ("digest", c["digest"], sha256(shown)), ("counts_sha256", c["counts_sha256"], sha256(c["counts"])),
             ("model", c["model"]["sha256"], about["sha256"]), ("classes", c["data"]["classes"], labels),
             ("task", task, about["data.task"]), ("S", c["data"]["sha256_learn"], set_digest(x, y, rows)),
             ("S of the model", about["data.learn"], set_digest(x, y, rows)), ("m", c["inputs"]["m"], len(y)),
@@ -571,12 +602,13 @@ def opinion(certificate, model_file, where):
     """Lines (what, in the certificate, here, allowed difference)."""
     c = json.load(open(certificate, encoding="utf-8"))
     about, tensors = read_model(model_file)
-    a, model = c["attack"], Model(about, tensors)
+    a, model = dict(c["attack"]), Model(about, tensors)
     if a["name"] != "worst-case" and a["norm"] not in ("l2", "linf"):
         raise NoOpinion(f"no second opinion on attacks in the {a['norm']} ball")
     if a["pass"] != 0:
         raise NoOpinion("no second opinion on another pass than 0")
     x, y, rows = learning_set(c["data"], where)
+    a["ball"] = Ball(c, x.shape[1])
     P, Q, m, n = model.P, model.Q, len(y), a["samples"] or 1
     KL = sum(mpf(q) * log(mpf(q) / mpf(p)) for q, p in zip(Q, P)) if (P != Q).any() else mpf(0)
     T = int(about["priors_compared"]) * c["inputs"]["looks"]

@@ -56,6 +56,13 @@ def compare_bugs(training, certificates):
             certificates, BUGS, ["--train", BUGS])
 
 
+def write_tolerance():
+    """Five features: one cannot change, two have ranges that cut some values off."""
+    with open(path("tolerance.csv"), "w", encoding="utf-8") as f:
+        f.write("feature,radius,lo,hi\n1,0.05,,\n2,0.1,0.2,0.9\n3,0,,\n4,0.02,,0.5\n5,0.2,0,1\n")
+    return ["--tolerance", path("tolerance.csv")]
+
+
 SMALL = ["--learn-size", "300", "--defense", "none", "--epochs", "1"]
 SANDALS = "fashion-sandal-v-boot"
 
@@ -72,6 +79,18 @@ def test_real_linf():
 
 def test_baseline():
     compare_task(SANDALS, [*SMALL, "--objective", "baseline"], ["--attack pgd --restarts 2 --looks 1"])
+
+
+def test_tolerances_linf():
+    compare_bugs([*write_tolerance(), "--box", "none", "--norm", "linf", "--defense", "none"],
+                 ["--attack pgdu --samples 4 --looks 1", "--attack ifgsmu --samples 3 --eps 0.5 --looks 1",
+                  "--attack apgd --looks 1", "--attack worst-case --looks 1"])
+
+
+def test_tolerances_l2():
+    compare_bugs([*write_tolerance(), "--kind", "linear", "--defense", "none"],
+                 ["--attack pgdu --samples 4 --looks 1", "--attack worst-case --looks 1",
+                  "--attack worst-case --norm l1 --eps 1.5 --looks 1", "--attack unif --looks 1"])
 
 
 def test_worst_case_of_two_classes():

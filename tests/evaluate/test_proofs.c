@@ -5,6 +5,7 @@
 
 #include "attack/cases.h"
 #include "evaluate/worst.h"
+#include "tolerance.h"
 
 static surety_error err = SURETY_ERROR_NONE;
 
@@ -24,6 +25,7 @@ static proof_case case_new(draw *r) {
     size_t K = surety_voters_classes(c.v.voters);
     uint8_t answers[SURETY_BLOCK];
     c.ball = (surety_ball){.norm = (surety_norm)draw_size(r, 0, 2), .has_box = 1, .hi = 1};
+    if (draw_size(r, 0, 1)) c.ball.tolerance = random_tolerance(r, D, 0.5);
     c.ball.radius = pow(10, draw_real(r, -3, c.ball.norm == SURETY_LINF ? -0.5 : 0));
     c.set = random_set_new(r, SURETY_BLOCK, D, &c.ball, 1, K);
     check_ok(surety_vote_classes(&c.v.vote, c.set.x, c.set.set.stride, SURETY_BLOCK, answers, NULL, &err));
@@ -37,6 +39,7 @@ static proof_case case_new(draw *r) {
 static void case_free(proof_case *c) {
     random_set_free(&c->set);
     random_vote_free(&c->v);
+    surety_tolerance_free((surety_tolerance *)(uintptr_t)c->ball.tolerance);
 }
 
 static surety_worst *worst_of(const proof_case *c) {
@@ -178,6 +181,7 @@ static void radii_do_not_depend_on_the_ball(void **state) {
         for (int k = 0; k < 2; k++) surety_worst_radius(w[k], &c.v.vote, &c.e, radius[k], proved[k]);
         for (size_t i = 0; i < c.e.rows; i++) {
             check(proved[1][i] <= proved[0][i], "proved in the wider ball only");
+            if (c.ball.tolerance && radius[0][i] >= 0x1p20 * c.ball.radius) continue; /* without end */
             check(fabs(radius[0][i] - radius[1][i]) <= 0x1p-12 * radius[0][i] + 0x1p-14 * c.ball.radius,
                   "radius %g, or %g", radius[0][i], radius[1][i]);
         }

@@ -4,6 +4,7 @@
 
 #include "base/random.h"
 #include "check.h"
+#include "data/tolerance.h"
 #include "draw.h"
 #include "io/files.h"
 #include "io/sha256.h"
@@ -31,8 +32,17 @@ static surety_model *small_model(int forest, uint64_t seed) {
     facts.ball = (surety_ball){.norm = SURETY_LINF, .radius = 0.1, .has_box = forest, .lo = -1. / 3, .hi = 7};
     strcpy(facts.defense, "pgdu");
     strcpy(facts.objective, "average-max");
+    surety_tolerance *tolerance = NULL; /* linear ones have one */
+    const double radius[] = {0.1, 0, 1. / 3, 2, 1e-9}, lo[] = {-HUGE_VAL, -1, 0.1, -HUGE_VAL, 0},
+                 hi[] = {HUGE_VAL, 1. / 3, HUGE_VAL, 3, 0};
+    if (!forest) {
+        check_ok(surety_tolerance_new(&tolerance, &(surety_features){.d = 5}, radius, lo, hi, &err));
+        facts.ball.tolerance = tolerance;
+        facts.ball.slack = SURETY_SCALED;
+    }
     const double prior[] = {0.2, 0.3, 0.5}, posterior[] = {0, 0.25, 0.75};
     check_ok(surety_model_new(&m, v, prior, posterior, &facts, &err));
+    surety_tolerance_free(tolerance); /* the model has its own */
     check_ok(surety_model_set_text(m, "note", "t\xc3\xa4sch \"quoted\" \\ \n", &err));
     check_ok(surety_model_set_reals(m, "step1.risk", (const double[]){0.5, 0.1, 1. / 3}, 3, &err));
     check_ok(surety_model_set_count(m, "epochs", 20, &err));
@@ -92,6 +102,8 @@ static void assert_same_model(const surety_model *a, const surety_model *b) {
     assert_true(f->set == g->set && f->seed == g->seed && f->priors_compared == g->priors_compared &&
                 f->delta == g->delta && f->ball.norm == g->ball.norm && f->ball.radius == g->ball.radius &&
                 f->ball.has_box == g->ball.has_box);
+    assert_true(f->ball.slack == g->ball.slack &&
+                surety_tolerance_same(f->ball.tolerance, g->ball.tolerance));
     if (f->ball.has_box) assert_true(f->ball.lo == g->ball.lo && f->ball.hi == g->ball.hi);
     assert_string_equal(f->defense, g->defense);
     assert_string_equal(f->objective, g->objective);
@@ -379,6 +391,32 @@ static void damaged_headers(void **state) {
 
 /* JSON nested deeper than any honest header; a header that claims to be larger than the file or the memory.
  */
+/* The texts of a tolerance and a slack. */
+static void damaged_tolerances(void **state) {
+    (void)state;
+    static const struct {
+        const char *from, *to;
+    } damages[] = {
+        {"\\\"radius\\\":[0.1", "\\\"radius\\\":[-0.1"},
+        {"\\\"radius\\\":[0.1", "\\\"radius\\\":[null"},
+        {"\\\"radius\\\":[0.1", "\\\"radius\\\":[\\\"a\\\""},
+        {"\\\"hi\\\":[", "\\\"hi\\\":[1,"},
+        {"\\\"features\\\":[\\\"1", "\\\"features\\\":[\\\"6"},
+        {"\\\"lo\\\"", "\\\"low\\\""},
+        {"\"slack\":\"", "\"slack\":\"-"},
+        {"\"slack\":\"", "\"slack\":\"x"},
+        {"\"slack\":\"", "\"slack\":\"9999999999"},
+    };
+    bytes b = model_bytes(0);
+    for (size_t i = 0; i < sizeof damages / sizeof *damages; i++) {
+        surety_error err;
+        check(try_header(&b, damages[i].from, damages[i].to, &err) == SURETY_E_INPUT, "damage %zu: %s", i,
+              damages[i].to);
+        check(strstr(err.place, "tolerance") || strstr(err.place, "slack"), "damage %zu: %s", i, err.place);
+    }
+    free(b.data);
+}
+
 static void hostile_headers(void **state) {
     (void)state;
     surety_error err;
@@ -884,6 +922,7 @@ int main(void) {
         cmocka_unit_test(flipped_bytes),
         cmocka_unit_test(random_damage),
         cmocka_unit_test(damaged_headers),
+        cmocka_unit_test(damaged_tolerances),
         cmocka_unit_test(hostile_headers),
         cmocka_unit_test(small_files_take_little_memory),
         cmocka_unit_test(damaged_numbers),

@@ -10,6 +10,8 @@
 
 #include "attack/attacker.h"
 #include "draw.h"
+#include "tolerance.h"
+#include "voters/ball.h"
 #include "voters/forest_kernel.h"
 #include "voters/range.h"
 #include "voters/range_kernel.h"
@@ -43,12 +45,18 @@ static surety_voters *random_voters(draw *r, size_t most_depth, size_t most_d, s
     return spread_voters(r, most_depth, most_d, most_H, draw_real(r, 0.5, 6));
 }
 
+/* A third of them with a tolerance, which free_ball frees. */
 static surety_ball random_ball(draw *r, size_t d) {
     surety_ball ball = {.norm = (surety_norm)draw_size(r, 0, 2), .has_box = draw_size(r, 0, 3) > 0, .hi = 1};
     double least = ball.norm == SURETY_LINF ? 0.001 : 0.01;
     ball.radius = least * exp(draw_real(r, 0, 6));
     if (ball.norm == SURETY_L1) ball.radius *= sqrt((double)d);
+    if (draw_size(r, 0, 2) == 0) ball.tolerance = random_tolerance(r, d, 0.5);
     return ball;
+}
+
+static void free_ball(const surety_ball *ball) {
+    surety_tolerance_free((surety_tolerance *)(uintptr_t)ball->tolerance);
 }
 
 /* Rows like images: many zeros and ones, the rest between. Without a box anything goes. */
@@ -125,6 +133,7 @@ static void empty(block *k) {
     surety_free(k->h);
     surety_free(k->scratch);
     surety_voters_free(k->v);
+    free_ball(&k->ball);
 }
 
 /* The program's outputs at k->point must lie in the limits. */
@@ -143,9 +152,12 @@ static void check_points(block *k, const char *what) {
 /* Is the float point in ball and box, as real arithmetic measures it (up to 1e-12, far below a margin)? */
 static int inside(const block *k, size_t i) {
     const float *p = k->point + i * k->stride, *x = k->rows[i];
-    for (size_t j = 0; j < k->d; j++)
-        if (k->ball.has_box && !(p[j] >= 0 && p[j] <= 1)) return 0;
-    return surety_distance(k->ball.norm, p, x, k->d) <= k->ball.radius * (1 + 1e-12);
+    for (size_t j = 0; j < k->d; j++) {
+        float lo, hi;
+        surety_ball_ends(&k->ball, j, x[j], &lo, &hi);
+        if (!(p[j] >= lo && p[j] <= hi)) return 0;
+    }
+    return surety_ball_distance(&k->ball, p, x, k->d) <= k->ball.radius * (1 + 1e-12);
 }
 
 /* ---- points at random and at the ends of an argument ---- */
@@ -154,7 +166,11 @@ static int inside(const block *k, size_t i) {
 static void pull_inside(block *k, size_t i) {
     float *p = k->point + i * k->stride;
     const float *x = k->rows[i];
-    for (size_t j = 0; k->ball.has_box && j < k->d; j++) p[j] = fminf(fmaxf(p[j], 0), 1);
+    for (size_t j = 0; j < k->d; j++) {
+        float lo, hi;
+        surety_ball_ends(&k->ball, j, x[j], &lo, &hi);
+        p[j] = surety_ball_unit(&k->ball, j) > 0 ? fminf(fmaxf(p[j], lo), hi) : x[j];
+    }
     for (double scale = 1; !inside(k, i); scale *= 0.9999999)
         for (size_t j = 0; j < k->d; j++)
             p[j] = (float)((double)x[j] + ((double)p[j] - (double)x[j]) * scale);
@@ -167,17 +183,18 @@ static void place_point(block *k, draw *r, size_t i, int noise) {
     const float *row = w.values + draw_size(r, 0, w.rows - 1) * w.stride, *x = k->rows[i];
     double sign = draw_size(r, 0, 1) ? 1 : -1, b = k->ball.radius, norm = 1e-30, cut = draw_real(r, 0, 1);
     float *p = k->point + i * k->stride;
-    for (size_t j = 0; j < k->d; j++) norm += (double)row[j] * (double)row[j];
+    for (size_t j = 0; j < k->d; j++) norm += pow((double)row[j] * surety_ball_unit(&k->ball, j), 2);
     double mu = b / sqrt(norm) * exp(draw_real(r, 0, 1.5));
     for (size_t j = 0; j < k->d; j++) {
-        double e = noise ? draw_normal(r) : sign * (double)row[j];
+        double unit = surety_ball_unit(&k->ball, j),
+               e = noise ? draw_normal(r) : sign * (double)row[j] * unit;
         if (k->ball.norm == SURETY_LINF) e = e > 0 ? b : -b;
         if (k->ball.norm == SURETY_L2 && !noise) e *= mu;
         if (k->ball.norm == SURETY_L1 && !noise) e = fabs(e) * 3 > cut * sqrt(norm) ? (e > 0 ? b : -b) : 0;
         if (noise && k->ball.norm == SURETY_LINF) e *= draw_real(r, 0, 1);
-        p[j] = (float)((double)x[j] + e);
+        p[j] = (float)((double)x[j] + e * unit);
     }
-    double far = surety_distance(k->ball.norm, p, x, k->d);
+    double far = surety_ball_distance(&k->ball, p, x, k->d);
     for (size_t j = 0; noise && far > b && j < k->d; j++)
         p[j] = (float)((double)x[j] + ((double)p[j] - (double)x[j]) * b / far);
     pull_inside(k, i);
@@ -252,8 +269,8 @@ enum { BITS = 200 };
 /* Limits of <w, e> over ball-and-box for one row, exactly up to BITS bits: sign * w. */
 static void support_mpfr(mpfr_t out, const block *k, const float *w, const float *x, int sign) {
     size_t d = k->d;
-    mpfr_t lambda, lower, upper, sum, term, e;
-    mpfr_inits2(BITS, lambda, lower, upper, sum, term, e, (mpfr_ptr)0);
+    mpfr_t lambda, lower, upper, sum, term, e, a;
+    mpfr_inits2(BITS, lambda, lower, upper, sum, term, e, a, (mpfr_ptr)0);
     mpfr_set_ui(lower, 0, MPFR_RNDN);
     mpfr_set_d(upper, 1e6, MPFR_RNDN);
     mpfr_set_inf(out, 1);
@@ -269,22 +286,29 @@ static void support_mpfr(mpfr_t out, const block *k, const float *w, const float
         if (k->ball.norm == SURETY_L2) mpfr_div_2ui(sum, sum, 1, MPFR_RNDN);
         if (k->ball.norm == SURETY_LINF) mpfr_set_ui(sum, 0, MPFR_RNDN);
         for (size_t j = 0; j < d; j++) {
-            double a = sign * (double)w[j], room = k->ball.norm == SURETY_LINF ? k->ball.radius : 1e30;
-            if (k->ball.has_box) room = fmin(room, a > 0 ? 1 - (double)x[j] : (double)x[j]); /* exact here */
-            a = fabs(a);
-            if (a == 0) continue;
-            mpfr_set_d(e, room, MPFR_RNDN);
+            double unit = surety_ball_unit(&k->ball, j);
+            float lo, hi;
+            surety_ball_ends(&k->ball, j, x[j], &lo, &hi);
+            if (w[j] == 0 || unit == 0) continue;
+            mpfr_set_d(a, fabs((double)w[j]), MPFR_RNDN);
+            mpfr_mul_d(a, a, unit, MPFR_RNDN);
+            double up = fmin((double)hi, 1e30), down = fmax((double)lo, -1e30);
+            mpfr_set_d(e, (float)sign * w[j] > 0 ? up - (double)x[j] : (double)x[j] - down,
+                       MPFR_RNDN); /* exact */
+            mpfr_div_d(e, e, unit, MPFR_RNDN);
+            if (k->ball.norm == SURETY_LINF && mpfr_cmp_d(e, k->ball.radius) > 0)
+                mpfr_set_d(e, k->ball.radius, MPFR_RNDN);
             if (k->ball.norm == SURETY_L2) { /* e = min(a / lambda, room), a e - lambda e^2 / 2 */
-                mpfr_d_div(term, a, lambda, MPFR_RNDN);
+                mpfr_div(term, a, lambda, MPFR_RNDN);
                 mpfr_min(e, e, term, MPFR_RNDN);
                 mpfr_sqr(term, e, MPFR_RNDN);
                 mpfr_sub(used, used, term, MPFR_RNDN);
                 mpfr_mul(term, term, lambda, MPFR_RNDN);
                 mpfr_div_2ui(term, term, 1, MPFR_RNDN);
-                mpfr_mul_d(e, e, a, MPFR_RNDN);
+                mpfr_mul(e, e, a, MPFR_RNDN);
                 mpfr_sub(term, e, term, MPFR_RNDN);
             } else if (k->ball.norm == SURETY_L1) { /* (a - tau)+ room */
-                mpfr_d_sub(term, a, lambda, MPFR_RNDN);
+                mpfr_sub(term, a, lambda, MPFR_RNDN);
                 if (mpfr_sgn(term) > 0) {
                     mpfr_sub(used, used, e, MPFR_RNDN);
                     mpfr_mul(term, term, e, MPFR_RNDN);
@@ -292,7 +316,7 @@ static void support_mpfr(mpfr_t out, const block *k, const float *w, const float
                     mpfr_set_ui(term, 0, MPFR_RNDN);
                 }
             } else {
-                mpfr_mul_d(term, e, a, MPFR_RNDN);
+                mpfr_mul(term, e, a, MPFR_RNDN);
             }
             mpfr_add(sum, sum, term, MPFR_RNDN);
         }
@@ -303,7 +327,7 @@ static void support_mpfr(mpfr_t out, const block *k, const float *w, const float
             mpfr_set(lower, lambda, MPFR_RNDN);
         mpfr_clear(used);
     }
-    mpfr_clears(lambda, lower, upper, sum, term, e, (mpfr_ptr)0);
+    mpfr_clears(lambda, lower, upper, sum, term, e, a, (mpfr_ptr)0);
 }
 
 /* z at the end where it is largest (sign +1) or smallest (-1). */
@@ -545,7 +569,8 @@ static long double plain_support(const surety_span_job *job, size_t lane, int si
 
 static void fill_job(draw *r, surety_span_job *job, float *w, float *lanes, double *b, uint32_t *order) {
     size_t d = draw_size(r, 1, 200), kept = 0;
-    *job = (surety_span_job){.d = d, .w = w, .norm = (surety_norm)draw_size(r, 0, 2), .order = order, .b = b};
+    *job = (surety_span_job){
+        .d = d, .w = w, .moves = w, .norm = (surety_norm)draw_size(r, 0, 2), .order = order, .b = b};
     job->x = lanes, job->up = lanes + d * L, job->down = lanes + 2 * d * L;
     for (size_t n = 0; n < L; n++) b[n] = draw_size(r, 0, 9) ? 0.01 * exp(draw_real(r, 0, 7)) : 0;
     for (size_t j = 0; j < d; j++) {
@@ -749,7 +774,8 @@ static void every_allocation_may_fail(void **state) {
     (void)state;
     draw r = {8};
     surety_voters *v = random_voters(&r, 2, 20, 3);
-    surety_ball ball = {.norm = SURETY_L1, .radius = 1, .has_box = 1, .hi = 1};
+    surety_tolerance *tolerance = random_tolerance(&r, surety_voters_features(v), 1);
+    surety_ball ball = {.norm = SURETY_L1, .radius = 1, .has_box = 1, .hi = 1, .tolerance = tolerance};
     surety_status status = SURETY_E_MEMORY;
     for (long n = 0; status != SURETY_OK; n++) {
         long left = n;
@@ -761,7 +787,81 @@ static void every_allocation_may_fail(void **state) {
         check(status == SURETY_OK || (status == SURETY_E_MEMORY && !range), "allocation %ld", n);
         surety_range_free(range);
     }
+    surety_tolerance_free(tolerance);
     surety_voters_free(v);
+}
+
+/* Limits with slack cover every float point that lies outside the plain ball by what the slack says. */
+static void slack_covers_scaled_features(void **state) {
+    (void)state;
+    draw r = {11};
+    for (long round = 0; round < check_count(200, 5000); round++) {
+        block k;
+        surety_voters *v = random_voters(&r, 3, 12, 4);
+        surety_ball ball = random_ball(&r, surety_voters_features(v));
+        ball.has_box = 0;
+        ball.slack = pow(10, draw_real(&r, -6, -1));
+        fill(&k, &r, v, ball);
+        for (int draws = 0; draws < 4; draws++) {
+            for (size_t i = 0; i < L; i++) {
+                const float *x = k.rows[i];
+                float *p = k.point + i * k.stride;
+                place_point(&k, &r, i, 0);
+                for (size_t j = 0; j < k.d; j++) { /* farther out, as the roundings of scaling could do */
+                    double unit = surety_ball_unit(&ball, j), e = (double)p[j] - (double)x[j];
+                    double more = ball.slack * (fabs((double)x[j]) + ball.radius * unit) * (1 - 1e-6);
+                    float lo, hi;
+                    surety_ball_ends(&ball, j, x[j], &lo, &hi);
+                    if (unit > 0) p[j] = fminf(fmaxf((float)((double)p[j] + copysign(more, e)), lo), hi);
+                }
+            }
+            check_points(&k, "outside by the slack");
+        }
+        empty(&k);
+    }
+}
+
+/* The same with a tolerance that is 1 everywhere, or with features and weights scaled by powers of two. */
+static void units_are_scaled_weights(void **state) {
+    (void)state;
+    draw r = {12};
+    for (long round = 0; round < check_count(100, 5000); round++) {
+        surety_error err = SURETY_ERROR_NONE;
+        block k, scaled;
+        surety_voters *v = random_voters(&r, 3, 20, 4);
+        size_t d = surety_voters_features(v), stride = surety_padded(d);
+        double radius[20], lo[20], hi[20];
+        surety_tolerance *tolerance = NULL;
+        surety_ball plain = random_ball(&r, d);
+        free_ball(&plain);
+        plain.tolerance = NULL;
+        fill(&k, &r, v, plain);
+        for (size_t j = 0; j < d; j++) {
+            radius[j] = round % 2 ? 1 : ldexp(1, (int)draw_size(&r, 0, 20) - 10);
+            lo[j] = plain.has_box ? 0 : -HUGE_VAL, hi[j] = plain.has_box ? radius[j] : HUGE_VAL;
+        }
+        check_ok(surety_tolerance_new(&tolerance, &(surety_features){.d = d}, radius, lo, hi, &err));
+        surety_ball own = plain;
+        own.tolerance = tolerance, own.has_box = 0;
+        scaled = k;
+        check_ok(surety_alloc(&scaled.x, L * stride, sizeof(float), &err));
+        check_ok(surety_alloc(&scaled.low, pairs(&k) * L, sizeof(float), &err));
+        for (size_t i = 0; i < L; i++) scaled.rows[i] = scaled.x + i * stride;
+        for (size_t n = 0; n < L * stride; n++)
+            if (n % stride < d) scaled.x[n] = k.x[n] * (float)radius[n % stride];
+        for (size_t n = 0; n < v->tensors[0].rows * stride; n++)
+            if (n % stride < d) v->tensors[0].values[n] /= (float)radius[n % stride];
+        surety_voters_changed(v);
+        check_ok(surety_range_new(&scaled.range, v, &own, 0, &err));
+        limits(&scaled, scaled.rows, L, k.radius, scaled.low);
+        for (size_t n = 0; n < pairs(&k) * L; n++)
+            check(fabsf(scaled.low[n] - k.low[n]) <= 1e-5f, "%s: %.9g, scaled %.9g",
+                  surety_norm_name(plain.norm), (double)k.low[n], (double)scaled.low[n]);
+        surety_range_free(scaled.range);
+        surety_free(scaled.x), surety_free(scaled.low);
+        surety_tolerance_free(tolerance);
+        empty(&k);
+    }
 }
 
 int main(void) {
@@ -776,6 +876,8 @@ int main(void) {
         cmocka_unit_test(extreme_parameters),
         cmocka_unit_test(margins_cover_the_last_step),
         cmocka_unit_test(every_allocation_may_fail),
+        cmocka_unit_test(slack_covers_scaled_features),
+        cmocka_unit_test(units_are_scaled_weights),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

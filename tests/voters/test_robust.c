@@ -6,6 +6,8 @@
 #include <math.h>
 
 #include "draw.h"
+#include "tolerance.h"
+#include "voters/ball.h"
 #include "voters/range.h"
 #include "voters/robust.h"
 
@@ -24,12 +26,16 @@ static double support(const twin *k, size_t row, const float *x, int sign) {
     const double *w = k->parameters[0] + row * k->v->tensors[0].stride, b = k->ball.radius;
     double sum = 0, rho = b / 16;
     for (size_t j = 0; j < k->v->d; j++) {
-        double up = k->ball.has_box ? 1 - (double)x[j] : HUGE_VAL,
-               down = k->ball.has_box ? (double)x[j] : HUGE_VAL;
-        double a = fabs(w[j]), room = sign * w[j] > 0 ? up : down;
+        float lo, hi;
+        double unit = surety_ball_unit(&k->ball, j), a = fabs(w[j]) * unit;
+        surety_ball_ends(&k->ball, j, x[j], &lo, &hi);
+        double room = (sign * w[j] > 0 ? (double)hi - (double)x[j] : (double)x[j] - (double)lo) / unit;
+        if (unit == 0) continue;
+        if (k->ball.tolerance) room = fmin(room, b);
         if (k->ball.norm == SURETY_LINF) sum += a * fmin(room, b);
         if (k->ball.norm == SURETY_L2) sum += a * a * fmin(room, rho) / rho;
-        if (k->ball.norm == SURETY_L1) sum += fmax(a - (double)k->tau[row], 0) * (k->ball.has_box ? room : b);
+        if (k->ball.norm == SURETY_L1)
+            sum += fmax(a - (double)k->tau[row], 0) * fmin(room, k->ball.has_box ? HUGE_VAL : b);
     }
     if (k->ball.norm == SURETY_L2) return b * sqrt(sum);
     return k->ball.norm == SURETY_L1 ? (double)k->tau[row] * b + sum : sum;
@@ -117,7 +123,8 @@ static void fill(block *k, draw *r, surety_norm norm, int box) {
                                    &(surety_voters_settings){.kind = "linear", .voters = H, .classes = K}, d,
                                    draw_bits(r) >> 1, &err));
     double most = norm == SURETY_L2 ? 1.5 : norm == SURETY_LINF ? 0.3 : 4;
-    k->twin = (twin){.v = k->v, .ball = {norm, draw_real(r, 0.1, 1) * most, box, 0, 1}};
+    k->twin = (twin){.v = k->v, .ball = {norm, draw_real(r, 0.1, 1) * most, box, 0, 1, NULL, 0}};
+    if (draw_size(r, 0, 2) == 0) k->twin.ball.tolerance = random_tolerance(r, d, 0.3);
     check_ok(surety_robust_new(&k->robust, k->v, &k->twin.ball, &err));
     surety_robust_prepare(k->robust, k->twin.ball.radius);
     size_t N = k->v->tensors[0].rows, ldz = surety_padded(N);
@@ -150,19 +157,38 @@ static void empty(block *k) {
     surety_free(k->q);
     surety_robust_free(k->robust);
     surety_voters_free(k->v);
+    surety_tolerance_free((surety_tolerance *)(uintptr_t)k->twin.ball.tolerance);
+}
+
+/* Half a room: of the box, or the mean of the ranges in their units, none above b. */
+static double half_room(const surety_ball *ball, size_t d) {
+    double sum = 0, count = 0;
+    if (!ball->tolerance) return ball->has_box ? 0.5 : ball->radius;
+    for (size_t j = 0; j < d; j++) {
+        const surety_tolerance *t = ball->tolerance;
+        double lo = ball->has_box ? fmax(0, (double)t->least[j]) : (double)t->least[j],
+               hi = ball->has_box ? fmin(1, (double)t->most[j]) : (double)t->most[j];
+        if (t->unit[j] == 0) continue;
+        sum += fmin(ball->radius, fmax(0, hi - lo) / 2 / t->unit[j]), count++;
+    }
+    return sum / count;
 }
 
 /* The rank of tau, found again by counting: as many |w| are larger as the ball buys half rooms. */
 static void find_tau(block *k) {
-    size_t d = k->v->d, rank = (size_t)fmax(1, k->twin.ball.has_box ? ceil(2 * k->twin.ball.radius) : 1);
+    size_t d = k->v->d;
+    double room = half_room(&k->twin.ball, d), ranks = room > 0 ? ceil(k->twin.ball.radius / room) : 1;
+    size_t rank = (size_t)fmax(1, ranks),
+           moving = k->twin.ball.tolerance ? k->twin.ball.tolerance->moving : d;
     for (size_t i = 0; i < k->v->tensors[0].rows; i++) {
         const float *w = k->v->tensors[0].values + i * k->v->tensors[0].stride;
+        float size[64];
         k->tau[i] = 0;
-        for (size_t j = 0; j < d; j++) {
+        for (size_t j = 0; j < d; j++) size[j] = fabsf(w[j]) * (float)surety_ball_unit(&k->twin.ball, j);
+        for (size_t j = 0; rank <= moving && j < d; j++) {
             size_t above = 0, equal = 0;
-            for (size_t n = 0; n < d; n++)
-                above += fabsf(w[n]) > fabsf(w[j]), equal += fabsf(w[n]) == fabsf(w[j]);
-            if (above < rank && rank <= above + equal) k->tau[i] = fabsf(w[j]);
+            for (size_t n = 0; n < d; n++) above += size[n] > size[j], equal += size[n] == size[j];
+            if (above < rank && rank <= above + equal) k->tau[i] = size[j];
         }
     }
     k->twin.tau = k->tau;

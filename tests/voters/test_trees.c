@@ -154,8 +154,22 @@ typedef struct brute {
     int edge;              /* a wrong point lies at the edge, where limits need not be exact */
 } brute;
 
+/* In box and range. A value that lies outside its range already may stay and come back. */
+static int allowed(const brute *k, size_t j, float value) {
+    const surety_tolerance *t = k->ball->tolerance;
+    if (k->ball->has_box && (value < (float)k->ball->lo || value > (float)k->ball->hi)) return 0;
+    return !t || (value >= fminf(t->least[j], k->x[j]) && value <= fmaxf(t->most[j], k->x[j]));
+}
+
+/* |x_j - x0_j| in units of the feature. */
+static long double moved(const brute *k, size_t j, float value) {
+    const surety_tolerance *t = k->ball->tolerance;
+    long double e = fabsl((long double)value - (long double)k->x[j]);
+    return e > 0 && t ? e / (long double)t->unit[j] : e;
+}
+
 static void add_value(brute *k, size_t j, float value) {
-    if (k->ball->has_box && (value < (float)k->ball->lo || value > (float)k->ball->hi)) return;
+    if (!allowed(k, j, value)) return;
     if (k->count[j] < VALUES) k->values[j][k->count[j]++] = value;
 }
 
@@ -164,11 +178,10 @@ static void judge(brute *k, const float *point) {
     int outer = 1; /* linf: within the ends rounded outward */
     for (size_t j = 0; j < k->b->d; j++) {
         if (isnan(k->x[j])) continue;
-        long double e = fabsl((long double)point[j] - (long double)k->x[j]);
+        long double e = moved(k, j, point[j]), before = moved(k, j, nextafterf(point[j], k->x[j]));
         most = fmaxl(most, e);
         sum += k->ball->norm == SURETY_L2 ? e * e : e;
-        long double before = fabsl((long double)nextafterf(point[j], k->x[j]) - (long double)k->x[j]);
-        outer &= e <= b || before < b;
+        outer &= e <= b || (!isinf(e) && before < b);
     }
     long double far = k->ball->norm == SURETY_LINF ? most : k->ball->norm == SURETY_L2 ? sqrtl(sum) : sum;
     double margin = naive_vote(k->b, point, k->y);
@@ -217,6 +230,23 @@ static surety_ball random_ball(draw *r) {
     return ball;
 }
 
+/* Units of which one may be 0, and a range around the middle. */
+typedef struct units {
+    double unit[FEATURES];
+    float least[FEATURES], most[FEATURES];
+    surety_tolerance tolerance;
+} units;
+
+static void random_units(units *u, size_t d, draw *r) {
+    static const double some[] = {0, 0.25, 0.3, 1, 2};
+    for (size_t j = 0; j < d; j++) {
+        u->unit[j] = some[draw_size(r, 0, 4)];
+        u->least[j] = draw_size(r, 0, 1) ? 0.3f : -HUGE_VALF;
+        u->most[j] = draw_size(r, 0, 1) ? 0.7f : HUGE_VALF;
+    }
+    u->tolerance = (surety_tolerance){.d = d, .unit = u->unit, .least = u->least, .most = u->most};
+}
+
 static float clip(float x, const surety_ball *ball) {
     return !ball->has_box ? x : fminf(fmaxf(x, (float)ball->lo), (float)ball->hi);
 }
@@ -228,11 +258,10 @@ static void check_point(const brute *k, const float *point) {
             assert_true(isnan(point[j]));
             continue;
         }
-        long double e = fabsl((long double)point[j] - (long double)k->x[j]);
+        long double e = moved(k, j, point[j]);
         most = fmaxl(most, e);
         sum += k->ball->norm == SURETY_L2 ? e * e : e;
-        check(!k->ball->has_box || (point[j] >= (float)k->ball->lo && point[j] <= (float)k->ball->hi),
-              "feature %zu left the box: %g", j, (double)point[j]);
+        check(allowed(k, j, point[j]), "feature %zu left box or range: %g", j, (double)point[j]);
     }
     long double far = k->ball->norm == SURETY_LINF ? most : k->ball->norm == SURETY_L2 ? sqrtl(sum) : sum;
     check(far <= b, "the point is %.20Lg away, the radius is %.20Lg", far, b);
@@ -244,6 +273,9 @@ static void check_example(const bush *b, const surety_voters *v, draw *r, tally 
     double weights[TREES], margin[SURETY_LANES];
     const float *row[1] = {x};
     surety_ball ball = random_ball(r);
+    units own;
+    random_units(&own, b->d, r);
+    if (draw_size(r, 0, 2) == 0) ball.tolerance = &own.tolerance;
     brute k = {.b = b, .ball = &ball, .x = x};
     surety_range *range;
     for (size_t j = 0; j < b->d; j++) x[j] = draw_size(r, 0, 9) ? clip(grid(r), &ball) : NAN;

@@ -1,0 +1,142 @@
+/* surety monitor: outcomes of a deployed vote against its certificate. */
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+#include <time.h>
+
+#include "cli/cli.h"
+#include "surety/certify.h"
+
+typedef struct options {
+    const char *labels, *state;
+    double alpha;
+    char beside[4096]; /* the state that was not asked for */
+} options;
+
+typedef struct watch {
+    surety_certificate certificate;
+    surety_monitor monitor;
+} watch;
+
+static surety_status bad_line(cli *c, const char *file, uint64_t line, const char *text) {
+    char shown[40];
+    c->error.code = SURETY_E_INPUT;
+    snprintf(c->error.what, sizeof c->error.what, "'%s' is not an outcome",
+             cli_line(text, shown, sizeof shown));
+    snprintf(c->error.place, sizeof c->error.place, "line %" PRIu64, line);
+    snprintf(c->error.expected, sizeof c->error.expected,
+             "1 (the vote failed) or 0 (it was right) on each line");
+    snprintf(c->error.file, sizeof c->error.file, "%s", file);
+    return SURETY_E_INPUT;
+}
+
+/* Adds the outcomes. From a pipe the state is saved once a second too: there is no file to read again. */
+static surety_status add_lines(cli *c, const options *o, watch *w, FILE *in) {
+    int pipe = in == stdin;
+    char text[64];
+    uint64_t line = 0;
+    time_t saved = time(NULL);
+    while (fgets(text, sizeof text, in)) {
+        text[strcspn(text, "\r\n")] = 0;
+        line++;
+        if (!*text) continue;
+        if (strcmp(text, "0") != 0 && strcmp(text, "1") != 0) return bad_line(c, o->labels, line, text);
+        surety_monitor_add(&w->monitor, *text == '1');
+        if (c->run.stop && *c->run.stop && !pipe) return c->error.code = SURETY_E_STOPPED;
+        if (c->run.stop && *c->run.stop) break;
+        if (pipe && time(NULL) != saved) {
+            surety_status status = surety_monitor_save(&w->monitor, &w->certificate, o->state, &c->error);
+            if (status != SURETY_OK) return status;
+            saved = time(NULL);
+        }
+    }
+    if (ferror(in) && errno != EINTR) return cli_wrong(c, "%s cannot be read", o->labels);
+    return SURETY_OK;
+}
+
+static void print_state(const cli *c, const watch *w) {
+    const surety_monitor *m = &w->monitor;
+    double limit = surety_monitor_limit(m);
+    if (c->json) {
+        cli_print("{\"state\": \"%s\", \"seen\": %" PRIu64 ", \"failed\": %" PRIu64
+                  ", \"limit\": %.17g, "
+                  "\"promise\": %.17g, \"alpha\": %.17g, \"evidence\": %.17g, \"alarm_at\": ",
+                  m->alarm ? "alarm" : "holds", m->seen, m->failed, limit, w->certificate.value, m->alpha,
+                  surety_monitor_evidence(m));
+        if (m->alarm)
+            cli_print("%" PRIu64 "}\n", m->alarm);
+        else
+            cli_print("null}\n");
+        return;
+    }
+    cli_print("%" PRIu64 " of %" PRIu64 " failed; promised: at most %.6f\n", m->failed, m->seen,
+              cli_limit(w->certificate.value, 6));
+    if (m->promise >= 1)
+        cli_print("The certificate promises nothing: no outcome can refute it.\n");
+    else if (m->alarm)
+        cli_print("ALARM at outcome %" PRIu64
+                  ": with the promised risk so many failures come, ever, with a\n"
+                  "chance of %g or less. The promise no longer holds, or never did.\n",
+                  m->alarm, m->alpha);
+    else
+        cli_print("The promise holds so far.\n");
+    cli_print("By these outcomes alone at most %.6f fail, with confidence %g %%, if nothing drifts.\n",
+              cli_limit(limit, 6), 100 * (1 - m->alpha));
+}
+
+static surety_status follow(cli *c, const options *o, watch *w) {
+    FILE *in = NULL;
+    surety_status status = surety_certificate_load(&w->certificate, c->words[0], &c->error);
+    if (status == SURETY_OK)
+        status = surety_monitor_load(&w->monitor, &w->certificate, o->alpha, o->state, &c->error);
+    if (status != SURETY_OK || !o->labels) return status;
+    in = strcmp(o->labels, "-") ? fopen(o->labels, "r") : stdin;
+    if (!in) return cli_wrong(c, "%s cannot be read: %s", o->labels, strerror(errno));
+    status = add_lines(c, o, w, in);
+    if (in != stdin) fclose(in);
+    return status == SURETY_OK ? surety_monitor_save(&w->monitor, &w->certificate, o->state, &c->error)
+                               : status;
+}
+
+static surety_status run(cli *c) {
+    options o = {.alpha = 0.05};
+    watch w = {.monitor = {.promise = 0}};
+    cli_text(c, "labels", "FILE|-", &o.labels,
+             "outcomes since the last call, one per line in the order of arrival: 1 the vote failed, 0 it "
+             "was right");
+    cli_output(c, "state", "FILE", &o.state,
+               "where the monitor keeps what it has seen; C.json.monitor unless given");
+    cli_real(c, "alpha", "A", &o.alpha, "chance of a false alarm, ever");
+    surety_status status = cli_parse(c, 1, 1);
+    if (status != SURETY_OK || c->helped) return status;
+    if (!o.state) {
+        int length = snprintf(o.beside, sizeof o.beside, "%s.monitor", c->words[0]);
+        if (length >= (int)sizeof o.beside) return cli_wrong(c, "the name of the certificate is too long");
+        o.state = o.beside;
+        status = cli_file_add(c, "state", o.beside, true);
+    }
+    if (status == SURETY_OK && o.labels && strcmp(o.labels, "-") != 0)
+        status = cli_file_check(c, &(cli_file){"labels", o.labels, false});
+    if (status == SURETY_OK) status = follow(c, &o, &w);
+    if (status == SURETY_OK) print_state(c, &w);
+    if (status == SURETY_OK && w.monitor.alarm) c->exit_code = 1;
+    surety_certificate_free(&w.certificate);
+    return status;
+}
+
+const cli_command cli_monitor = {
+    .name = "monitor",
+    .usage = "C.json --labels FILE|- [options]",
+    .summary = "does a promise still hold after deployment?",
+    .text =
+        "Adds outcomes of the deployed vote and says whether the certificate's promise holds so far, or is "
+        "refuted "
+        "(alarm, exit 1). If the promise is true, an alarm is raised, ever, with probability alpha at most. "
+        "A file of "
+        "outcomes counts whole or, after an error or a kill, not at all; cut the stream into files as you "
+        "like. "
+        "Without --labels the state is shown.",
+    .example = "surety monitor certificate.json --labels today.txt",
+    .run = run,
+};

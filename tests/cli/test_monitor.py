@@ -1,0 +1,123 @@
+"""surety monitor: a certificate, then outcomes in files, cut in any way, killed at any moment."""
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import tempfile
+
+import small
+from tap import FULL, SURETY, error, main, run
+
+FOLDER = tempfile.TemporaryDirectory()
+QUICK = ["--quiet", "--threads", "1"]
+
+
+def path(name):
+    return os.path.join(FOLDER.name, name)
+
+
+DATA = small.write(FOLDER.name, train=400, test=100, pool=4)
+run("train", *DATA, "--learn-size", 200, "--epochs", 30, *QUICK, "--out", path("m"))
+run("certify", path("m"), *DATA, "--attack", "none", "--looks", 1, *QUICK, "--out", path("c.json"))
+with open(path("c.json")) as f:
+    VALUE = json.load(f)["value"]
+assert 0.02 < VALUE < 0.3, VALUE
+
+
+def put(name, outcomes):
+    with open(path(name), "w") as file:
+        file.write("".join(f"{o}\n" for o in outcomes))
+    return path(name)
+
+
+def monitor(*words, code=0, name="c.json"):
+    return json.loads(run("monitor", path(name), *words, "--json", code=code).stdout)
+
+
+def fresh(name):
+    shutil.copy(path("c.json"), path(name))
+    if os.path.exists(path(name + ".monitor")):
+        os.remove(path(name + ".monitor"))
+    return name
+
+
+def outcomes(risk, count, seed):
+    rng = random.Random(seed)
+    return [int(rng.random() < risk) for _ in range(count)]
+
+
+def test_a_true_promise_holds():
+    name = fresh("true.json")
+    found = monitor("--labels", put("good", outcomes(VALUE / 2, 2000, 1)), name=name)
+    assert found["state"] == "holds" and found["seen"] == 2000 and found["alarm_at"] is None and found["promise"] == VALUE
+    assert found["failed"] / 2000 < found["limit"] < VALUE
+    assert monitor(name=name) == found  # the state alone
+    assert "holds so far" in run("monitor", path(name)).stdout
+
+
+def test_a_broken_one_is_refuted_and_stays_so():
+    name = fresh("broken.json")
+    found = monitor("--labels", put("bad", outcomes(min(1, 3 * VALUE), 3000, 2)), code=1, name=name)
+    assert found["state"] == "alarm" and 0 < found["alarm_at"] <= 3000 and found["limit"] > VALUE
+    after = monitor("--labels", put("zeros", [0] * 20000), code=1, name=name)
+    assert after["alarm_at"] == found["alarm_at"] and after["state"] == "alarm"
+    assert "ALARM at outcome" in run("monitor", path(name), code=1).stdout
+
+
+def test_the_cut_does_not_matter():
+    stream = outcomes(1.3 * VALUE, 4000, 3)
+    code = subprocess.run([SURETY, "monitor", path(fresh("whole.json")), "--labels", put("all", stream)], capture_output=True,
+                          check=False).returncode
+    whole = monitor(name="whole.json", code=code)
+    name, at, rng = fresh("cut.json"), 0, random.Random(4)
+    while at < len(stream):
+        end = min(len(stream), at + rng.randint(1, 900))
+        subprocess.run([SURETY, "monitor", path(name), "--labels", put("part", stream[at:end])], capture_output=True, check=False)
+        at = end
+    assert monitor(name=name, code=code) == whole
+    piped = fresh("pipe.json")
+    subprocess.run([SURETY, "monitor", path(piped), "--labels", "-"], input="".join(f"{o}\n" for o in stream), text=True,
+                   capture_output=True, check=False)
+    assert monitor(name=piped, code=code) == whole
+
+
+def test_a_kill_leaves_the_old_state_or_the_new_one():
+    stream = put("long", outcomes(VALUE / 2, 300000, 5))
+    name = fresh("kill.json")
+    rng = random.Random(6)
+    for _ in range(100 if FULL else 8):
+        before = monitor(name=name)["seen"]
+        process = subprocess.Popen([SURETY, "monitor", path(name), "--labels", stream], stdout=subprocess.DEVNULL)
+        try:
+            process.wait(rng.random() * 0.1)
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+        assert monitor(name=name)["seen"] in (before, before + 300000)
+
+
+def test_bad_input():
+    name = fresh("bad.json")
+    for text, place in (("0\n1\n2\n", "line 3"), ("yes\n", "line 1"), ("0\n" * 5000 + "\x1b[2J\n", "line 5001")):
+        with open(path("odd"), "w") as f:
+            f.write(text)
+        e = error("monitor", path(name), "--labels", path("odd"), code=3)
+        assert e["place"] == place and "1 (the vote failed)" in e["expected"] and "\x1b" not in e["what"], e
+        assert not os.path.exists(path(name + ".monitor"))
+    error("monitor", path(name), "--labels", path("absent"), code=2)
+    error("monitor", path(name), "--alpha", 0, code=2)
+    error("monitor", path(name), "--state", path(name), code=2)
+    monitor("--labels", put("one", [0]), name=name)
+    e = error("monitor", path(name), "--alpha", 0.01, code=3)
+    assert "another alpha" in e["what"]
+    with open(path(name + ".monitor")) as f:
+        state = json.load(f)
+    for change in ({"certificate": "0" * 64}, {"seen": 0, "failed": 1}, {"alarm": 7}, {"seen": -1}, {"failed": "0"}):
+        with open(path("forged"), "w") as f:
+            json.dump({**state, **change}, f)
+        assert "state of this monitor" in error("monitor", path(name), "--state", path("forged"), code=3)["what"], change
+
+
+main()
