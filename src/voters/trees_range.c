@@ -151,9 +151,10 @@ static float end_of(double x, double b, int up) {
 
 /* How far feature j may go by itself: b r_j, rounded as ends are. */
 static double reach(const trees_range *g, size_t j, double b) {
-    double unit = surety_ball_unit(&g->ball, j), far = b * unit;
-    if (unit == 0 || unit == 1) return far;
-    return g->inward ? nextafter(far, 0) : nextafter(far, HUGE_VAL);
+    if (!g->ball.tolerance) return b;
+    double unit = surety_ball_unit(&g->ball, j), far = b * unit, error = fma(b, unit, -far);
+    if (g->inward) return error < 0 ? nextafter(far, 0) : far;
+    return error > 0 ? nextafter(far, HUGE_VAL) : far;
 }
 
 /* The box of the ball around x; how far each feature may go. A missing value does not move. */
