@@ -28,6 +28,8 @@ typedef enum surety_threat_kind {
     SURETY_ATTACK_PGDU,   /* pgd, then n points around it */
     SURETY_ATTACK_APGD,   /* ifgsm, pgd, then twice as many steps of a length that adapts, from the best point
                              so   far and from random ones: the strongest */
+    SURETY_ATTACK_SEARCH, /* a search over thresholds for a point at which the vote is wrong: kinds that can
+                             search, such as trees, which have no gradient */
     SURETY_WORST_CASE,    /* every point of the ball: no attack, nothing is sampled */
     SURETY_THREATS
 } surety_threat_kind;
@@ -41,6 +43,7 @@ typedef struct surety_threat_info {
     enum { SURETY_STEPS_NONE, SURETY_STEPS_ONE, SURETY_STEPS_MANY } steps;
     int noise;                /* 1: n points around where it ends */
     int adapts;               /* 1: several passes, see SURETY_ATTACK_APGD */
+    int searches;             /* 1: takes a budget */
     surety_threat_kind plain; /* the same without noise: R_att is measured with that */
 } surety_threat_info;
 
@@ -54,6 +57,8 @@ SURETY_API const char *surety_threat_name(surety_threat_kind kind);
 SURETY_API const char *surety_defense_name(surety_threat_kind kind);
 SURETY_API surety_threat_kind surety_threat_plain(surety_threat_kind kind);
 
+enum { SURETY_BUDGET_MOST = 1000000000 };
+
 /* An attack with its settings, or the worst case; and the ball. */
 typedef struct surety_threat {
     surety_threat_kind kind;
@@ -65,14 +70,23 @@ typedef struct surety_threat {
     size_t samples;   /* n, perturbations per example of the u-attacks; the others give 1 */
     size_t restarts;  /* attacks with a random start: so many starts, the best result is kept; at least 1.
                          apgd: so many pairs of adaptive passes */
+    uint64_t budget;  /* search, and the worst case of kinds that search: steps for an example, so that a
+                         result  never depends on the machine; 0: none, which leaves the worst case treewise */
     uint64_t seed;    /* below 2^63 */
     uint32_t epoch;   /* part of the address of the random numbers: which epoch of a training asks */
     int early_stop;   /* 1: an example stops where its vote is wrong. 0 only for benchmarks */
 } surety_threat;
 
-/* pgd in the default ball, 20 steps, noise 0.01, 100 samples, 1 restart, seed 0. */
+/* pgd in the default ball, 20 steps, noise 0.01, 100 samples, 1 restart, a budget of 1000, seed 0. */
 SURETY_API void surety_threat_defaults(surety_threat *threat);
 SURETY_API surety_status surety_threat_validate(const surety_threat *threat, surety_error *err);
+
+/* SURETY_E_USAGE, with what to use instead, if voters of this kind cannot be attacked this way. */
+SURETY_API surety_status surety_threat_fits(surety_threat_kind kind, const surety_voters *voters,
+                                            surety_error *err);
+
+/* The strongest attack on voters of this kind: apgd, search, or without either unif. */
+SURETY_API surety_threat_kind surety_threat_strongest(const surety_voters *voters);
 
 /* Perturbations per example: samples for the u-attacks, 1 for the others. */
 SURETY_API size_t surety_threat_samples(const surety_threat *threat);

@@ -131,8 +131,9 @@ typedef struct surety_certificate {
         uint64_t steps;             /* absent where the attack does not step */
         double step_size, noise;    /* NaN where it does not apply */
         uint64_t samples, restarts; /* absent where they do not apply */
-        char against[8];     /* "prior": the vote that is attacked; fresh rows: "vote", that of Q; worst case:
-                                "any" */
+        uint64_t budget; /* steps of a search, also of that in a worst case; absent where nothing searches */
+        char against[8]; /* "prior": the vote that is attacked; fresh rows: "vote", that of Q; worst case:
+                            "any" */
         uint64_t seed, pass; /* the address of its random numbers */
     } attack;
 

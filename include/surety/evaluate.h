@@ -109,8 +109,9 @@ SURETY_API const char *surety_origin_name(surety_origin origin);
  * are worst_case and its kin. */
 typedef struct surety_row {
     surety_threat_kind threat;
-    double adversarial_risk;     /* R_att on T: the most that apgd found; of the row none, clean errors */
-    surety_threat_kind found_by; /* as in surety_attack_result */
+    double adversarial_risk; /* R_att on T: the most that the strongest attack found; of the row none, clean
+                                errors */
+    surety_threat_kind found_by;        /* as in surety_attack_result */
     double averaged_risk, averaged_max; /* R and A on the perturbed T */
     surety_risks test, learn;           /* on the perturbed T and S */
     surety_bound_input input; /* all that went into the bounds; arrays are borrowed from learn and model */
@@ -153,8 +154,9 @@ SURETY_API surety_status surety_evaluate_rows(surety_row *rows, const surety_mod
                                               const surety_row_settings *settings, const surety_run *run,
                                               surety_error *err);
 
-/* R_att alone: the posterior's own vote on a set under the strongest attack, apgd with the steps, restarts
- * and ball of this one (the row none: no attack; voters without gradients: this one without its noise). */
+/* R_att alone: the posterior's own vote on a set under the strongest attack, apgd (or search) with the steps,
+ * restarts and ball of this one (the row none: no attack; voters without gradients: this one without its
+ * noise). */
 SURETY_API surety_status surety_evaluate_attacked(surety_attack_result *result, const surety_model *model,
                                                   const surety_set *set, const surety_threat *attack,
                                                   const surety_run *run, surety_error *err);

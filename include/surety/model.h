@@ -4,8 +4,8 @@
  * (H) float64, `rows.prior`, `rows.learn` (m) uint64, sorted, the first 8 bytes of the digest of each row of
  * S' and S, then the voters' own (a forest: `splits.weight` (H, 2^l - 1, d) float32 with the mask applied,
  * `splits.bias` (H, 2^l - 1), `leaves` (H, 2^l) before tanh, `mask` (H, 2^l - 1, d) uint8; linear voters:
- * `linear.weight` (H, d), `linear.bias` (H)), and texts by key. It holds no time, no path and no thread
- * count: equal models are equal files, byte for byte.
+ * `linear.weight` (H, d), `linear.bias` (H); trees: docs/trees.md), and texts by key. It holds no time, no
+ * path and no thread count: equal models are equal files, byte for byte.
  *
  * In short:
  *     surety_model *model = NULL;
@@ -145,6 +145,48 @@ SURETY_API surety_status surety_model_overlap(surety_overlap *out, const surety_
 SURETY_API surety_status surety_model_check_fresh(const surety_model *model, const surety_data_info *info,
                                                   surety_error *err);
 
+/* ---- models that others made ---- */
+
+/* How a file of trees becomes a model (docs/trees.md). */
+typedef struct surety_import_settings {
+    const char *format;         /* "auto", or a name of surety_import_format */
+    double threshold;           /* of two classes: the second is answered where its probability is above this;
+                                   0: as its maker does */
+    int all_iterations;         /* XGBoost: 1: all trees, also those behind best_iteration */
+    int each_tree;              /* a forest: each tree becomes a voter, its class shares are its vote */
+    const char *const *classes; /* (class_count): labels by class number; class_count 0: those of the file, or
+                                   0, 1, .. (of two also -1, +1) in whatever rows it meets */
+    size_t class_count;
+} surety_import_settings;
+
+/* The names of the formats, from 0; NULL behind the last. */
+SURETY_API const char *surety_import_format(size_t index);
+
+/* Reads a file of XGBoost (JSON, UBJSON), LightGBM (text) or scikit-learn (python/surety_sklearn.py): kind
+ * `trees`, one voter that decides as its maker does, objective "imported". settings NULL: automatic. What is
+ * not supported is SURETY_E_INPUT by name. */
+SURETY_API surety_status surety_model_import(surety_model **out, const char *path,
+                                             const surety_import_settings *settings, surety_error *err);
+
+/* What it was imported from ("xgboost 1.7.4"), or NULL. Which rows trained it is then not known. */
+SURETY_API const char *surety_model_imported(const surety_model *model);
+
+/* What an import came to. */
+typedef struct surety_replay {
+    uint64_t rows;    /* whose raw scores were compared with the maker's; all were equal, bit for bit */
+    uint64_t rounded; /* values of them that are no floats, and were rounded */
+} surety_replay;
+
+/* Compares raw scores with those of the maker: points (m, d) and scores (m) or (m, C), NPY. The first
+ * difference is SURETY_E_CHECK with the row and both. */
+SURETY_API surety_status surety_model_replay(surety_replay *out, const surety_model *model,
+                                             const char *points, const char *scores, const surety_run *run,
+                                             surety_error *err);
+
+/* kind, source, voter_count, trees, nodes, features, classes, depth, replayed, equal_bits, rounded; replay
+ * NULL: nothing was compared. */
+SURETY_API char *surety_import_json(const surety_model *model, const surety_replay *replay);
+
 /* ---- bytes and files ---- */
 
 /* The model as its file holds it: *size bytes, the caller's (surety_bytes_free). */
@@ -178,6 +220,8 @@ typedef struct surety_predict_files {
     const char *label_column; /* of a table; NULL: the model's */
     const char *out;          /* NPY float64: the vote of each, (m); of K > 2 classes its scores, (m, K) */
     const char *votes;        /* NPY float32: each voter's real output, (m, H), or its scores, (m, H, K) */
+    const char *scores;  /* NPY float32 or float64: raw scores of imported trees, bit for bit as their maker
+                            has them, (m), or (m, C) where there are several */
     const char *classes; /* CSV row,class or row,point,class: the class that the vote answers, "tied" where
                             there is none */
 } surety_predict_files;
@@ -192,7 +236,7 @@ typedef struct surety_predict_result {
 } surety_predict_result;
 
 /* Memory does not grow with m, where the input is NPY. Numbers that are not finite are SURETY_E_INPUT with
- * the row. */
+ * the row; NaN is a missing value for voters that can take it. */
 SURETY_API surety_status surety_model_predict(const surety_model *model, surety_weighting weighting,
                                               const surety_predict_files *files,
                                               surety_predict_result *result, const surety_run *run,

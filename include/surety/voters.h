@@ -3,8 +3,8 @@
  * Of two classes, a voter is h: R^d -> [-1,+1], whose sign is its answer (number 0 is -1, number 1 is +1). Of
  * K > 2 classes it gives K scores in [0,1], the largest being its answer. `width` below is 1 or K.
  *
- * There are several kinds of voters: soft forests (docs/theory.md 2) and linear voters h(x) = tanh(<w, x> +
- * c), or softmax. Nothing else in the library knows which kind it has.
+ * There are several kinds of voters: soft forests (docs/theory.md 2), linear voters h(x) = tanh(<w, x> + c),
+ * or softmax, and decision trees that others made (10). Nothing else in the library knows which kind it has.
  */
 #ifndef SURETY_VOTERS_H
 #define SURETY_VOTERS_H
@@ -18,7 +18,7 @@ extern "C" {
 /* H voters over d features. Owns its parameters. */
 typedef struct surety_voters surety_voters;
 
-/* The names of the kinds, from 0: "soft-forest", "linear"; NULL behind the last. */
+/* The names of the kinds, from 0: "soft-forest", "linear", "trees"; NULL behind the last. */
 SURETY_API const char *surety_kind_name(size_t index);
 
 /* How voters are made. */
@@ -45,14 +45,26 @@ SURETY_API size_t surety_voters_features(const surety_voters *voters);   /* d */
 SURETY_API size_t surety_voters_classes(const surety_voters *voters);    /* K */
 SURETY_API size_t surety_voters_depth(const surety_voters *voters);      /* of trees, else 0 */
 
-/* A parameter of the voters: rows x length values, each row padded to `stride` floats. Borrowed; whoever
+/* Decision trees of the kind `trees`, and in *nodes their tests; 0 of other kinds. */
+SURETY_API size_t surety_voters_trees(const surety_voters *voters, size_t *nodes);
+
+/* What a tensor holds. Parameters that are learned by gradients are floats. */
+typedef enum surety_element { SURETY_ELEMENT_F32, SURETY_ELEMENT_F64, SURETY_ELEMENT_I32 } surety_element;
+
+/* A parameter of the voters: rows x length values, each row padded to `stride` of them. Borrowed; whoever
  * changes values calls surety_voters_changed afterwards. */
 typedef struct surety_tensor {
     const char *name; /* as in the model file: "splits.weight" */
     size_t rank;      /* of the shape in the model file */
     size_t shape[3];  /* its product is rows * length */
     size_t rows, length, stride;
-    float *values;       /* (rows, stride), zeros behind length */
+    surety_element type;
+    union { /* (rows, stride), zeros behind length */
+        float *values;
+        double *doubles;
+        int32_t *numbers;
+        void *bytes;
+    };
     const uint8_t *mask; /* (rows, stride): 0 where a value is fixed at 0; NULL: all may move */
 } surety_tensor;
 

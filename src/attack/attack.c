@@ -11,15 +11,16 @@
 
 /* clang-format off */
 static const surety_threat_info facts[SURETY_THREATS] = {
-    [SURETY_ATTACK_NONE]   = {"none", "none", 0, SURETY_STEPS_NONE, 0, 0, SURETY_ATTACK_NONE},
-    [SURETY_ATTACK_UNIF]   = {"unif", "unif", 1, SURETY_STEPS_NONE, 0, 0, SURETY_ATTACK_UNIF},
-    [SURETY_ATTACK_FGSM]   = {"fgsm", "fgsm", 0, SURETY_STEPS_ONE, 0, 0, SURETY_ATTACK_FGSM},
-    [SURETY_ATTACK_IFGSM]  = {"ifgsm", "ifgsm", 0, SURETY_STEPS_MANY, 0, 0, SURETY_ATTACK_IFGSM},
-    [SURETY_ATTACK_PGD]    = {"pgd", "pgd", 1, SURETY_STEPS_MANY, 0, 0, SURETY_ATTACK_PGD},
-    [SURETY_ATTACK_IFGSMU] = {"ifgsmu", "ifgsmu", 0, SURETY_STEPS_MANY, 1, 0, SURETY_ATTACK_IFGSM},
-    [SURETY_ATTACK_PGDU]   = {"pgdu", "pgdu", 1, SURETY_STEPS_MANY, 1, 0, SURETY_ATTACK_PGD},
-    [SURETY_ATTACK_APGD]   = {"apgd", "apgd", 1, SURETY_STEPS_MANY, 0, 1, SURETY_ATTACK_APGD},
-    [SURETY_WORST_CASE]    = {"worst-case", "certified", 0, SURETY_STEPS_NONE, 0, 0, SURETY_WORST_CASE},
+    [SURETY_ATTACK_NONE]   = {"none", "none", 0, SURETY_STEPS_NONE, 0, 0, 0, SURETY_ATTACK_NONE},
+    [SURETY_ATTACK_UNIF]   = {"unif", "unif", 1, SURETY_STEPS_NONE, 0, 0, 0, SURETY_ATTACK_UNIF},
+    [SURETY_ATTACK_FGSM]   = {"fgsm", "fgsm", 0, SURETY_STEPS_ONE, 0, 0, 0, SURETY_ATTACK_FGSM},
+    [SURETY_ATTACK_IFGSM]  = {"ifgsm", "ifgsm", 0, SURETY_STEPS_MANY, 0, 0, 0, SURETY_ATTACK_IFGSM},
+    [SURETY_ATTACK_PGD]    = {"pgd", "pgd", 1, SURETY_STEPS_MANY, 0, 0, 0, SURETY_ATTACK_PGD},
+    [SURETY_ATTACK_IFGSMU] = {"ifgsmu", "ifgsmu", 0, SURETY_STEPS_MANY, 1, 0, 0, SURETY_ATTACK_IFGSM},
+    [SURETY_ATTACK_PGDU]   = {"pgdu", "pgdu", 1, SURETY_STEPS_MANY, 1, 0, 0, SURETY_ATTACK_PGD},
+    [SURETY_ATTACK_APGD]   = {"apgd", "apgd", 1, SURETY_STEPS_MANY, 0, 1, 0, SURETY_ATTACK_APGD},
+    [SURETY_ATTACK_SEARCH] = {"search", "search", 0, SURETY_STEPS_NONE, 0, 0, 1, SURETY_ATTACK_SEARCH},
+    [SURETY_WORST_CASE]    = {"worst-case", "certified", 0, SURETY_STEPS_NONE, 0, 0, 1, SURETY_WORST_CASE},
 };
 /* clang-format on */
 
@@ -59,6 +60,7 @@ void surety_threat_defaults(surety_threat *s) {
                          .noise = 0.01,
                          .samples = 100,
                          .restarts = 1,
+                         .budget = 1000,
                          .early_stop = 1};
     surety_ball_defaults(&s->ball);
 }
@@ -75,6 +77,9 @@ surety_status surety_threat_validate(const surety_threat *s, surety_error *err) 
     if ((unsigned)s->kind >= SURETY_THREATS)
         return surety_fail(err, SURETY_E_USAGE, "unknown attack %d", (int)s->kind);
     SURETY_TRY(surety_ball_validate(&s->ball, err));
+    if (s->budget > SURETY_BUDGET_MOST)
+        return surety_fail(err, SURETY_E_USAGE, "a budget is at most %u steps, not %llu", SURETY_BUDGET_MOST,
+                           (unsigned long long)s->budget);
     if (s->kind == SURETY_WORST_CASE) return SURETY_OK; /* nothing else counts */
     if (facts[s->kind].steps == SURETY_STEPS_MANY && (s->steps < 1 || s->steps > 1000000))
         return surety_fail(err, SURETY_E_USAGE, "%s takes 1 to 1000000 steps, not %zu", facts[s->kind].name,
@@ -97,6 +102,28 @@ surety_status surety_threat_validate(const surety_threat *s, surety_error *err) 
     if (s->epoch >= SURETY_EPOCH_LIMIT)
         return surety_fail(err, SURETY_E_USAGE, "an epoch is below %u", SURETY_EPOCH_LIMIT);
     return SURETY_OK;
+}
+
+/* ---- which attacks fit ---- */
+
+surety_threat_kind surety_threat_strongest(const surety_voters *v) {
+    return surety_voters_can(v, SURETY_CAN_CLIMB)    ? SURETY_ATTACK_APGD
+           : surety_voters_can(v, SURETY_CAN_SEARCH) ? SURETY_ATTACK_SEARCH
+                                                     : SURETY_ATTACK_UNIF;
+}
+
+surety_status surety_threat_fits(surety_threat_kind kind, const surety_voters *v, surety_error *err) {
+    const surety_threat_info *info = &facts[kind];
+    surety_status status = SURETY_OK;
+    if (info->steps != SURETY_STEPS_NONE)
+        status = surety_voters_need(v, SURETY_CAN_CLIMB, info->name, err);
+    else if (kind == SURETY_WORST_CASE)
+        status = surety_voters_need(v, SURETY_CAN_RANGE, "the worst case", err);
+    else if (info->searches)
+        status = surety_voters_need(v, SURETY_CAN_SEARCH, info->name, err);
+    if (status != SURETY_OK)
+        surety_fail_expected(err, "the attack %s, which they have", facts[surety_threat_strongest(v)].name);
+    return status;
 }
 
 /* ---- a whole set ---- */

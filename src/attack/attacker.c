@@ -24,6 +24,7 @@
 #include "attack/units.h"
 #include "num/level.h"
 #include "voters/ball.h"
+#include "voters/range.h"
 
 /* A row of an adaptive pass. At the end of every window of steps its step is halved, unless three quarters of
  * them raised the loss and one of them made it the largest of the pass. */
@@ -37,7 +38,9 @@ enum { WINDOWS = 8 }; /* of a pass */
 struct surety_attacker {
     surety_threat s;
     size_t d, H, stride;
-    surety_voters *voters; /* a view of its own */
+    surety_voters *voters;   /* a view of its own */
+    surety_range *range;     /* of these voters: the search, for attacks that search */
+    const surety_vote *vote; /* under attack */
     const surety_step_kernels *k;
     float lo, hi; /* the box, or infinities */
     float b;      /* radius, rounded down */
@@ -111,8 +114,7 @@ surety_status surety_attacker_new(surety_attacker **out, const surety_threat *se
                                   const surety_voters *voters, surety_error *err) {
     *out = NULL;
     surety_attacker *a;
-    if (steps_of(settings))
-        SURETY_TRY(surety_voters_need(voters, SURETY_CAN_CLIMB, surety_threat_name(settings->kind), err));
+    SURETY_TRY(surety_threat_fits(settings->kind, voters, err));
     SURETY_TRY(surety_alloc(&a, 1, sizeof *a, err));
     size_t d = surety_voters_features(voters), H = surety_voters_count(voters), stride = surety_padded(d),
            lanes = H * surety_voters_width(voters) * SURETY_LANES;
@@ -130,6 +132,8 @@ surety_status surety_attacker_new(surety_attacker **out, const surety_threat *se
     if (status == SURETY_OK) status = surety_alloc(&a->differences, d, sizeof(double), err);
     if (status == SURETY_OK && settings->ball.tolerance)
         status = surety_units_new(&a->units, &settings->ball, err);
+    if (status == SURETY_OK && surety_threat_about(settings->kind)->searches)
+        status = surety_range_new(&a->range, a->voters, &settings->ball, settings->budget, err);
     if (status != SURETY_OK) {
         surety_attacker_free(a);
         return status;
@@ -148,6 +152,7 @@ surety_status surety_attacker_new(surety_attacker **out, const surety_threat *se
 
 void surety_attacker_free(surety_attacker *a) {
     if (!a) return;
+    surety_range_free(a->range);
     surety_voters_free(a->voters);
     surety_units_free(a->units);
     surety_free(a->differences);
@@ -201,10 +206,11 @@ static void set_step(surety_attacker *a, size_t r, float step) {
 /* ---- passes ---- */
 
 /* Of apgd: 0 is ifgsm, 1 is pgd, then adaptive ones from the best point and from a random one in turn. */
-typedef enum start { FROM_X, FROM_BALL, FROM_BEST } start;
+typedef enum start { FROM_X, FROM_BALL, FROM_BEST, FROM_SEARCH } start;
 
 static start start_of(const surety_attacker *a, uint32_t pass) {
     if (surety_threat_about(a->s.kind)->adapts) return pass == 0 ? FROM_X : pass % 2 ? FROM_BALL : FROM_BEST;
+    if (surety_threat_about(a->s.kind)->searches) return FROM_SEARCH;
     return random_start(a->s.kind) ? FROM_BALL : FROM_X;
 }
 
@@ -259,6 +265,9 @@ static void start_point(surety_attacker *a, size_t r, uint32_t pass, float *out)
     a->reach[r] = 0;
     if (start_of(a, pass) == FROM_X) {
         memcpy(out, x0, a->d * sizeof *out);
+    } else if (start_of(a, pass) == FROM_SEARCH) {
+        surety_vote vote = {a->voters, a->vote->weights, a->vote->set};
+        a->fooled[r] = surety_range_find(a->range, &vote, x0, a->examples.y[r], a->s.ball.radius, out);
     } else if (start_of(a, pass) == FROM_BEST) {
         memcpy(out, a->best[r], a->d * sizeof *out);
         a->reach[r] = (double)a->radius[r];
@@ -542,6 +551,7 @@ static surety_status climb(surety_attacker *a, const surety_vote *vote, const su
 const surety_attacked *surety_attacker_run(surety_attacker *a, const surety_vote *vote,
                                            const surety_examples *examples) {
     a->examples = *examples;
+    a->vote = vote;
     a->result.asked = a->result.moves = 0;
     a->count = 0;
     for (size_t r = 0; r < examples->rows; r++) begin_example(a, a->live[a->count++] = r);
@@ -557,6 +567,7 @@ const surety_attacked *surety_attacker_run(surety_attacker *a, const surety_vote
 surety_status surety_attacker_stream(surety_attacker *a, const surety_vote *vote, surety_stream *stream,
                                      surety_error *err) {
     a->examples.which = stream->set->which;
+    a->vote = vote;
     a->result.asked = a->result.moves = 0;
     a->count = 0;
     for (size_t r = 0; r < stream->places; r++) {

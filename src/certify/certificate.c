@@ -106,6 +106,7 @@ static const surety_field attack_rows[] = {
     REAL_OR_NULL("noise", IN(attack, noise), 0, 1e300, EXACT),
     COUNT_OR_NULL("samples", IN(attack, samples), 1, SURETY_SAMPLE_LIMIT),
     COUNT_OR_NULL("restarts", IN(attack, restarts), 1, SURETY_RESTART_LIMIT),
+    COUNT_OR_NULL("budget", IN(attack, budget), 0, SURETY_BUDGET_MOST),
     TEXT("against", IN(attack, against), SIZE(attack.against)),
     COUNT("seed", IN(attack, seed), 0, WHOLE, EXACT),
     COUNT("pass", IN(attack, pass), 0, SURETY_EPOCH_LIMIT, EXACT),

@@ -27,6 +27,7 @@
 #include "risk/accumulate.h"
 #include "surety/evaluate.h"
 #include "surety/train.h"
+#include "voters/voters.h"
 
 /* ---- what is fixed before S is seen ---- */
 
@@ -41,6 +42,7 @@ void surety_certify_defaults(surety_certify_settings *s, const surety_model *mod
     s->threat.ball = facts->ball;
     if (surety_defense_parse(facts->defense, &s->threat.kind, NULL) != SURETY_OK)
         s->threat.kind = SURETY_ATTACK_PGDU;
+    if (surety_model_imported(model)) s->threat.kind = SURETY_WORST_CASE;
 }
 
 size_t surety_certify_best_events(const surety_model *model, int worst_case,
@@ -367,6 +369,7 @@ static void set_attack(surety_certificate *c, const surety_threat *a, int fresh,
     int of_table = a->ball.tolerance && !surety_tolerance_is_scale(a->ball.tolerance);
     snprintf(c->attack.radius_unit, sizeof c->attack.radius_unit, "%s",
              of_table ? "tolerances" : surety_scaling_unit(prepared ? prepared->scaling : SURETY_SCALE_NONE));
+    const surety_voters *v = surety_model_voters(model);
     const surety_threat_info *info = surety_threat_about(a->kind);
     int random = info->starts;
     int noisy = info->noise, worst_case = a->kind == SURETY_WORST_CASE;
@@ -386,6 +389,7 @@ static void set_attack(surety_certificate *c, const surety_threat *a, int fresh,
     c->attack.noise = noisy ? a->noise : (double)NAN;
     c->attack.samples = noisy ? a->samples : SURETY_ABSENT;
     c->attack.restarts = random ? a->restarts : SURETY_ABSENT;
+    c->attack.budget = info->searches && surety_voters_can(v, SURETY_CAN_SEARCH) ? a->budget : SURETY_ABSENT;
     c->attack.seed = a->seed;
     c->attack.pass = a->epoch;
 }
@@ -667,6 +671,14 @@ static surety_risks stated_test(const surety_certificate *c) {
                           .max_wrong = c->test.failed};
 }
 
+static surety_status set_model_preparation(surety_certificate *c, const surety_model *model,
+                                           surety_error *err) {
+    const surety_preparation *p = surety_model_preparation(model);
+    copy_text(c->data.unit, sizeof c->data.unit, p && p->unit ? p->unit : "");
+    return set_preparation(c, p ? p->text : NULL, p ? p->column_count : (size_t)c->data.features,
+                           p ? p->scaling : SURETY_SCALE_NONE, p ? p->missing : SURETY_MISSING_ERROR, err);
+}
+
 /* What the model knows of its data; the rest is copied. */
 static surety_status copy_data(surety_certificate *c, const surety_certificate *stated,
                                const surety_model *model, surety_error *err) {
@@ -677,15 +689,13 @@ static surety_status copy_data(surety_certificate *c, const surety_certificate *
     c->copies = stated->copies;
     c->data = stated->data;
     c->data.classes = NULL;
-    c->data.class_count = s.class_count;
     c->data.features = surety_voters_features(surety_model_voters(model));
     *(stated->data.unit[0] ? &c->data.units_learn : &c->data.rows_learn) = c->inputs.m;
     surety_certificate_set_columns(c, model);
-    const surety_preparation *p = surety_model_preparation(model);
-    copy_text(c->data.unit, sizeof c->data.unit, p && p->unit ? p->unit : "");
-    SURETY_TRY(set_preparation(c, p ? p->text : NULL, p ? p->column_count : (size_t)c->data.features,
-                               p ? p->scaling : SURETY_SCALE_NONE, p ? p->missing : SURETY_MISSING_ERROR,
-                               err));
+    if (!surety_model_imported(model))
+        SURETY_TRY(set_model_preparation(c, model, err)); /* else it knows none */
+    if (!s.class_count) s.classes = stated->data.classes, s.class_count = stated->data.class_count;
+    c->data.class_count = s.class_count;
     SURETY_TRY(surety_record_texts(&c->data.classes, s.classes, s.class_count, err));
     if (stated->data.fresh) return SURETY_OK; /* of which the model knows nothing */
     snprintf(c->data.task, sizeof c->data.task, "%s", s.task ? s.task : "");

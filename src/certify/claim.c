@@ -52,6 +52,10 @@ static const surety_threat_info *attack_of(const surety_certificate *c) {
     return surety_threat_about(kind);
 }
 
+static int is_imported(const surety_certificate *c) {
+    return !strcmp(c->model.objective, "imported");
+}
+
 /* A limit for each class; of many classes, where they are listed. */
 static void say_classes(surety_certificate *c) {
     enum { FEW = 10 };
@@ -88,11 +92,13 @@ static void say_limit(surety_certificate *c) {
         say(c, "With ");
     const char *drawn = attack_of(c)->starts || attack_of(c)->noise ? "of the attack's random numbers" : "";
     if (c->data.fresh)
-        say(c,
-            "confidence %s %% over the draw %s%sof the %" PRIu64
-            " %s declared fresh, none of which trained the model, ",
+        say(c, "confidence %s %% over the draw %s%sof the %" PRIu64 " %s declared fresh, %s, ",
             confidence(c->delta, level), drawn, *drawn ? " and " : "", c->inputs.m,
-            c->data.unit[0] ? "units" : "rows");
+            c->data.unit[0] ? "units" : "rows",
+            is_imported(c)
+                ? "which had no part in the training of this imported model by the word of whoever "
+                  "declared it"
+                : "none of which trained the model");
     else
         say(c, "confidence %s %% over the draw of the %" PRIu64 " %s of S%s%s, ", confidence(c->delta, level),
             c->inputs.m, c->data.unit[0] ? "units" : "examples", *drawn ? " and " : "", drawn);
@@ -190,7 +196,9 @@ static void say_attack(surety_certificate *c) {
     if (info->steps == SURETY_STEPS_MANY)
         say(c, "%" PRIu64 " step%s of size %s", steps, plural(steps),
             surety_shortest(c->attack.step_size, size));
-    if (!info->starts)
+    if (info->searches)
+        say(c, "a search of at most %" PRIu64 " steps", c->attack.budget);
+    else if (!info->starts)
         say(c, " from the input itself");
     else if (info->steps == SURETY_STEPS_NONE && starts == 1)
         say(c, "one random point of the ball");

@@ -246,6 +246,7 @@ static void settings_of(const verifying *v, surety_certify_settings *s) {
     if (!isnan(c->attack.noise)) a->noise = c->attack.noise;
     if (c->attack.samples != SURETY_ABSENT) a->samples = (size_t)c->attack.samples;
     if (c->attack.restarts != SURETY_ABSENT) a->restarts = (size_t)c->attack.restarts;
+    if (c->attack.budget != SURETY_ABSENT) a->budget = c->attack.budget;
 }
 
 /* ---- putting it together ---- */

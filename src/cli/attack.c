@@ -69,7 +69,7 @@ static surety_status run(cli *c) {
     options o = {.data = surety_data_defaults(), .split = SURETY_SET_TEST};
     surety_threat_defaults(&o.attack);
     cli_attack_option(c, "attack", &o.attack.kind,
-                      "none, unif, fgsm, ifgsm, pgd, ifgsmu, pgdu or apgd, the strongest");
+                      "none, unif, fgsm, ifgsm, pgd, ifgsmu, pgdu or apgd, the strongest; of trees search");
     cli_other(c, "split", "test|learn|prior", &o.split, read_split, show_split, "T, S or S'");
     cli_output(c, "out", "X.npy", &o.out,
                "the perturbed examples, float32 (m, d), or (m, n, d) for ifgsmu and pgdu");
@@ -78,9 +78,11 @@ static surety_status run(cli *c) {
     cli_flag(c, "prior", &o.prior, "attack the vote of the prior P; else of the posterior Q");
     cli_ball_options(c, &o.attack);
     cli_data_options(c, &o.data);
+    cli_fresh_options(c, &o.data);
     cli_model_decides(c);
     surety_status status = cli_parse(c, 1, 1);
     if (status != SURETY_OK || c->helped) return status;
+    if (o.data.fresh && !cli_given(c, "split")) o.split = SURETY_SET_LEARN;
     if (o.labels && !o.out) return cli_wrong(c, "--labels goes with --out X.npy");
     return open_and_attack(c, &o);
 }

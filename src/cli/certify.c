@@ -53,7 +53,8 @@ static void word_bound_help(options *o) {
 static void add_options(cli *c, options *o) {
     word_bound_help(o);
     cli_text(c, "attack", "NAME", &o->attack,
-             "none, unif, fgsm, ifgsm, pgd, ifgsmu, pgdu or apgd; worst-case: every point of the ball, "
+             "none, unif, fgsm, ifgsm, pgd, ifgsmu, pgdu, apgd or, of trees, search; worst-case: every point "
+             "of the ball, "
              "whatever the "
              "attack; unless given, the model's defense (worst-case for certified)");
     cli_text(c, "bound", "NAME|best", &o->certify.bound, o->bound_help);
@@ -72,6 +73,7 @@ static void add_options(cli *c, options *o) {
     cli_ball_options(c, &o->certify.threat);
     cli_data_file_options(c, &o->data);
     cli_fresh_options(c, &o->data);
+    cli_box_option(c, &o->data);
     cli_model_decides(c);
 }
 

@@ -3,6 +3,7 @@
 COMMAND(data)
 COMMAND(plan)
 COMMAND(train)
+COMMAND(import)
 COMMAND(evaluate)
 COMMAND(curve)
 COMMAND(attack)

@@ -73,6 +73,17 @@ static surety_status open_all(cli *c, opened *o) {
     return status;
 }
 
+/* Instead of attacks that voters of this kind do not have, once the strongest that they have. */
+static void fit_attacks(const surety_voters *v, attack_list *attacks) {
+    size_t kept = 0, replaced = 0;
+    for (size_t i = 0; i < attacks->count; i++) {
+        int fits = surety_threat_fits(attacks->kinds[i], v, NULL) == SURETY_OK;
+        if (fits || !replaced++)
+            attacks->kinds[kept++] = fits ? attacks->kinds[i] : surety_threat_strongest(v);
+    }
+    attacks->count = kept;
+}
+
 /* ---- evaluate ---- */
 
 /* Rows side by side in one table. */
@@ -160,7 +171,7 @@ static void print_worst(const surety_row *row, cli_letters *letters) {
 }
 
 /* Where the bounds come from, or why there are none; and rows of T that trained the model. */
-static void print_origin(const surety_row *row) {
+static void print_origin(const surety_row *row, int imported) {
     const surety_overlap *o = &row->overlap;
     if (row->origin == SURETY_ORIGIN_OTHER)
         cli_print(
@@ -173,10 +184,10 @@ static void print_origin(const surety_row *row) {
             "This was a look at S: what is decided now counts for certify --looks.\n",
             1 - row->input.delta);
     if (row->origin == SURETY_ORIGIN_FRESH)
-        cli_print(
-            "They are about the vote as it is, attacked itself, on %llu rows declared fresh,\n"
-            "none of which trained the model.\n",
-            (unsigned long long)row->input.m);
+        cli_print("They are about the vote as it is, attacked itself, on %llu rows declared fresh,\n%s.\n",
+                  (unsigned long long)row->input.m,
+                  imported ? "which had no part in the training of this imported model by your word"
+                           : "none of which trained the model");
     if (row->origin != SURETY_ORIGIN_OWN && o->known)
         cli_print("Of the %llu rows of T, %llu trained the model: %llu are rows of S', %llu of S.\n",
                   (unsigned long long)o->m, (unsigned long long)o->known, (unsigned long long)o->in_prior,
@@ -189,7 +200,7 @@ static void print_origin(const surety_row *row) {
     cli_print_copies(&row->copies);
 }
 
-static void print_rows(const surety_row *rows, size_t count) {
+static void print_rows(const surety_row *rows, size_t count, int imported) {
     block b = {.count = 0};
     cli_letters letters = {.count = 0};
     for (size_t i = 0; i < count; i++) {
@@ -200,7 +211,7 @@ static void print_rows(const surety_row *rows, size_t count) {
     }
     for (size_t i = 0; i < count; i++)
         if (rows[i].threat == SURETY_WORST_CASE) print_worst(&rows[i], &letters);
-    print_origin(&rows[0]);
+    print_origin(&rows[0], imported);
 }
 
 /* What cannot be true of both S and T. */
@@ -246,16 +257,18 @@ static surety_status make_rows(cli *c, opened *o, const attack_list *attacks, su
 /* For the last threat that is an attack; pgd if none is. */
 static surety_status list_examples(cli *c, const opened *o, const attack_list *attacks, const char *path) {
     surety_threat threat = o->row.threat;
-    threat.kind = SURETY_ATTACK_PGD;
+    threat.kind = surety_threat_fits(SURETY_ATTACK_PGD, surety_model_voters(o->model), NULL) == SURETY_OK
+                      ? SURETY_ATTACK_PGD
+                      : surety_threat_strongest(surety_model_voters(o->model));
     for (size_t i = 0; i < attacks->count; i++)
         if (attacks->kinds[i] != SURETY_WORST_CASE) threat.kind = attacks->kinds[i];
     return surety_evaluate_examples(path, o->model, test_set(o), surety_data_describe(o->data)->labels,
                                     &threat, &c->run, &c->error);
 }
 
-static void print_all(const surety_row *rows, size_t count, const surety_clean *clean,
-                      const char *const *names) {
-    print_rows(rows, count);
+static void print_all(const opened *o, const surety_row *rows, size_t count, const surety_clean *clean) {
+    const char *const *names = o->names;
+    print_rows(rows, count, surety_model_imported(o->model) != NULL);
     cli_print("\n");
     cli_print_class_risks(rows, count, names);
     if (clean->classes > 2) cli_print_confusion(clean, names);
@@ -277,20 +290,22 @@ static surety_status evaluate(cli *c, opened *o, const attack_list *attacks, con
     if (status == SURETY_OK && c->json)
         status = cli_print_json(c, surety_rows_json(rows, done, &clean, o->names));
     else if (status == SURETY_OK)
-        print_all(rows, done, &clean, o->names);
+        print_all(o, rows, done, &clean);
     if (status == SURETY_OK) warn_refuted(c, rows, done);
     for (size_t i = 0; i < done; i++) surety_row_free(&rows[i]);
     surety_clean_free(&clean);
     return status;
 }
 
-/* Which attacks, unless they are given: the worst case where the model was trained for it, none where there
- * is no radius. */
+/* Which attacks, unless they are given: the worst case where the model was trained for it or imported, none
+ * where there is no radius. */
 static surety_status settle_attacks(cli *c, const opened *o, attack_list *attacks) {
     surety_threat threat = o->row.threat;
     if (!cli_given(c, "attacks")) {
-        if (!strcmp(surety_model_about(o->model)->defense, surety_defense_name(SURETY_WORST_CASE)))
+        if (surety_model_imported(o->model) ||
+            !strcmp(surety_model_about(o->model)->defense, surety_defense_name(SURETY_WORST_CASE)))
             *attacks = (attack_list){{SURETY_ATTACK_NONE, SURETY_ATTACK_PGD, SURETY_WORST_CASE}, 3};
+        fit_attacks(surety_model_voters(o->model), attacks);
         threat.kind = SURETY_ATTACK_PGD;
         surety_error unused = c->error;
         if (cli_need_radius(c, &threat) == SURETY_OK) return SURETY_OK;
@@ -383,6 +398,7 @@ static surety_status run_curve(cli *c) {
     const char *out = NULL;
     surety_threat_defaults(&o.row.threat);
     cli_data_options(c, &o.data_settings);
+    cli_fresh_options(c, &o.data_settings);
     cli_ball_options(c, &o.row.threat);
     cli_other(c, "attacks", "A,B,..", &attacks, read_list, show_list,
               "attacks, one column each; worst-case: the share not proved right");
@@ -394,6 +410,8 @@ static surety_status run_curve(cli *c) {
         status = out ? open_all(c, &o) : cli_wrong(c, "where should the curve go? Give --out FILE.csv");
         surety_origin origin;
         surety_overlap overlap;
+        if (status == SURETY_OK && !cli_given(c, "attacks"))
+            fit_attacks(surety_model_voters(o.model), &attacks);
         if (status == SURETY_OK)
             status = surety_evaluate_origin(&origin, &overlap, o.model, o.data, &c->error);
         surety_curve_settings s = {.threat = o.row.threat,
@@ -403,8 +421,7 @@ static surety_status run_curve(cli *c) {
                                    .last = g.last,
                                    .step = g.step};
         if (status == SURETY_OK)
-            status = surety_evaluate_curve(out, o.model, surety_data_set(o.data, SURETY_SET_TEST), &s,
-                                           &c->run, &c->error);
+            status = surety_evaluate_curve(out, o.model, test_set(&o), &s, &c->run, &c->error);
         cli_progress_end(c);
         if (status == SURETY_OK && !c->json) cli_print("curve: %s\n", out);
         if (status == SURETY_OK && c->json) cli_print("{\"done\": true}\n");

@@ -11,8 +11,8 @@ static surety_status check(cli *c, surety_predict_files *f) {
     if (f->input && c->word_count > 1) return cli_wrong(c, "two inputs: %s and --input", c->words[1]);
     if (c->word_count > 1) f->input = c->words[1];
     if (!f->input) return cli_wrong(c, "which points? Give a table, or --input X.npy");
-    if (!f->out && !f->classes)
-        return cli_wrong(c, "where should the votes go? Give --out V.npy, or --classes C.csv");
+    if (!f->out && !f->classes && !f->scores)
+        return cli_wrong(c, "where should the votes go? Give --out V.npy, --classes C.csv or --scores P.npy");
     return SURETY_OK;
 }
 
@@ -80,6 +80,8 @@ static surety_status run(cli *c) {
     cli_output(
         c, "votes", "H.npy", &o.files.votes,
         "also the real output of each voter, float32 (m, H) or (m, n, H); of K > 2 classes (.., H, K)");
+    cli_output(c, "scores", "P.npy", &o.files.scores,
+               "raw scores of imported trees, bit for bit those of their maker, (m) or (m, C)");
     cli_flag(c, "prior", &o.prior, "the vote of the prior P; else of the posterior Q");
     surety_status status = cli_parse(c, 1, 2);
     if (status != SURETY_OK || c->helped) return status;

@@ -134,6 +134,16 @@ static const char *show_test(const void *target, char *buffer, size_t size) {
     return buffer;
 }
 
+static surety_status read_import_classes(const char *text, void *target, surety_error *err) {
+    surety_import_settings *import = target;
+    return read_names(text, 0, &import->classes, &import->class_count, err);
+}
+
+void cli_import_classes_option(cli *c, surety_import_settings *import) {
+    cli_other(c, "classes", "A,B,..", import, read_import_classes, NULL,
+              "labels of the classes by class number; unless given those of the file, or 0, 1, ..");
+}
+
 /* LO,HI or none. */
 static surety_status read_box(const char *text, void *target, surety_error *err) {
     surety_data_settings *data = target;
@@ -203,6 +213,10 @@ static surety_status check_fresh(cli *c) {
     return SURETY_OK;
 }
 
+void cli_box_option(cli *c, surety_data_settings *data) {
+    cli_other(c, "box", "LO,HI|none", data, read_box, show_box, "features and perturbed features lie in it");
+}
+
 void cli_data_options(cli *c, surety_data_settings *data) {
     cli_text(c, "task", "NAME", &data->task, "a task by name: 'surety data list' names them");
     cli_data_file_options(c, data);
@@ -212,7 +226,7 @@ void cli_data_options(cli *c, surety_data_settings *data) {
               "examples in S, which learns the posterior and gives the bound");
     cli_other(c, "test-size", "N|P%", data, read_test, show_test,
               "without --test: examples of --train that are held out");
-    cli_other(c, "box", "LO,HI|none", data, read_box, show_box, "features and perturbed features lie in it");
+    cli_box_option(c, data);
 }
 
 void cli_preparation_options(cli *c, surety_data_settings *data) {
@@ -310,6 +324,8 @@ void cli_ball_options(cli *c, surety_threat *attack) {
     cli_size(c, "samples", "N", &attack->samples, "perturbations per example of the u-attacks");
     cli_size(c, "restarts", "N", &attack->restarts,
              "random starts of unif, pgd and apgd; the best one counts");
+    cli_u64(c, "budget", "N", &attack->budget,
+            "trees: steps of the search for an example, in the worst case and of the attack search; 0: none");
     cli_u64(c, "seed", "N", &attack->seed, "seed of all random numbers, below 2^63");
 }
 
@@ -357,7 +373,7 @@ surety_status cli_settle_model(cli *c, const surety_model *model, surety_data_se
     }
     if (!cli_given(c, "label-column") && !data->task) data->label_column = own.label_column;
     if (!cli_given(c, "header")) data->header = own.header;
-    data->preparation = own.preparation, data->scaling = own.scaling;
+    data->preparation = own.preparation, data->scaling = own.scaling, data->missing = own.missing;
     if (!cli_given(c, "learn-size")) data->learn_size = own.learn_size;
     if (!cli_given(c, "test-size")) data->test_size = data->fresh ? 0 : own.test_size, data->test_share = 0;
     if (!cli_given(c, "copies")) data->copies = own.copies;

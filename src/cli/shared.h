@@ -22,6 +22,12 @@ void cli_data_options(cli *c, surety_data_settings *data);
  * look. */
 void cli_preparation_options(cli *c, surety_data_settings *data);
 
+/* --classes A,B,.. of a model that is imported. */
+void cli_import_classes_option(cli *c, surety_import_settings *import);
+
+/* --box alone: for certificates of models that know of no box. */
+void cli_box_option(cli *c, surety_data_settings *data);
+
 /* --fresh, --fresh-labels: for commands whose bounds may come from rows that trained nothing. */
 void cli_fresh_options(cli *c, surety_data_settings *data);
 

@@ -161,8 +161,7 @@ static surety_status list_all(listing *l, const char *path, const surety_run *ru
     size_t threads = (size_t)surety_threads(run);
     SURETY_TRY(surety_alloc(&l->worst, threads, sizeof *l->worst, err));
     for (size_t t = 0; t < threads; t++)
-        SURETY_TRY(
-            surety_worst_new(&l->worst[t], l->posterior.voters, &l->plain.ball, l->posterior.set, err));
+        SURETY_TRY(surety_worst_new(&l->worst[t], l->posterior.voters, &l->plain, l->posterior.set, err));
     SURETY_TRY(surety_alloc(&l->found, l->set->m, sizeof *l->found, err));
     SURETY_TRY(see_all(l, run, err));
     if (l->set->classes > 2) {
@@ -226,7 +225,7 @@ static surety_status curve_risk(double *risk, const surety_threat *threat, const
         return SURETY_OK;
     }
     surety_risks risks;
-    SURETY_TRY(surety_evaluate_worst(&risks, model, set, &threat->ball, run, err));
+    SURETY_TRY(surety_measure_model(&risks, model, SURETY_PRIOR, set, threat, run, err));
     *risk = risks.averaged_max;
     surety_risks_free(&risks);
     return SURETY_OK;

@@ -15,7 +15,7 @@ typedef struct surety_measurement {
     const char *phase;               /* for progress, or NULL */
 } surety_measurement;
 
-/* The attack that R_att is measured with in the row of this one: apgd where the voters have gradients. */
+/* The attack that R_att is measured with in the row of this one: the strongest on the kind of voters. */
 surety_threat_kind surety_strongest(const surety_model *model, surety_threat_kind kind);
 
 /* Risks of Q's vote on the perturbed set. Nothing is stored: perturbations are drawn, asked, counted,

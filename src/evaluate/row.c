@@ -92,8 +92,8 @@ surety_status surety_measured_input(const surety_risks *risks, const surety_mode
 
 surety_threat_kind surety_strongest(const surety_model *model, surety_threat_kind kind) {
     if (kind == SURETY_ATTACK_NONE) return SURETY_ATTACK_NONE;
-    return surety_voters_can(surety_model_voters(model), SURETY_CAN_CLIMB) ? SURETY_ATTACK_APGD
-                                                                           : surety_threat_plain(kind);
+    surety_threat_kind strongest = surety_threat_strongest(surety_model_voters(model));
+    return strongest == SURETY_ATTACK_UNIF ? surety_threat_plain(kind) : strongest;
 }
 
 surety_status surety_evaluate_attacked(surety_attack_result *result, const surety_model *model,
@@ -210,7 +210,8 @@ surety_status surety_evaluate_origin(surety_origin *origin, surety_overlap *test
         SURETY_TRY(surety_model_check_fresh(model, info, err));
         return check_test(test, model, info, err);
     }
-    if (own || (!rows && !surety_model_text(model, "data.task"))) return SURETY_OK;
+    int unknown = !rows && !surety_model_text(model, "data.task") && !surety_model_imported(model);
+    if (own || unknown) return SURETY_OK;
     *origin = SURETY_ORIGIN_OTHER;
     if (rows) SURETY_TRY(check_classes(rows, info, err));
     return check_test(test, model, info, err);

@@ -36,7 +36,7 @@ struct surety_sampler {
 
 static surety_status new_worker(const surety_sampler *s, worker *w, surety_error *err) {
     if (s->threat.kind == SURETY_WORST_CASE)
-        return surety_worst_new(&w->worst, s->voters, &s->threat.ball, s->set, err);
+        return surety_worst_new(&w->worst, s->voters, &s->threat, s->set, err);
     SURETY_TRY(surety_attacker_new(&w->attacker, &s->threat, s->voters, err));
     SURETY_TRY(surety_alloc(&w->points, SURETY_BLOCK * s->stride, sizeof(float), err));
     SURETY_TRY(surety_alloc(&w->h, s->outputs * SURETY_LANES, sizeof(float), err));

@@ -14,16 +14,16 @@ struct surety_worst {
     float *low;       /* (H, others, lanes) */
 };
 
-surety_status surety_worst_new(surety_worst **out, const surety_voters *voters, const surety_ball *ball,
+surety_status surety_worst_new(surety_worst **out, const surety_voters *voters, const surety_threat *threat,
                                surety_voter_set set, surety_error *err) {
     *out = NULL;
     surety_worst *w;
     SURETY_TRY(surety_alloc(&w, 1, sizeof *w, err));
-    *w = (surety_worst){.ball = *ball,
+    *w = (surety_worst){.ball = threat->ball,
                         .set = set,
                         .H = surety_voters_count(voters),
                         .others = surety_voters_classes(voters) - 1};
-    surety_status status = surety_range_new(&w->range, voters, ball, err);
+    surety_status status = surety_range_new(&w->range, voters, &threat->ball, threat->budget, err);
     if (status == SURETY_OK) status = surety_alloc(&w->low, w->H * w->others * L, sizeof *w->low, err);
     if (status != SURETY_OK) {
         surety_worst_free(w);

@@ -14,7 +14,8 @@
 /* One thread's workspace; the voters are borrowed and must not change. */
 typedef struct surety_worst surety_worst;
 
-surety_status surety_worst_new(surety_worst **out, const surety_voters *voters, const surety_ball *ball,
+/* Of the threat, ball and budget. */
+surety_status surety_worst_new(surety_worst **out, const surety_voters *voters, const surety_threat *threat,
                                surety_voter_set set, surety_error *err);
 void surety_worst_free(surety_worst *w);
 

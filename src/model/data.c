@@ -217,6 +217,7 @@ static int is_among(uint64_t digest, const uint64_t *sorted, size_t count) {
 surety_status surety_model_overlap(surety_overlap *out, const surety_model *m, const surety_data_info *info,
                                    surety_set_name which, surety_error *err) {
     *out = (surety_overlap){.m = info->m[which]};
+    if (surety_model_imported(m)) return SURETY_OK; /* nobody knows; whoever says fresh answers for it */
     if (!m->rows[0]) {
         surety_fail(err, SURETY_E_CHECK,
                     "the model does not remember which rows trained it, so no row can be called new");
@@ -233,14 +234,38 @@ surety_status surety_model_overlap(surety_overlap *out, const surety_model *m, c
     return SURETY_OK;
 }
 
+/* Rows of 0, 1, .. or, of two classes, -1 and +1 are those of an imported model whose classes have no names.
+ */
+static int natural(const surety_model *m, const surety_data_info *info) {
+    size_t K = surety_voters_classes(m->voters), k = 0;
+    char number[24];
+    if (!surety_model_imported(m) || m->class_count || info->classes != K) return 0;
+    if (K == 2 && !strcmp(info->labels[0], "-1") && !strcmp(info->labels[1], "1")) return 1;
+    for (; k < K; k++) {
+        snprintf(number, sizeof number, "%zu", k);
+        if (strcmp(number, info->labels[k]) != 0) return 0;
+    }
+    return 1;
+}
+
+static surety_status check_labels(const surety_model *m, const surety_data_info *info, surety_error *err) {
+    int same = info->classes == m->class_count;
+    for (size_t k = 0; same && k < info->classes; k++) same = !strcmp(info->labels[k], m->labels[k]);
+    if (same || natural(m, info)) return SURETY_OK;
+    surety_fail(err, SURETY_E_CHECK, "the fresh rows have other classes than the model");
+    if (surety_model_imported(m) && !m->class_count)
+        surety_fail_expected(err,
+                             "labels 0, 1, ..; or name the model's classes when it is imported "
+                             "(import --classes A,B,..)");
+    return SURETY_E_CHECK;
+}
+
 surety_status surety_model_check_fresh(const surety_model *m, const surety_data_info *info,
                                        surety_error *err) {
     surety_overlap found;
     if (!info->fresh) return surety_fail(err, SURETY_E_CHECK, "nobody declared these rows fresh");
     SURETY_TRY(surety_model_overlap(&found, m, info, SURETY_SET_LEARN, err));
-    int same = info->classes == m->class_count;
-    for (size_t k = 0; same && k < info->classes; k++) same = !strcmp(info->labels[k], m->labels[k]);
-    if (!same) return surety_fail(err, SURETY_E_CHECK, "the fresh rows have other classes than the model");
+    SURETY_TRY(check_labels(m, info, err));
     SURETY_TRY(surety_model_check_preparation(m, info, err));
     if (!found.known) return SURETY_OK;
     surety_fail(
@@ -284,7 +309,8 @@ static json_t *label_texts(const char *text) {
 }
 
 surety_status surety_model_read_labels(surety_model *m, surety_error *err) {
-    const char *text = surety_model_text(m, "data.classes");
+    const char *own = surety_model_text(m, "data.classes"),
+               *text = own ? own : surety_model_text(m, "import.classes");
     json_decref(m->label_texts);
     surety_free(m->labels);
     m->label_texts = NULL, m->labels = NULL, m->class_count = 0;
@@ -331,7 +357,18 @@ static int read_csv(const surety_model *m, surety_data_settings *s) {
     return 1;
 }
 
+/* An imported model knows nothing of its data: no box, and the classes only by their names. */
+static surety_status imported_settings(const surety_model *m, surety_data_settings *s) {
+    s->task = NULL;
+    s->boxed = 0;
+    s->classes = m->labels;
+    s->class_count = m->class_count;
+    s->missing = SURETY_MISSING_KEEP, s->scaling = SURETY_SCALE_NONE; /* rows as their maker saw them */
+    return SURETY_OK;
+}
+
 surety_status surety_model_data_settings(const surety_model *m, surety_data_settings *s, surety_error *err) {
+    if (surety_model_imported(m)) return imported_settings(m, s);
     const char *task = surety_model_text(m, "data.task");
     const char *split = surety_model_text(m, "data.split");
     uint64_t learn, test;

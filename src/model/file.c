@@ -12,6 +12,10 @@
 
 enum { MASK_OF = 0 }; /* the tensor that has a mask, if any */
 
+static const surety_stored_type stored_as[] = {[SURETY_ELEMENT_F32] = SURETY_STORED_F32,
+                                               [SURETY_ELEMENT_F64] = SURETY_STORED_F64,
+                                               [SURETY_ELEMENT_I32] = SURETY_STORED_I32};
+
 static const char *const row_names[SURETY_MODEL_ROWS] = {"rows.prior", "rows.learn"};
 
 /* Tensors before the voters' own. */
@@ -32,7 +36,7 @@ static size_t list_tensors(const surety_model *m, surety_stored *list) {
     for (size_t k = 0; k < surety_voters_tensors(m->voters); k++) {
         surety_tensor t = surety_voters_tensor(m->voters, k);
         surety_stored *s = &list[n++];
-        *s = (surety_stored){.dtype = SURETY_STORED_F32, .rank = t.rank};
+        *s = (surety_stored){.dtype = stored_as[t.type], .rank = t.rank};
         strcpy(s->name, t.name);
         memcpy(s->shape, t.shape, sizeof s->shape);
     }
@@ -52,9 +56,10 @@ static void copy_tensors(const surety_model *m, const surety_stored *list, size_
     const surety_stored *of_voters = list + before_voters(m);
     for (size_t k = 0; k < surety_voters_tensors(m->voters); k++) {
         surety_tensor t = surety_voters_tensor(m->voters, k);
+        size_t size = surety_element_size(t.type);
         for (size_t i = 0; i < t.rows; i++)
-            memcpy(body + of_voters[k].begin + i * t.length * sizeof(float), t.values + i * t.stride,
-                   t.length * sizeof(float));
+            memcpy(body + of_voters[k].begin + i * t.length * size, (char *)t.bytes + i * t.stride * size,
+                   t.length * size);
     }
     surety_tensor w = surety_voters_tensor(m->voters, MASK_OF);
     for (size_t i = 0; w.mask && i < w.rows; i++)
@@ -119,7 +124,7 @@ static surety_status wrong(const char *tensor, const char *what, const char *exp
 
 static surety_status find(const parsed *p, const char *name, surety_stored_type dtype, size_t rank,
                           const surety_stored **out, surety_error *err) {
-    static const char *const types[] = {"F64", "F32", "U8", "U64"};
+    static const char *const types[] = {"F64", "F32", "U8", "U64", "I32"};
     *out = NULL;
     for (size_t i = 0; i < p->count; i++)
         if (!strcmp(p->list[i].name, name)) *out = &p->list[i];
@@ -136,9 +141,11 @@ static surety_status make_voters(const parsed *p, surety_voters **out, surety_er
     size_t count = 0;
     for (size_t i = 0; i < p->count; i++) {
         const surety_stored *s = &p->list[i];
-        if (s->dtype != SURETY_STORED_F32) continue;
-        shapes[count] = (surety_shape){.name = s->name, .rank = s->rank};
-        memcpy(shapes[count++].shape, s->shape, sizeof s->shape);
+        for (int type = 0; type <= SURETY_ELEMENT_I32; type++) {
+            if (s->dtype != stored_as[type]) continue;
+            shapes[count] = (surety_shape){.name = s->name, .type = (surety_element)type, .rank = s->rank};
+            memcpy(shapes[count++].shape, s->shape, sizeof s->shape);
+        }
     }
     return surety_voters_open(out, json_string_value(json_object_get(p->metadata, "kind")), shapes, count,
                               err);
@@ -169,10 +176,11 @@ static surety_status take_tensors(const parsed *p, surety_voters *v, surety_erro
     for (size_t k = 0; k < surety_voters_tensors(v); k++) {
         surety_tensor t = surety_voters_tensor(v, k);
         const surety_stored *s;
-        SURETY_TRY(find(p, t.name, SURETY_STORED_F32, t.rank, &s, err));
+        size_t size = surety_element_size(t.type);
+        SURETY_TRY(find(p, t.name, stored_as[t.type], t.rank, &s, err));
         SURETY_TRY(same_shape(s, &t, err));
         for (size_t i = 0; i < t.rows; i++)
-            memcpy(t.values + i * t.stride, s->data + i * t.length * sizeof(float), t.length * sizeof(float));
+            memcpy((char *)t.bytes + i * t.stride * size, s->data + i * t.length * size, t.length * size);
     }
     return take_mask(p, v, err);
 }

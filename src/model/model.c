@@ -34,12 +34,17 @@ static surety_status check_weights(const double *weights, size_t H, const char *
     return SURETY_E_INPUT;
 }
 
+static int is_finite(const surety_tensor *t, size_t at) {
+    return t->type == SURETY_ELEMENT_F32   ? isfinite(t->values[at])
+           : t->type == SURETY_ELEMENT_F64 ? isfinite(t->doubles[at])
+                                           : 1;
+}
+
 static surety_status check_tensor(const surety_tensor *t, surety_error *err) {
     for (size_t i = 0; i < t->rows; i++)
         for (size_t j = 0; j < t->length; j++) {
             size_t at = i * t->stride + j;
-            if (!isfinite(t->values[at]))
-                return bad(err, t->name, i * t->length + j, "it is not a finite number");
+            if (!is_finite(t, at)) return bad(err, t->name, i * t->length + j, "it is not a finite number");
             if (t->mask && !t->mask[at] && t->values[at] != 0)
                 return bad(err, t->name, i * t->length + j, "it is masked, but not 0");
         }
@@ -56,6 +61,7 @@ surety_status surety_model_new(surety_model **out, surety_voters *voters, const 
         surety_tensor t = surety_voters_tensor(voters, k);
         SURETY_TRY(check_tensor(&t, err));
     }
+    SURETY_TRY(surety_voters_check(voters, err));
     SURETY_TRY(surety_facts_validate(facts, err));
     SURETY_TRY(surety_ball_fits(&facts->ball, surety_voters_features(voters), err));
     surety_model *m;
@@ -135,7 +141,8 @@ surety_status surety_model_set_text(surety_model *m, const char *key, const char
     if (json_object_set_new(m->texts, key, json_string(value)))
         return surety_fail(err, SURETY_E_MEMORY, "no memory for a text");
     if (!strcmp(key, "data.preparation")) return surety_model_read_preparation(m, err);
-    return strcmp(key, "data.classes") ? SURETY_OK : surety_model_read_labels(m, err);
+    int labels = !strcmp(key, "data.classes") || !strcmp(key, "import.classes");
+    return labels ? surety_model_read_labels(m, err) : SURETY_OK;
 }
 
 surety_status surety_model_set_count(surety_model *m, const char *key, uint64_t value, surety_error *err) {

@@ -38,8 +38,8 @@ surety_status surety_facts_read_tolerance(surety_model *model, const json_t *met
 surety_status surety_model_set_rows(surety_model *model, surety_set_name which, const void *digests,
                                     size_t count, surety_error *err);
 
-/* Reads data.classes, data.preparation, which have changed. A preparation that makes other features than the
- * voters take is SURETY_E_INPUT. */
+/* Reads data.classes or import.classes, data.preparation, which have changed. A preparation that makes other
+ * features than the voters take is SURETY_E_INPUT. */
 surety_status surety_model_read_labels(surety_model *model, surety_error *err);
 surety_status surety_model_read_preparation(surety_model *model, surety_error *err);
 

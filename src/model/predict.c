@@ -23,13 +23,17 @@ typedef struct predicting {
     surety_binding binding;
     size_t columns; /* of the input's rows */
     float *raw;     /* (WAVE, columns) */
-    surety_npy_writer *out, *votes_out;
+    surety_npy_writer *out, *votes_out, *scores_out;
     surety_writer *classes_out;
     size_t points, d, width;
     int axes;           /* of the input before its columns: rows, or rows and points */
+    size_t score_count; /* raw scores of a point, or 0 */
+    surety_element score_type;
+    int missing;        /* may be NaN */
     float *x, *outputs; /* (WAVE, d), (WAVE, H, width) */
     double *votes;      /* (WAVE, width) */
     uint8_t *classes;   /* (WAVE) */
+    double *scores;     /* (WAVE, score_count) */
 } predicting;
 
 static surety_status not_finite(const char *input, size_t row, size_t feature, surety_error *err) {
@@ -67,7 +71,7 @@ static surety_status read_wave(predicting *p, const char *input, size_t first, s
         p->raw[i] /= 255.0f; /* as readers do */
     status = prepare(p, first, count, counts, err);
     if (status != SURETY_OK) surety_fail_file(err, input);
-    int keeps = p->preparation && p->preparation->missing == SURETY_MISSING_KEEP;
+    int keeps = p->missing || (p->preparation && p->preparation->missing == SURETY_MISSING_KEEP);
     for (size_t i = 0; i < count * p->d && status == SURETY_OK; i++)
         if (isinf(p->x[i]) || (isnan(p->x[i]) && !keeps))
             return not_finite(input, first + i / p->d, i % p->d, err);
@@ -90,6 +94,19 @@ static surety_status write_classes(predicting *p, size_t first, size_t count, co
     return SURETY_OK;
 }
 
+/* In their own type: floats are written as floats. */
+static surety_status write_scores(predicting *p, const surety_voters *v, size_t count, const surety_run *run,
+                                  surety_error *err) {
+    SURETY_TRY(surety_voters_score(v, p->x, p->d, count, p->scores, run, err));
+    if (p->score_type == SURETY_ELEMENT_F64)
+        return surety_npy_writer_append(p->scores_out, p->scores, count * p->score_count, err);
+    for (size_t i = 0; i < count * p->score_count; i++) {
+        float score = (float)p->scores[i];
+        SURETY_TRY(surety_npy_writer_append(p->scores_out, &score, 1, err));
+    }
+    return SURETY_OK;
+}
+
 static surety_status predict_wave(predicting *p, const surety_vote *vote, size_t first, size_t count,
                                   surety_predict_result *r, const surety_run *run, surety_error *err) {
     size_t each = surety_voters_count(vote->voters) * p->width;
@@ -102,6 +119,7 @@ static surety_status predict_wave(predicting *p, const surety_vote *vote, size_t
     }
     if (p->out) SURETY_TRY(surety_npy_writer_append(p->out, p->votes, count * p->width, err));
     if (p->classes_out) SURETY_TRY(write_classes(p, first, count, r, err));
+    if (p->scores_out) SURETY_TRY(write_scores(p, vote->voters, count, run, err));
     if (!p->votes_out) return SURETY_OK;
     SURETY_TRY(surety_voters_outputs(vote->voters, p->x, p->d, count, p->outputs, run, err));
     return surety_npy_writer_append(p->votes_out, p->outputs, count * each, err);
@@ -186,6 +204,11 @@ static surety_status open_files(predicting *p, const surety_predict_files *files
     if (files->votes)
         SURETY_TRY(
             surety_npy_writer_open(&p->votes_out, files->votes, SURETY_F4, axes + 1 + wide, shape, err));
+    shape[axes] = p->score_count;
+    if (files->scores)
+        SURETY_TRY(surety_npy_writer_open(&p->scores_out, files->scores,
+                                          p->score_type == SURETY_ELEMENT_F64 ? SURETY_F8 : SURETY_F4,
+                                          axes + (p->score_count > 1), shape, err));
     if (!files->classes) return SURETY_OK;
     SURETY_TRY(surety_writer_open(&p->classes_out, files->classes, 0, err));
     return surety_writer_append(p->classes_out, heading, strlen(heading), err);
@@ -193,7 +216,7 @@ static surety_status open_files(predicting *p, const surety_predict_files *files
 
 /* The vote last: without it the others look unfinished. Commit frees in every case. */
 static surety_status commit(predicting *p, surety_error *err) {
-    surety_npy_writer *out = p->out, *votes = p->votes_out;
+    surety_npy_writer *out = p->out, *votes = p->votes_out, *scores = p->scores_out;
     surety_writer *classes = p->classes_out;
     if (classes) {
         SURETY_TRY(surety_writer_append(classes, "\n", 1, err));
@@ -202,6 +225,8 @@ static surety_status commit(predicting *p, surety_error *err) {
     }
     p->votes_out = NULL;
     if (votes) SURETY_TRY(surety_npy_writer_commit(votes, err));
+    p->scores_out = NULL;
+    if (scores) SURETY_TRY(surety_npy_writer_commit(scores, err));
     p->out = NULL;
     return out ? surety_npy_writer_commit(out, err) : SURETY_OK;
 }
@@ -215,6 +240,10 @@ static surety_status predict(predicting *p, surety_weighting weighting, const su
     SURETY_TRY(surety_alloc(&p->outputs, files->votes ? WAVE * each : 1, sizeof *p->outputs, err));
     SURETY_TRY(surety_alloc(&p->votes, WAVE * p->width, sizeof *p->votes, err));
     SURETY_TRY(surety_alloc(&p->classes, WAVE, sizeof *p->classes, err));
+    if (files->scores) SURETY_TRY(surety_voters_need(vote.voters, SURETY_CAN_SCORE, "--scores", err));
+    p->missing = surety_voters_can(vote.voters, SURETY_CAN_MISS);
+    p->score_count = surety_voters_columns(vote.voters, &p->score_type);
+    SURETY_TRY(surety_alloc(&p->scores, WAVE * p->score_count, sizeof *p->scores, err));
     SURETY_TRY(open_files(p, files, r, err));
     for (size_t first = 0; first < p->points; first += WAVE) {
         size_t count = p->points - first < WAVE ? p->points - first : WAVE;
@@ -234,6 +263,7 @@ surety_status surety_model_predict(const surety_model *model, surety_weighting w
     surety_status status = predict(&p, weighting, files, result, run, err);
     surety_npy_writer_abort(p.out);
     surety_npy_writer_abort(p.votes_out);
+    surety_npy_writer_abort(p.scores_out);
     surety_writer_abort(p.classes_out);
     surety_npy_close(&p.in);
     surety_unbind(&p.binding);
@@ -244,6 +274,7 @@ surety_status surety_model_predict(const surety_model *model, surety_weighting w
     surety_free(p.outputs);
     surety_free(p.votes);
     surety_free(p.classes);
+    surety_free(p.scores);
     return status;
 }
 

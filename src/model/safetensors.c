@@ -11,7 +11,8 @@ static const struct {
 } dtypes[SURETY_STORED_TYPES] = {[SURETY_STORED_F64] = {"F64", 8},
                                  [SURETY_STORED_F32] = {"F32", 4},
                                  [SURETY_STORED_U8] = {"U8", 1},
-                                 [SURETY_STORED_U64] = {"U64", 8}};
+                                 [SURETY_STORED_U64] = {"U64", 8},
+                                 [SURETY_STORED_I32] = {"I32", 4}};
 
 static surety_status bad(surety_error *err, const char *tensor, const char *what, const char *expected) {
     surety_fail(err, SURETY_E_INPUT, "%s", what);
@@ -53,7 +54,7 @@ static surety_status read_entry(const char *name, const json_t *entry, size_t bo
                    "dtype, shape and data_offsets, nothing else");
     for (t->dtype = 0; t->dtype < SURETY_STORED_TYPES && strcmp(dtype, dtypes[t->dtype].name);) t->dtype++;
     if (t->dtype == SURETY_STORED_TYPES)
-        return bad(err, name, "its dtype is unknown here", "F64, F32, U8 or U64");
+        return bad(err, name, "its dtype is unknown here", "F64, F32, U8, U64 or I32");
     SURETY_TRY(read_shape(json_object_get(entry, "shape"), t, err));
     if (json_array_size(offsets) != 2 || !read_size(offsets, 0, &t->begin) || !read_size(offsets, 1, &end) ||
         end < t->begin || end > body)

@@ -6,13 +6,14 @@
 
 #include "io/json.h"
 
-enum { SURETY_TENSOR_RANK = 3, SURETY_TENSOR_NAME = 64, SURETY_TENSORS_MOST = 16 };
+enum { SURETY_TENSOR_RANK = 3, SURETY_TENSOR_NAME = 64, SURETY_TENSORS_MOST = 24 };
 
 typedef enum surety_stored_type {
     SURETY_STORED_F64,
     SURETY_STORED_F32,
     SURETY_STORED_U8,
     SURETY_STORED_U64,
+    SURETY_STORED_I32,
     SURETY_STORED_TYPES
 } surety_stored_type;
 

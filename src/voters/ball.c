@@ -64,7 +64,7 @@ static double value(const norm_sum *s) {
 double surety_ball_distance(const surety_ball *ball, const float *x, const float *x0, size_t d) {
     norm_sum s = {ball->norm, 0, 0};
     for (size_t j = 0; j < d; j++) {
-        double e = fabs((double)x[j] - (double)x0[j]);
+        double e = isnan(x[j]) && isnan(x0[j]) ? 0 : fabs((double)x[j] - (double)x0[j]); /* missing */
         add(&s, ball->tolerance && e > 0 ? e / ball->tolerance->unit[j] : e);
     }
     return value(&s);

@@ -151,8 +151,10 @@ static void stop(void *state) {
     surety_free(g);
 }
 
-static surety_status start(void **state, const surety_voters *v, const surety_ball *ball, surety_error *err) {
+static surety_status start(void **state, const surety_voters *v, const surety_ball *ball, uint64_t budget,
+                           surety_error *err) {
     dense_range *g;
+    (void)budget; /* nothing is searched */
     *state = NULL;
     SURETY_TRY(surety_alloc(&g, 1, sizeof *g, err));
     *g = (dense_range){.v = v, .ball = *ball, .N = v->tensors[0].rows};
@@ -247,7 +249,7 @@ static void run(void *state, const float *const *x, size_t rows, const double *r
     for (size_t k = 0; k < g->v->width; k++) limit_outputs(g, k, label, wide, low);
 }
 
-const surety_range_kind surety_dense_range = {start, stop, run};
+const surety_range_kind surety_dense_range = {start, stop, run, NULL};
 
 /* ---- what is derived from the parameters ---- */
 

@@ -182,9 +182,11 @@ static surety_status validate(size_t depth, double mask, surety_error *err) {
 
 static surety_status fill_empty(surety_voters *v, surety_error *err) {
     size_t I = splits_of(v), J = leaves_of(v);
-    SURETY_TRY(surety_tensor_new(v, "splits.weight", 3, (size_t[]){v->H, I, v->d}, 2, err));
-    SURETY_TRY(surety_tensor_new(v, "splits.bias", 2, (size_t[]){v->H, I}, 0, err));
-    SURETY_TRY(surety_tensor_new(v, "leaves", v->width == 1 ? 2 : 3, (size_t[]){v->H, J, v->width}, 0, err));
+    SURETY_TRY(
+        surety_tensor_new(v, "splits.weight", SURETY_ELEMENT_F32, 3, (size_t[]){v->H, I, v->d}, 2, err));
+    SURETY_TRY(surety_tensor_new(v, "splits.bias", SURETY_ELEMENT_F32, 2, (size_t[]){v->H, I}, 0, err));
+    SURETY_TRY(surety_tensor_new(v, "leaves", SURETY_ELEMENT_F32, v->width == 1 ? 2 : 3,
+                                 (size_t[]){v->H, J, v->width}, 0, err));
     uint8_t *mask;
     SURETY_TRY(surety_alloc(&mask, v->H * I, v->tensors[WEIGHT].stride, err));
     v->tensors[WEIGHT].mask = mask;

@@ -2,7 +2,8 @@
  * others ask through voters/voters.h, which says what the functions below promise.
  *
  * A function that a kind cannot offer is NULL: no gradient_input, no attack that climbs; no gradient_sum and
- * no grow, no training; no range, no worst case. surety_voters_need says so in a sentence.
+ * no grow, no training; no range, no worst case; no find, no search. surety_voters_need says so in a
+ * sentence.
  */
 #ifndef SURETY_VOTERS_KIND_H
 #define SURETY_VOTERS_KIND_H
@@ -12,22 +13,27 @@
 /* Sound limits over a ball (voters/range.h); a state is one thread's workspace. The radii of run are what has
  * to be covered: the ball's slack is in them. */
 typedef struct surety_range_kind {
-    surety_status (*start)(void **state, const surety_voters *v, const surety_ball *ball, surety_error *err);
+    surety_status (*start)(void **state, const surety_voters *v, const surety_ball *ball, uint64_t budget,
+                           surety_error *err);
     void (*stop)(void *state); /* NULL is fine */
     void (*run)(void *state, const float *const *x, size_t rows, const double *radius, const uint8_t *y,
                 float *low);
+    /* SEARCH, or NULL */
+    int (*find)(void *state, const surety_vote *vote, const float *x, uint8_t y, double radius, float *point);
 } surety_range_kind;
 
 typedef struct surety_voter_kind {
     const char *name;  /* in files and options: "soft-forest" */
     const char *words; /* for people: "soft trees" */
     size_t classes;    /* K is from 2 to that */
-    int missing;       /* 1: a feature may be NaN, which means that it is missing */
+    int missing;       /* 1: a feature may be NaN, which no perturbation changes */
 
     /* New voters with random parameters; and voters with the shapes of a file's tensors, parameters 0. */
     surety_status (*make)(surety_voters **out, const surety_voters_settings *settings, size_t d,
                           uint64_t seed, surety_error *err);
     surety_status (*open)(surety_voters **out, const surety_shape *shapes, size_t count, surety_error *err);
+    /* SURETY_E_INPUT with the place unless the tensors, finite numbers, make sense; NULL: any do. */
+    surety_status (*check)(const surety_voters *v, surety_error *err);
 
     /* v->own, what is derived from the tensors: allocates it, fills it after a change, frees it (NULL is
      * fine). A view has its own. */
@@ -37,6 +43,10 @@ typedef struct surety_voter_kind {
 
     size_t (*scratch)(const surety_voters *v);
     void (*forward)(const surety_voters *v, const float *const *x, size_t rows, float *h, float *scratch);
+    /* SCORE, or NULL: surety_voters_columns, and the raw scores (rows, columns) of a block. */
+    size_t (*columns)(const surety_voters *v, surety_element *type);
+    void (*scores)(const surety_voters *v, const float *const *x, size_t rows, double *scores,
+                   float *scratch);
     void (*gradient_input)(const surety_voters *v, const float *a, size_t rows, const int *keep,
                            const surety_gradient_use *use, float *scratch);
     size_t (*terms)(const surety_voters *v);
@@ -110,8 +120,8 @@ surety_status surety_voters_validate(size_t H, size_t d, uint64_t seed, surety_e
 
 /* A further zeroed tensor. Its first row_axes axes become rows, padded each; the others are one row. Where
  * parameters are learned, a tensor holds its voters one after the other. */
-surety_status surety_tensor_new(surety_voters *v, const char *name, size_t rank, const size_t *shape,
-                                size_t row_axes, surety_error *err);
+surety_status surety_tensor_new(surety_voters *v, const char *name, surety_element type, size_t rank,
+                                const size_t *shape, size_t row_axes, surety_error *err);
 
 /* The shape of that name and rank (0: any) among a file's, or NULL with an error. */
 const surety_shape *surety_shape_find(const surety_shape *shapes, size_t count, const char *name, size_t rank,
@@ -122,7 +132,7 @@ surety_status surety_shape_classes(const surety_shape *shape, size_t axes, size_
 surety_status surety_shape_wrong(const char *name, const char *what, const char *expected, surety_error *err);
 
 /* The kinds. */
-extern const surety_voter_kind surety_kind_soft_forest, surety_kind_linear;
+extern const surety_voter_kind surety_kind_soft_forest, surety_kind_linear, surety_kind_trees;
 
 /* Voters of these kinds with zero parameters and (forests) all-ones masks. */
 surety_status surety_forest_empty(surety_voters **out, size_t H, size_t depth, size_t d, size_t classes,

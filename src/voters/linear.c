@@ -102,8 +102,8 @@ static double twin(const surety_voters *v, const double *const *parameters, cons
 static surety_status fill_empty(surety_voters *v, surety_error *err) {
     size_t H = v->H, K = v->width, d = v->d, wide = K > 1;
     size_t weight[3] = {H, wide ? K : d, d}, bias[2] = {H, K};
-    SURETY_TRY(surety_tensor_new(v, "linear.weight", 2 + wide, weight, 1 + wide, err));
-    SURETY_TRY(surety_tensor_new(v, "linear.bias", 1 + wide, bias, 0, err));
+    SURETY_TRY(surety_tensor_new(v, "linear.weight", SURETY_ELEMENT_F32, 2 + wide, weight, 1 + wide, err));
+    SURETY_TRY(surety_tensor_new(v, "linear.bias", SURETY_ELEMENT_F32, 1 + wide, bias, 0, err));
     return surety_dense_attach(v, err);
 }
 

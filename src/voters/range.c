@@ -11,7 +11,7 @@ struct surety_range {
 };
 
 surety_status surety_range_new(surety_range **out, const surety_voters *voters, const surety_ball *ball,
-                               surety_error *err) {
+                               uint64_t budget, surety_error *err) {
     *out = NULL;
     SURETY_TRY(surety_voters_need(voters, SURETY_CAN_RANGE, "the worst case", err));
     SURETY_TRY(surety_ball_validate(ball, err));
@@ -19,7 +19,7 @@ surety_status surety_range_new(surety_range **out, const surety_voters *voters, 
     surety_range *g;
     SURETY_TRY(surety_alloc(&g, 1, sizeof *g, err));
     *g = (surety_range){.kind = voters->kind->range, .ball = *ball, .d = voters->d};
-    surety_status status = g->kind->start(&g->state, voters, ball, err);
+    surety_status status = g->kind->start(&g->state, voters, ball, budget, err);
     if (status == SURETY_OK)
         *out = g;
     else
@@ -38,4 +38,9 @@ void surety_range_run(surety_range *g, const float *const *x, size_t rows, const
     double cover[SURETY_LANES];
     for (size_t r = 0; r < rows; r++) cover[r] = surety_ball_cover(&g->ball, radius[r], x[r], g->d);
     g->kind->run(g->state, x, rows, cover, y, low);
+}
+
+int surety_range_find(surety_range *g, const surety_vote *vote, const float *x, uint8_t y, double radius,
+                      float *point) {
+    return g->kind->find(g->state, vote, x, y, radius, point);
 }

@@ -8,9 +8,10 @@
 /* One thread's workspace. The voters are borrowed and must not change while it lives. */
 typedef struct surety_range surety_range;
 
-/* All of the ball but its radius is kept: every row brings its own. */
+/* All of the ball but its radius is kept: every row brings its own. budget: how many steps of a search may be
+ * taken for a row, of kinds that search. */
 surety_status surety_range_new(surety_range **out, const surety_voters *voters, const surety_ball *ball,
-                               surety_error *err);
+                               uint64_t budget, surety_error *err);
 void surety_range_free(surety_range *range);
 
 /* low (H, K - 1, SURETY_LANES): lower limits over the ball of radius[r] around row r with class number y[r]
@@ -20,5 +21,10 @@ void surety_range_free(surety_range *range);
  * limits of all voters are -1. */
 void surety_range_run(surety_range *range, const float *const *x, size_t rows, const double *radius,
                       const uint8_t *y, float *low);
+
+/* SEARCH: looks for a float point of the ball of this radius around x, truly inside and in the box, at which
+ * the vote does not answer y. 1: point (d floats) is one. 0: none was found, and point is x. */
+int surety_range_find(surety_range *range, const surety_vote *vote, const float *x, uint8_t y, double radius,
+                      float *point);
 
 #endif

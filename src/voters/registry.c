@@ -16,6 +16,7 @@ extern const surety_voter_kind SURETY_TEST_KIND;
 static const surety_voter_kind *const kinds[] = {
     &surety_kind_soft_forest,
     &surety_kind_linear,
+    &surety_kind_trees,
     TEST_KIND
 };
 /* clang-format on */

@@ -112,6 +112,8 @@ typedef struct asking {
     float *outputs;
     double *votes;
     uint8_t *classes;
+    double *scores; /* or NULL: raw scores are not wanted */
+    size_t columns;
 } asking;
 
 /* The scores s (K) of a voter as the signed set has them; what is not a number stays so. */
@@ -163,6 +165,10 @@ static surety_status ask_block(void *arg, size_t block, int thread, surety_error
         for (size_t j = 0; j < a->v->d; j++) copy[r * a->row_floats + j] = a->x[(first + r) * a->stride + j];
         x[r] = copy + r * a->row_floats;
     }
+    if (a->scores) {
+        a->v->kind->scores(a->v, x, rows, a->scores + first * a->columns, h + each * L);
+        return SURETY_OK;
+    }
     a->v->kind->forward(a->v, x, rows, h, h + each * L);
     for (size_t r = 0; a->outputs && r < rows; r++)
         for (size_t n = 0; n < each; n++) a->outputs[(first + r) * each + n] = h[n * L + r];
@@ -191,6 +197,14 @@ static surety_status ask(asking *a, const surety_run *run, surety_error *err) {
 surety_status surety_voters_outputs(const surety_voters *v, const float *x, size_t stride, size_t m,
                                     float *outputs, const surety_run *run, surety_error *err) {
     return ask(&(asking){.v = v, .x = x, .stride = stride, .m = m, .outputs = outputs}, run, err);
+}
+
+surety_status surety_voters_score(const surety_voters *v, const float *x, size_t stride, size_t m,
+                                  double *scores, const surety_run *run, surety_error *err) {
+    asking a = {.v = v, .x = x, .stride = stride, .m = m, .scores = scores};
+    surety_element type;
+    a.columns = surety_voters_columns(v, &type);
+    return ask(&a, run, err);
 }
 
 surety_status surety_vote_ask(const surety_vote *vote, const float *x, size_t stride, size_t m, double *votes,

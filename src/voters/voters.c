@@ -38,21 +38,21 @@ surety_status surety_voters_begin(surety_voters **out, const surety_voter_kind *
     return SURETY_OK;
 }
 
-surety_status surety_tensor_new(surety_voters *v, const char *name, size_t rank, const size_t *shape,
-                                size_t row_axes, surety_error *err) {
+surety_status surety_tensor_new(surety_voters *v, const char *name, surety_element type, size_t rank,
+                                const size_t *shape, size_t row_axes, surety_error *err) {
     surety_tensor *t = &v->tensors[v->tensor_count++];
-    *t = (surety_tensor){.name = name, .rank = rank, .rows = 1, .length = 1};
+    *t = (surety_tensor){.name = name, .rank = rank, .rows = 1, .length = 1, .type = type};
     for (size_t i = 0; i < rank; i++) t->shape[i] = shape[i];
     for (size_t i = 0; i < rank; i++) *(i < row_axes ? &t->rows : &t->length) *= shape[i];
     t->stride = surety_padded(t->length);
-    return surety_alloc(&t->values, t->rows * t->stride, sizeof *t->values, err);
+    return surety_alloc(&t->bytes, t->rows * t->stride, surety_element_size(type), err);
 }
 
 void surety_voters_free(surety_voters *v) {
     if (!v) return;
     v->kind->detach(v);
     for (size_t i = 0; !v->of && i < v->tensor_count; i++) {
-        surety_free(v->tensors[i].values);
+        surety_free(v->tensors[i].bytes);
         surety_free((void *)(uintptr_t)v->tensors[i].mask);
     }
     surety_free(v);
@@ -95,8 +95,12 @@ int surety_voters_can(const surety_voters *v, surety_ability ability) {
             return v->kind->range != NULL;
         case SURETY_CAN_HARDEN:
             return v->kind->worst != NULL && v->kind->gradient_sum != NULL;
+        case SURETY_CAN_SEARCH:
+            return v->kind->range && v->kind->range->find;
         case SURETY_CAN_MISS:
             return v->kind->missing;
+        case SURETY_CAN_SCORE:
+            return surety_voters_columns(v, &(surety_element){0}) > 0;
     }
     return 0;
 }
@@ -111,7 +115,9 @@ surety_status surety_voters_need(const surety_voters *v, surety_ability ability,
                  {SURETY_CAN_GROW, "a way to grow"},
                  {SURETY_CAN_RANGE, "limits over a ball"},
                  {SURETY_CAN_HARDEN, "a worst case that can be lowered"},
-                 {SURETY_CAN_MISS, "a way to take missing values"}};
+                 {SURETY_CAN_SEARCH, "a search over a ball"},
+                 {SURETY_CAN_MISS, "a way for missing values"},
+                 {SURETY_CAN_SCORE, "raw scores"}};
     if (surety_voters_can(v, ability)) return SURETY_OK;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (words[i].ability == ability)
@@ -130,6 +136,12 @@ void surety_voters_gradient_input(const surety_voters *v, const float *a, size_t
                                   const surety_gradient_use *use, float *scratch) {
     v->kind->gradient_input(v, a, rows, keep, use, scratch);
 }
+size_t surety_voters_columns(const surety_voters *v, surety_element *type) {
+    return v->kind->columns ? v->kind->columns(v, type) : 0;
+}
+surety_status surety_voters_check(const surety_voters *v, surety_error *err) {
+    return v->kind->check ? v->kind->check(v, err) : SURETY_OK;
+}
 size_t surety_voters_terms(const surety_voters *v) {
     return v->kind->terms ? v->kind->terms(v) : 0;
 }
@@ -145,12 +157,15 @@ surety_status surety_voters_grow(surety_voters *v, const surety_growth *growth, 
     return v->kind->grow(v, growth, err);
 }
 
+static int same_tensor(const surety_tensor *a, const surety_tensor *b) {
+    return a->type == b->type && a->rows == b->rows && a->length == b->length &&
+           !memcmp(a->bytes, b->bytes, a->rows * a->stride * surety_element_size(a->type));
+}
+
 int surety_voters_same(const surety_voters *a, const surety_voters *b) {
     int same = a->kind == b->kind && a->H == b->H && a->d == b->d && a->classes == b->classes &&
                a->depth == b->depth;
-    for (size_t i = 0; same && i < a->tensor_count; i++)
-        same = !memcmp(a->tensors[i].values, b->tensors[i].values,
-                       a->tensors[i].rows * a->tensors[i].stride * sizeof(float));
+    for (size_t i = 0; same && i < a->tensor_count; i++) same = same_tensor(&a->tensors[i], &b->tensors[i]);
     return same;
 }
 

@@ -12,7 +12,12 @@
 #include "surety/data.h"
 #include "surety/voters.h"
 
-enum { SURETY_TENSORS = 8 }; /* most tensors of a kind */
+enum { SURETY_TENSORS = 16 }; /* most tensors of a kind */
+
+/* Bytes of one value. */
+static inline size_t surety_element_size(surety_element type) {
+    return type == SURETY_ELEMENT_F64 ? sizeof(double) : sizeof(float);
+}
 
 /* ---- what a kind can do ---- */
 
@@ -22,7 +27,9 @@ typedef enum surety_ability {
     SURETY_CAN_GROW = 4,    /* training by growing, an epoch at a time */
     SURETY_CAN_RANGE = 8,   /* sound limits over a ball: worst cases */
     SURETY_CAN_HARDEN = 16, /* a differentiable worst case: the certified defense by batches */
-    SURETY_CAN_MISS = 32    /* features that are NaN: missing values that stay */
+    SURETY_CAN_SEARCH = 32, /* a search for points of a ball at which the vote is wrong */
+    SURETY_CAN_MISS = 64,   /* features that are missing (NaN) */
+    SURETY_CAN_SCORE = 128  /* raw scores, those of the maker of imported voters */
 } surety_ability;
 
 int surety_voters_can(const surety_voters *v, surety_ability ability);
@@ -42,6 +49,12 @@ size_t surety_voters_width(const surety_voters *v);
 /* h (H, width, SURETY_LANES): outputs in [-1,1], scores in [0,1], for rows <= SURETY_LANES; lanes behind rows
  * are unspecified. */
 void surety_voters_ask(const surety_voters *v, const float *const *x, size_t rows, float *h, float *scratch);
+
+/* SCORE: raw scores (m, columns) of m rows of x (stride floats each, any alignment), each exactly as its
+ * maker has it, in the type in which it adds them up. columns 0: these voters have none. */
+size_t surety_voters_columns(const surety_voters *v, surety_element *type);
+surety_status surety_voters_score(const surety_voters *v, const float *x, size_t stride, size_t m,
+                                  double *scores, const surety_run *run, surety_error *err);
 
 /* surety_vote_predict and surety_vote_classes at once; either may be NULL. */
 surety_status surety_vote_ask(const surety_vote *vote, const float *x, size_t stride, size_t m, double *votes,
@@ -114,12 +127,17 @@ void surety_voters_moved(surety_voters *v);
 /* A tensor as a file has it. */
 typedef struct surety_shape {
     const char *name;
+    surety_element type;
     size_t rank, shape[3];
 } surety_shape;
 
 /* Voters of a kind with these tensors, parameters 0: SURETY_E_INPUT if they do not fit each other. */
 surety_status surety_voters_open(surety_voters **out, const char *kind, const surety_shape *shapes,
                                  size_t count, surety_error *err);
+
+/* SURETY_E_INPUT with the place if parameters, all finite, do not make sense together (a cycle of tree
+ * nodes). Asked before voters are used. */
+surety_status surety_voters_check(const surety_voters *v, surety_error *err);
 
 /* Are kind and parameters equal? */
 int surety_voters_same(const surety_voters *a, const surety_voters *b);

@@ -159,7 +159,7 @@ static void boxes_that_bind(void **state) {
 
 /* Of every kind, a third of them apgd. */
 static surety_threat any_settings(draw *r) {
-    surety_threat s = settings_of((surety_threat_kind)draw_size(r, 0, SURETY_WORST_CASE - 1),
+    surety_threat s = settings_of((surety_threat_kind)draw_size(r, 0, SURETY_ATTACK_APGD),
                                   (surety_norm)draw_size(r, 0, 2), pow(10, draw_real(r, -2, 1)));
     if (!draw_size(r, 0, 3)) s.kind = SURETY_ATTACK_APGD;
     s.steps = draw_size(r, 1, 8);
@@ -641,7 +641,7 @@ static void short_steps_stay_in_the_ball(void **state) {
 static void zero_radius_is_no_attack(void **state) {
     (void)state;
     draw r = {28};
-    for (int kind = 0; kind < SURETY_WORST_CASE; kind++)
+    for (int kind = 0; kind <= SURETY_ATTACK_APGD; kind++)
         for (int norm = 0; norm < 3; norm++) {
             surety_threat s = settings_of((surety_threat_kind)kind, (surety_norm)norm, 0);
             random_vote v = random_vote_new(&r, 13, 0);

@@ -10,7 +10,7 @@ static surety_threat random_settings(draw *r, size_t d) {
     surety_threat s;
     surety_threat_defaults(&s);
     if (draw_size(r, 0, 1)) s.ball.tolerance = random_tolerance(r, d, draw_size(r, 0, 3) ? 2 : 20);
-    s.kind = (surety_threat_kind)draw_size(r, 0, SURETY_WORST_CASE - 1);
+    s.kind = (surety_threat_kind)draw_size(r, 0, SURETY_ATTACK_APGD);
     s.ball.norm = (surety_norm)draw_size(r, 0, 2);
     switch (draw_size(r, 0, 3)) {
         case 0: /* no box */

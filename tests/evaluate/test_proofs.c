@@ -44,7 +44,8 @@ static void case_free(proof_case *c) {
 
 static surety_worst *worst_of(const proof_case *c) {
     surety_worst *w;
-    check_ok(surety_worst_new(&w, c->v.voters, &c->ball, c->v.vote.set, &err));
+    surety_threat threat = {.kind = SURETY_WORST_CASE, .ball = c->ball};
+    check_ok(surety_worst_new(&w, c->v.voters, &threat, c->v.vote.set, &err));
     return w;
 }
 
@@ -82,7 +83,7 @@ static void limits_are_those_of_possible_labels(void **state) {
         double radius[L], margin[L];
         float *low = calloc(c.H * c.others * L, sizeof *low);
         for (size_t i = 0; i < L; i++) radius[i] = c.ball.radius;
-        check_ok(surety_range_new(&range, c.v.voters, &c.ball, &err));
+        check_ok(surety_range_new(&range, c.v.voters, &c.ball, 0, &err));
         surety_range_run(range, c.e.x, c.e.rows, radius, c.e.y, low);
         const float *got = surety_worst_run(w, &c.e, radius);
         surety_margin_limits(&c.v.vote, got, margin);

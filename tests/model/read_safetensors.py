@@ -6,7 +6,8 @@ import sys
 
 import numpy as np
 
-DTYPES = {"F64": np.dtype("<f8"), "F32": np.dtype("<f4"), "U8": np.dtype("u1"), "U64": np.dtype("<u8")}
+DTYPES = {"F64": np.dtype("<f8"), "F32": np.dtype("<f4"), "U8": np.dtype("u1"), "U64": np.dtype("<u8"),
+          "I32": np.dtype("<i4")}
 
 
 def read(path):

@@ -16,7 +16,7 @@ static size_t scratch(const surety_voters *v) {
 
 static surety_status empty(surety_voters **out, size_t H, size_t d, surety_error *err) {
     SURETY_TRY(surety_voters_begin(out, &surety_kind_constant, H, d, 2, err));
-    surety_status status = surety_tensor_new(*out, "constant", 1, (size_t[]){H}, 0, err);
+    surety_status status = surety_tensor_new(*out, "constant", SURETY_ELEMENT_F32, 1, (size_t[]){H}, 0, err);
     if (status != SURETY_OK) surety_voters_free(*out), *out = NULL;
     return status;
 }
@@ -48,8 +48,9 @@ static surety_status grow(surety_voters *v, const surety_growth *growth, surety_
     return SURETY_OK;
 }
 
-static surety_status start(void **state, const surety_voters *v, const surety_ball *ball, surety_error *err) {
-    (void)ball, (void)err;
+static surety_status start(void **state, const surety_voters *v, const surety_ball *ball, uint64_t budget,
+                           surety_error *err) {
+    (void)ball, (void)budget, (void)err;
     *state = (void *)(uintptr_t)v;
     return SURETY_OK;
 }
@@ -64,7 +65,7 @@ static void run(void *state, const float *const *x, size_t rows, const double *r
     for (size_t n = 0; n < v->H * SURETY_LANES; n++)
         if (n % SURETY_LANES < rows) low[n] *= (float)surety_sign(y[n % SURETY_LANES]);
 }
-static const surety_range_kind range = {start, stop, run};
+static const surety_range_kind range = {start, stop, run, NULL};
 
 const surety_voter_kind surety_kind_constant = {.name = "constant",
                                                 .words = "constant voters",

@@ -114,7 +114,7 @@ static void fill(block *k, draw *r, surety_voters *v, surety_ball ball) {
     surety_error err = SURETY_ERROR_NONE;
     size_t d = surety_voters_features(v), H = surety_voters_count(v);
     *k = (block){.v = v, .ball = ball, .H = H, .K = v->classes, .d = d, .stride = surety_padded(d)};
-    check_ok(surety_range_new(&k->range, v, &ball, &err));
+    check_ok(surety_range_new(&k->range, v, &ball, 0, &err));
     check_ok(surety_alloc(&k->x, L * k->stride, sizeof(float), &err));
     check_ok(surety_alloc(&k->point, L * k->stride, sizeof(float), &err));
     check_ok(surety_alloc(&k->low, pairs(k) * L, sizeof(float), &err));
@@ -782,7 +782,7 @@ static void every_allocation_may_fail(void **state) {
         surety_range *range;
         surety_error err = SURETY_ERROR_NONE;
         surety_memory_hook(refuse_one, &left);
-        status = surety_range_new(&range, v, &ball, &err);
+        status = surety_range_new(&range, v, &ball, 0, &err);
         surety_memory_hook(NULL, NULL);
         check(status == SURETY_OK || (status == SURETY_E_MEMORY && !range), "allocation %ld", n);
         surety_range_free(range);
@@ -852,7 +852,7 @@ static void units_are_scaled_weights(void **state) {
         for (size_t n = 0; n < v->tensors[0].rows * stride; n++)
             if (n % stride < d) v->tensors[0].values[n] /= (float)radius[n % stride];
         surety_voters_changed(v);
-        check_ok(surety_range_new(&scaled.range, v, &own, &err));
+        check_ok(surety_range_new(&scaled.range, v, &own, 0, &err));
         limits(&scaled, scaled.rows, L, k.radius, scaled.low);
         for (size_t n = 0; n < pairs(&k) * L; n++)
             check(fabsf(scaled.low[n] - k.low[n]) <= 1e-5f, "%s: %.9g, scaled %.9g",

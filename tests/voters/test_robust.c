@@ -312,7 +312,7 @@ static void for_linf_it_is_the_range(void **state) {
         size_t others = k.v->classes - 1;
         float *low = floats(k.v->H * others * L);
         for (size_t i = 0; i < L; i++) radius[i] = k.twin.ball.radius;
-        check_ok(surety_range_new(&range, k.v, &k.twin.ball, &err));
+        check_ok(surety_range_new(&range, k.v, &k.twin.ball, 0, &err));
         surety_range_run(range, k.rows, L, radius, k.y, low);
         for (size_t n = 0; n < k.v->H * L; n++) {
             size_t row = n % L, at = others == 1 ? 0 : k.rival[row] - (k.rival[row] > k.y[row]);
