@@ -241,7 +241,7 @@ static void reads_fortran_order(void **state) {
     files_python(writes);
     for (int k = 0; k < 6; k++)
         for (int streamed = 0; streamed < 2; streamed++) {
-            char name[16];
+            char name[32];
             surety_npy array;
             double values[64];
             snprintf(name, sizeof name, "f%d.npy", k);
