@@ -7,10 +7,10 @@
 #include <stdlib.h>
 
 #include "attack/attacker.h"
-#include "evaluate/worst.h"
 #include "io/npy.h"
 #include "peak.h"
 #include "surety/model.h"
+#include "voters/worst.h"
 
 enum { REPEATS = 5 };
 
@@ -54,7 +54,7 @@ static surety_status prove(const bench *b, double eps, double *seconds, double *
     surety_threat_defaults(&threat);
     threat.kind = SURETY_ATTACK_SEARCH;
     threat.ball = (surety_ball){.norm = SURETY_LINF, .radius = eps, .has_box = 1, .hi = 1};
-    SURETY_TRY(surety_worst_new(&worst, vote.voters, &threat, vote.set, err));
+    SURETY_TRY(surety_worst_new(&worst, vote.voters, &threat.ball, threat.budget, vote.set, err));
     SURETY_TRY(surety_attacker_new(&attacker, &threat, vote.voters, err));
     size_t known = 0;
     *seconds = 0;

@@ -15,10 +15,10 @@
 #include <zlib.h>
 
 #include "evaluate/perturbed.h"
-#include "evaluate/worst.h"
 #include "io/read.h"
 #include "peak.h"
 #include "train/phase.h"
+#include "voters/worst.h"
 
 enum { REPEATS = 20, PARTS = 256 };
 static const char images[] = "/usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz";

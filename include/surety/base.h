@@ -24,12 +24,13 @@ extern "C" {
 /* Status codes. Each belongs to one exit code of the command: see surety_status_exit. */
 typedef enum surety_status {
     SURETY_OK = 0,
-    SURETY_E_CHECK,  /* a check said no: a certificate does not agree, a look was not paid for */
-    SURETY_E_USAGE,  /* a setting or an argument is out of its range */
-    SURETY_E_INPUT,  /* a file or an array does not hold what it should */
-    SURETY_E_MEMORY, /* no memory */
-    SURETY_E_SYSTEM, /* disk, network or operating system */
-    SURETY_E_STOPPED /* the caller asked to stop (see surety_run.stop) */
+    SURETY_E_CHECK,   /* a check said no: a certificate does not agree, a look was not paid for */
+    SURETY_E_USAGE,   /* a setting or an argument is out of its range */
+    SURETY_E_INPUT,   /* a file or an array does not hold what it should */
+    SURETY_E_MEMORY,  /* no memory */
+    SURETY_E_SYSTEM,  /* disk, network or operating system */
+    SURETY_E_STOPPED, /* the caller asked to stop (see surety_run.stop) */
+    SURETY_E_PART     /* a part of the work is done, and has no result of its own (surety_everyone.apart) */
 } surety_status;
 
 /* The error record. Initialise with SURETY_ERROR_NONE; the first error that is set stays. */
@@ -79,6 +80,18 @@ typedef struct surety_progress {
 
 typedef void (*surety_progress_fn)(void *arg, const surety_progress *progress);
 
+/* Several processes that share the examples of one call. Each takes its share, and counts are summed: they
+ * are integers, so results have the same bits for any number of processes. */
+typedef struct surety_everyone {
+    size_t rank, size; /* this one takes share rank of size; rank == size: none */
+    /* values[0..count) become their sums over everyone. All processes call it equally often, with the same
+     * counts. */
+    surety_status (*sum)(void *arg, int64_t *values, size_t count, surety_error *err);
+    void *arg;
+    int apart; /* 1: the sums are this process's own, so nothing is concluded from them: a call that would
+                * conclude ends with SURETY_E_PART */
+} surety_everyone;
+
 /* How a long call runs. All zero is valid: every core, silent, cannot be stopped. Results never depend on it.
  */
 typedef struct surety_run {
@@ -86,6 +99,7 @@ typedef struct surety_run {
     surety_progress_fn progress; /* called from the thread that made the call, or NULL */
     void *progress_arg;
     const volatile sig_atomic_t *stop; /* non-zero ends the call soon with SURETY_E_STOPPED, or NULL */
+    const surety_everyone *everyone;   /* NULL: this process is alone */
 } surety_run;
 
 /* How the calling thread reads files from now on. run (NULL: none) is polled and told of progress while a
@@ -95,6 +109,10 @@ typedef struct surety_run {
  */
 #define SURETY_LARGEST_FILE ((uint64_t)4 << 30)
 SURETY_API void surety_reading(const surety_run *run, uint64_t largest);
+
+/* 0: from now on this process writes no file: what calls would write goes nowhere, and they succeed. For
+ * processes that leave writing to another one (surety_run.everyone). 1, the default: files are written. */
+SURETY_API void surety_writing(int on);
 
 /* Version of the library, "0.2.0". */
 SURETY_API const char *surety_version(void);

@@ -35,6 +35,27 @@ extern "C" {
 
 /* ---- what is asked ---- */
 
+/* What a certificate states (docs/theory.md 12): one form each. All but the first, and SHIFT, are about a
+ * vote that S did not choose (vote_frozen_max, worst_case_frozen). */
+typedef enum surety_statement {
+    SURETY_SAY_LIMIT,   /* "limit": one limit on the risk */
+    SURETY_SAY_CLASSES, /* "classes": a limit for each class, all at once: delta split evenly over the K */
+    SURETY_SAY_RADIUS,  /* "radius": the largest radius at which at most `promise` fail; worst case */
+    SURETY_SAY_CURVE, /* "curve": a limit at each of `points`, all at once, delta split evenly; worst case */
+    SURETY_SAY_PROMISES, /* "promises": the limits of `points`, in this order, up to the first that fails */
+    SURETY_STATEMENTS
+} surety_statement;
+
+/* Its name, and what the bound must be in words; static. */
+SURETY_API const char *surety_statement_name(surety_statement statement);
+
+enum { SURETY_POINTS = 64 };
+
+/* A radius, and (PROMISES) the limit that is promised there. */
+typedef struct surety_promise {
+    double radius, limit;
+} surety_promise;
+
 typedef struct surety_certify_settings {
     surety_threat threat; /* its seed, epoch and slack are not read: the model's are used, so that no random
                              number can be chosen by looking at S. A tolerance must live as long */
@@ -43,9 +64,10 @@ typedef struct surety_certify_settings {
     uint64_t looks; /* how many certificates looking at S could have led to, this one included: every model
                        and every setting that could have been chosen by what was seen of S, counted before S
                        was seen. At least 1; 0 (not said) is refused */
-    int per_class;  /* 1: a limit for each class, all at once: delta is split evenly over the K classes. Only
-                       with  vote_frozen_max and worst_case_frozen, which count failures of a vote that S did
-                       not choose */
+    surety_statement statement;
+    double promise;                       /* RADIUS: in (0,1) */
+    surety_promise points[SURETY_POINTS]; /* CURVE: radii that grow; PROMISES */
+    size_t point_count;
     int despite_test;       /* 1: also if T refutes it, which the certificate then says */
     const char *model_file; /* the model's file; its base name is kept so that verify finds it beside the
                                certificate. NULL: no name */
@@ -80,13 +102,29 @@ typedef struct surety_class_limit {
     double value;       /* limit on the share of its new inputs on which the vote fails; 1 without examples */
 } surety_class_limit;
 
+/* One radius of a curve. */
+typedef struct surety_curve_limit {
+    double radius;
+    uint64_t failed; /* examples of S on which the vote was not proved right at this radius */
+    double value;    /* limit on the risk there; for radii between two points that of the larger one holds */
+} surety_curve_limit;
+
+/* One of the promises that were asked for, in order. */
+typedef struct surety_promise_tested {
+    double radius, limit;
+    uint64_t failed; /* on S; absent behind the first that is not kept: these were not looked at */
+    int kept;        /* 1: it is promised */
+} surety_promise_tested;
+
 /* A certificate: all that its file says. Names are as on the command line; a number that does not apply is
  * NaN or SURETY_ABSENT (null in the file), a text "". */
 typedef struct surety_certificate {
     char claim[SURETY_CLAIM]; /* one English sentence */
+    char statement[16];       /* surety_statement_name */
     char bound[40];           /* the bound that gives value */
     double value;             /* limit on the risk of the vote, factor 2 included where the bound has it; not
-                                 clipped: 1 and more promise nothing. Per class: the largest of their limits */
+                                 clipped: 1 and more promise nothing. Of several limits: the largest; radius:
+                                 the promised risk; promises: that of the last one kept */
     double surrogate;         /* limit on the surrogate, NaN where the bound speaks of the vote only */
     char risk[16];            /* "averaged_max": fails if wrong on some of n perturbations; "averaged": on one
                                  perturbation drawn at random; "worst_case": unless proved right on all */
@@ -108,8 +146,17 @@ typedef struct surety_certificate {
         double averaged, averaged_max, rbar, abar, gmax, tv, tandem;
     } risks;
 
-    size_t limit_count; /* 0 unless per_class */
+    size_t limit_count; /* 0 unless the statement is classes */
     surety_class_limit limits[SURETY_CLASSES_MOST];
+
+    double promise; /* radius: the risk it is for; else NaN */
+    double radius;  /* the largest one with that risk; attack.eps too. NaN: there is none */
+    uint64_t
+        below_radius; /* examples of S that are proved right up to a smaller radius only, or not at all */
+
+    size_t curve_count, promise_count; /* 0 unless they are the statement */
+    surety_curve_limit curve[SURETY_POINTS];
+    surety_promise_tested promises[SURETY_POINTS];
 
     struct { /* always answering the largest class of S' */
         char label[128];

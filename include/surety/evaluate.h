@@ -215,6 +215,35 @@ SURETY_API surety_status surety_evaluate_curve(const char *path, const surety_mo
                                                const surety_set *set, const surety_curve_settings *settings,
                                                const surety_run *run, surety_error *err);
 
+/* ---- parts of one call, made by processes that never meet ---- */
+
+/* Part k of N makes its share of a call (evaluate, certify, curve) and keeps its counts in a file; when all
+ * parts are there, the same call with the counts of all gives, byte for byte, what one process would have
+ * given. Both sides run the whole call with surety_run.everyone = surety_part_everyone(part). */
+typedef struct surety_part surety_part;
+
+enum { SURETY_PARTS_MOST = 10000 };
+
+/* For part k, 1 <= k <= of. The call then ends with SURETY_E_PART, or with a result that means nothing. */
+SURETY_API surety_status surety_part_begin(surety_part **out, size_t k, size_t of, surety_error *err);
+
+/* The counts as a file, with the words of the command that made them. about: whatever the parts must have in
+ * common (digests of the model and the data). */
+SURETY_API surety_status surety_part_save(const surety_part *part, const char *path, const char *const *words,
+                                          size_t word_count, const char *about, surety_error *err);
+
+/* The counts of all parts. SURETY_E_CHECK with the file's name if one is missing, there twice, of another
+ * command or other inputs, or changed. */
+SURETY_API surety_status surety_parts_load(surety_part **out, const char *const *paths, size_t count,
+                                           surety_error *err);
+SURETY_API const char *const *surety_part_words(const surety_part *part, size_t *count);
+
+/* SURETY_E_CHECK unless the parts are about the same. */
+SURETY_API surety_status surety_part_check(const surety_part *part, const char *about, surety_error *err);
+
+SURETY_API const surety_everyone *surety_part_everyone(const surety_part *part);
+SURETY_API void surety_part_free(surety_part *part); /* NULL is fine */
+
 #ifdef __cplusplus
 }
 #endif

@@ -187,6 +187,40 @@ SURETY_API surety_status surety_model_replay(surety_replay *out, const surety_mo
  * NULL: nothing was compared. */
 SURETY_API char *surety_import_json(const surety_model *model, const surety_replay *replay);
 
+/* ---- models for others ---- */
+
+/* A model as one C99 file without allocation, libm or any other library, that predicts with the bits of
+ * surety_model_predict (docs/embedded.md). */
+typedef struct surety_export_settings {
+    const char *format; /* a name of surety_export_format */
+    const char *prefix; /* of the file's public names: 1 to 32 of a-z, 0-9 and _, a letter first */
+    /* Of a certificate whose digest and sentence stand in the file's head: digest NULL: none. certified is
+     * the SHA-256 of the model it is about; another model is SURETY_E_CHECK. */
+    const char *digest, *claim, *certified;
+} surety_export_settings;
+
+/* C, names that begin with model_, no certificate. */
+SURETY_API surety_export_settings surety_export_defaults(void);
+
+/* The names of the formats, from 0; NULL behind the last. */
+SURETY_API const char *surety_export_format(size_t index);
+
+typedef struct surety_export_result {
+    uint64_t bytes;       /* of the file */
+    uint64_t data, stack; /* bytes of its constants, and of the arrays on its stack */
+    uint64_t comparisons; /* with thresholds, most of one prediction */
+    uint64_t products;    /* multiply-adds with one rounding of one prediction */
+    uint64_t vectors;     /* test vectors */
+    double near; /* 0: the bits are those of predict. Else the answer may be another one where the two largest
+                    scores are nearer than this, a margin that proofs demand anyway */
+} surety_export_result;
+
+/* Writes the file, safely; the same model gives the same bytes. SURETY_E_USAGE: its kind has no export. */
+SURETY_API surety_status surety_model_export(surety_export_result *result, const surety_model *model,
+                                             const char *path, const surety_export_settings *settings,
+                                             surety_error *err);
+SURETY_API char *surety_export_json(const surety_export_result *result);
+
 /* ---- bytes and files ---- */
 
 /* The model as its file holds it: *size bytes, the caller's (surety_bytes_free). */
@@ -220,10 +254,14 @@ typedef struct surety_predict_files {
     const char *label_column; /* of a table; NULL: the model's */
     const char *out;          /* NPY float64: the vote of each, (m); of K > 2 classes its scores, (m, K) */
     const char *votes;        /* NPY float32: each voter's real output, (m, H), or its scores, (m, H, K) */
-    const char *scores;  /* NPY float32 or float64: raw scores of imported trees, bit for bit as their maker
-                            has them, (m), or (m, C) where there are several */
-    const char *classes; /* CSV row,class or row,point,class: the class that the vote answers, "tied" where
-                            there is none */
+    const char *scores; /* NPY float32 or float64: raw scores of imported trees, bit for bit as their maker
+                           has them, (m), or (m, C) where there are several */
+    const char
+        *classes; /* CSV row,class or row,point,class: the class that the vote answers, "tied" where
+                     there is none. With prove a column proved (1 or 0), with radius also a column radius */
+    const surety_ball *prove; /* NULL, or: is the answer the same everywhere in this ball? */
+    uint64_t budget;          /* steps of a search for a proof, see surety_threat */
+    int radius;               /* with prove, 1: also the largest radius for which that is proved, or -1 */
 } surety_predict_files;
 
 typedef struct surety_predict_result {
@@ -231,6 +269,8 @@ typedef struct surety_predict_result {
     uint64_t tied;                        /* of the m n points: those without an answer */
     uint64_t chosen[SURETY_CLASSES_MOST]; /* (K): those with this answer */
     double vote_min, vote_max;            /* votes; of K > 2 classes, scores */
+    int proves;                           /* 1: proofs were wanted */
+    uint64_t proved;                      /* points whose answer was proved */
     surety_preparation_counts counts;     /* what was put in for what */
     char label_column[64];                /* that was left out; "": there was none */
 } surety_predict_result;
@@ -241,8 +281,8 @@ SURETY_API surety_status surety_model_predict(const surety_model *model, surety_
                                               const surety_predict_files *files,
                                               surety_predict_result *result, const surety_run *run,
                                               surety_error *err);
-/* m, n, tied, vote_min, vote_max, classes[{class, points}], filled, unseen, label_column; positive: of two
- * classes those voted +1. */
+/* m, n, tied, proved (null: not wanted), vote_min, vote_max, classes[{class, points}], filled, unseen,
+ * label_column; positive: of two classes those voted +1. */
 SURETY_API char *surety_predict_result_json(const surety_predict_result *result, const surety_model *model);
 
 #ifdef __cplusplus

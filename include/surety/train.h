@@ -70,6 +70,15 @@ enum { SURETY_TRAIN_STEPS = 2500 };
  * objective baseline. */
 SURETY_API void surety_train_certified(surety_train_settings *settings);
 
+/* Turns settings, with the defense none or the worst case over a linf ball, into those of trees that are
+ * grown (docs/theory.md 10.5): the kind trees, SURETY_GROWN_TREES of depth SURETY_GROWN_DEPTH, real votes, no
+ * step 2, a hold-out of S' that chooses how many trees are kept. voters is the number of trees and is that of
+ * the epochs of step 1. */
+SURETY_API void surety_train_trees(surety_train_settings *settings);
+enum { SURETY_GROWN_TREES = 200, SURETY_GROWN_DEPTH = 6 };
+#define SURETY_GROWN_RATE 0.1
+#define SURETY_GROWN_HOLDOUT 0.15
+
 /* Turns settings, with either defense, into those for tables that are not images: real votes, logistic loss,
  * no step 2, 2500 batches, a learning rate that falls to 0, the last epoch
  * kept (docs/notes/tables.md). */

@@ -136,6 +136,31 @@ SURETY_API surety_status surety_ball_validate(const surety_ball *ball, surety_er
  * within radius is covered: radius itself if slack is 0, else more. Rounded up. */
 SURETY_API double surety_ball_cover(const surety_ball *ball, double radius, const float *x, size_t d);
 
+/* ---- proofs at run time ----
+ *
+ * A prover belongs to one thread; it allocates when it is made, never when it proves. Vote, voters and
+ * tolerance are borrowed and must not change while it lives. budget: steps of a search that may be taken for
+ * an input, of kinds that search (surety_threat_defaults has the usual number).
+ *
+ *     surety_prover *prover;
+ *     if (surety_prover_new(&prover, &vote, &ball, 1000, &err)) ...
+ *     uint8_t answer;
+ *     if (surety_vote_prove(prover, x, &answer)) ...     no point of the ball around x has another answer
+ */
+typedef struct surety_prover surety_prover;
+
+SURETY_API surety_status surety_prover_new(surety_prover **out, const surety_vote *vote,
+                                           const surety_ball *ball, uint64_t budget, surety_error *err);
+SURETY_API void surety_prover_free(surety_prover *prover); /* NULL is fine */
+
+/* 1: the vote gives the answer that it gives at x (d floats) at every point of the ball around x. 0: that was
+ * not proved (it may still be so), or x is tied or outside the box. answer, unless NULL: the class number, or
+ * SURETY_TIED. */
+SURETY_API int surety_vote_prove(surety_prover *prover, const float *x, uint8_t *answer);
+
+/* The largest radius for which that was proved, by bisection to 2^-16 of it; -1: not even at x itself. */
+SURETY_API double surety_vote_radius(surety_prover *prover, const float *x, uint8_t *answer);
+
 /* Names as the command line and files give them ("l2", "signed"); hyphens and underscores are the same.
  * Unknown names are SURETY_E_USAGE with the nearest known one suggested. */
 SURETY_API surety_status surety_norm_parse(const char *name, surety_norm *norm, surety_error *err);

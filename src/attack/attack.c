@@ -144,13 +144,15 @@ surety_status surety_attack_check_set(const surety_threat *s, const surety_voter
     SURETY_TRY(surety_ball_fits(&s->ball, set->d, err));
     float lo = (float)(s->ball.has_box ? s->ball.lo : -SURETY_LARGEST);
     float hi = (float)(s->ball.has_box ? s->ball.hi : SURETY_LARGEST);
+    int misses = surety_voters_can(v, SURETY_CAN_MISS);
     for (size_t i = 0; i < set->m; i++) {
         const float *x = set->x + i * set->stride;
         int bad = 0;
         for (size_t j = 0; j < set->d; j++) bad |= !(x[j] >= lo) | !(x[j] <= hi);
         if (!bad) continue;
         size_t j = 0;
-        while (x[j] >= lo && x[j] <= hi) j++;
+        while (j < set->d && ((x[j] >= lo && x[j] <= hi) || (misses && isnan(x[j])))) j++;
+        if (j == set->d) continue;
         surety_fail(err, SURETY_E_INPUT, "feature %zu is %g, outside the box", j, (double)x[j]);
         surety_fail_place(err, "row %u", set->row[i]);
         surety_fail_expected(err, "values in [%g, %g]%s", (double)lo, (double)hi,

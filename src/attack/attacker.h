@@ -6,15 +6,6 @@
 #include "surety/attack.h"
 #include "voters/voters.h"
 
-/* The examples of a block, rows <= SURETY_LANES of them; borrowed. Feature rows as num/num.h wants them. */
-typedef struct surety_examples {
-    size_t rows;
-    const float *x[SURETY_LANES];
-    uint8_t y[SURETY_LANES];
-    uint32_t row[SURETY_LANES]; /* in the source file */
-    surety_set_name which;
-} surety_examples;
-
 /* Example i of a set into place r. */
 void surety_examples_put(surety_examples *e, size_t r, const surety_set *set, size_t i);
 

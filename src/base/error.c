@@ -18,6 +18,7 @@ static const struct {
     [SURETY_E_MEMORY] = {"no_memory", 4},
     [SURETY_E_SYSTEM] = {"system", 4},
     [SURETY_E_STOPPED] = {"stopped", 4},
+    [SURETY_E_PART] = {"part", 4},
 };
 
 const char *surety_status_name(surety_status code) {

@@ -22,13 +22,31 @@ int surety_threads(const surety_run *run) {
 }
 
 surety_status surety_stopped(const surety_run *run, surety_error *err) {
-    if (run && run->stop && *run->stop) return surety_fail(err, SURETY_E_STOPPED, "stopped on request");
+    if (run && run->stop && __atomic_load_n(run->stop, __ATOMIC_RELAXED))
+        return surety_fail(err, SURETY_E_STOPPED, "stopped on request");
     return SURETY_OK;
 }
 
-void surety_sum_everyone(int64_t *values, size_t count) {
-    (void)values;
-    (void)count;
+void surety_my_share(const surety_run *run, size_t *first, size_t *end) {
+    const surety_everyone *all = run ? run->everyone : NULL;
+    if (!all) return;
+    size_t begin = *first, count = *end - begin, each = count / all->size, more = count % all->size;
+    size_t rank = all->rank < all->size ? all->rank : all->size, next = rank < all->size ? rank + 1 : rank;
+    *first = begin + rank * each + (rank < more ? rank : more); /* the first `more` shares have one more */
+    *end = begin + next * each + (next < more ? next : more);
+}
+
+surety_status surety_sum_everyone(const surety_run *run, int64_t *values, size_t count, surety_error *err) {
+    const surety_everyone *all = run ? run->everyone : NULL;
+    return all ? all->sum(all->arg, values, count, err) : SURETY_OK;
+}
+
+int surety_apart(const surety_run *run) {
+    return run && run->everyone && run->everyone->apart;
+}
+
+surety_status surety_no_whole(surety_error *err) {
+    return surety_fail(err, SURETY_E_PART, "a part of the work is done; the whole needs all parts");
 }
 
 void surety_report(const surety_run *run, const char *phase, uint64_t done, uint64_t total,

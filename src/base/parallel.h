@@ -1,5 +1,5 @@
-/* Parallel loops over blocks, and the two calls behind which many machines could stand one day: a loop gets
- * "my share of the blocks", results get "the sum over everyone". Today both are this one process. */
+/* Parallel loops over blocks, and the two calls behind which many processes stand (surety_everyone): a loop
+ * gets its share of the examples, results get the sum over everyone. */
 #ifndef SURETY_BASE_PARALLEL_H
 #define SURETY_BASE_PARALLEL_H
 
@@ -22,8 +22,18 @@ surety_status surety_parallel(const surety_run *run, const char *phase, size_t b
 /* SURETY_E_STOPPED if run->stop asks for it. */
 surety_status surety_stopped(const surety_run *run, surety_error *err);
 
-/* Replaces values[0..count) by their sum over all processes: integers, so the order cannot matter. */
-void surety_sum_everyone(int64_t *values, size_t count);
+/* The share of [*first, *end) that this process takes. The shares of all are the whole, each once. */
+void surety_my_share(const surety_run *run, size_t *first, size_t *end);
+
+/* Replaces values[0..count) by their sum over all processes: integers, so the order cannot matter. A value
+ * that one process alone knows, where the others have 0, becomes known to all. */
+surety_status surety_sum_everyone(const surety_run *run, int64_t *values, size_t count, surety_error *err);
+
+/* 1 if sums are this process's own (surety_everyone.apart). */
+int surety_apart(const surety_run *run);
+
+/* SURETY_E_PART: what a call returns that is apart and would conclude now. */
+surety_status surety_no_whole(surety_error *err);
 
 /* Reports progress, if anyone listens. */
 void surety_report(const surety_run *run, const char *phase, uint64_t done, uint64_t total, const char *text);

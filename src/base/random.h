@@ -24,16 +24,18 @@
  * the test file may have the same number. Values are part of the file format of "same seed, same bits": only
  * append. */
 typedef enum surety_purpose {
-    SURETY_FOR_SPLIT = 1,   /* shuffling a user's rows into S', S (and T) */
-    SURETY_FOR_ORDER = 2,   /* batch order of an epoch */
-    SURETY_FOR_WEIGHTS = 3, /* initial split weights; row = voter * nodes + node */
-    SURETY_FOR_LEAVES = 4,  /* initial leaves; row = voter */
-    SURETY_FOR_MASK = 5,    /* feature masks; row = voter * nodes + node */
-    SURETY_FOR_COPIES = 6,  /* which of equal rows is kept; row = the first of them */
-    SURETY_FOR_START = 16,  /* + set: random start of an attack */
-    SURETY_FOR_RADIUS = 32, /* + set: the radius of that start, where one is drawn */
-    SURETY_FOR_NOISE = 48,  /* + set: noise of the u-attacks */
-    SURETY_FOR_CHECK = 64   /* points and weights of a gradient check */
+    SURETY_FOR_SPLIT = 1,    /* shuffling a user's rows into S', S (and T) */
+    SURETY_FOR_ORDER = 2,    /* batch order of an epoch */
+    SURETY_FOR_WEIGHTS = 3,  /* initial split weights; row = voter * nodes + node */
+    SURETY_FOR_LEAVES = 4,   /* initial leaves; row = voter */
+    SURETY_FOR_MASK = 5,     /* feature masks; row = voter * nodes + node */
+    SURETY_FOR_COPIES = 6,   /* which of equal rows is kept; row = the first of them */
+    SURETY_FOR_FEATURES = 7, /* which features a split of a tree looks at; row = node, sample = tree */
+    SURETY_FOR_START = 16,   /* + set: random start of an attack */
+    SURETY_FOR_RADIUS = 32,  /* + set: the radius of that start, where one is drawn */
+    SURETY_FOR_NOISE = 48,   /* + set: noise of the u-attacks */
+    SURETY_FOR_CHECK = 64,   /* points and weights of a gradient check */
+    SURETY_FOR_EXPORT = 65   /* test vectors of an export; row = their number */
 } surety_purpose;
 
 /* Who asks: during which phase an attack's draws happen is part of the purpose (low nibble of the three

@@ -2,6 +2,8 @@
  * in words). Digests are SHA-256 of the canonical form: keys sorted, no spaces, numbers with 17 digits. */
 #include "certify/certificate.h"
 
+#include "certify/certifying.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -77,6 +79,23 @@ static const surety_field limit_rows[] = {
     REAL("value", LIMIT(value), 0, 1, VALUE),
 };
 TABLE(limit, limit_rows);
+
+#define POINT(member) offsetof(surety_curve_limit, member)
+static const surety_field point_rows[] = {
+    REAL("radius", POINT(radius), 0, 1e300, EXACT),
+    COUNT("failed", POINT(failed), 0, 0x1p32, EXAMPLES),
+    REAL("value", POINT(value), 0, 1, VALUE),
+};
+TABLE(point, point_rows);
+
+#define PROMISE(member) offsetof(surety_promise_tested, member)
+static const surety_field promise_rows[] = {
+    REAL("radius", PROMISE(radius), 0, 1e300, EXACT),
+    REAL("limit", PROMISE(limit), 0, 1, EXACT),
+    COUNT_OR_NULL("failed", PROMISE(failed), 0, 0x1p32),
+    FLAG("kept", PROMISE(kept)),
+};
+TABLE(promise, promise_rows);
 
 static const surety_field majority_rows[] = {
     TEXT("class", IN(majority, label), SIZE(majority.label)),
@@ -224,6 +243,7 @@ TABLE(counts, counts_rows);
 
 static const surety_field certificate_rows[] = {
     TEXT("claim", AT(claim), SURETY_CLAIM),
+    TEXT("statement", AT(statement), SIZE(statement)),
     TEXT("bound", AT(bound), SIZE(bound)),
     REAL("value", AT(value), 0, 1e9, VALUE),
     REAL_OR_NULL("surrogate", AT(surrogate), 0, 1e9, VALUE),
@@ -235,6 +255,12 @@ static const surety_field certificate_rows[] = {
     OBJECT("risks", AT(risks), &risks_table),
     LIST("classes", AT(limits), 0, SURETY_CLASSES_MOST, &limit_table, sizeof(surety_class_limit),
          AT(limit_count)),
+    REAL_OR_NULL("promised_risk", AT(promise), 0, 1, EXACT),
+    REAL_OR_NULL("radius", AT(radius), 0, 1e300, EXACT),
+    COUNT_OR_NULL("below_radius", AT(below_radius), 0, 0x1p32),
+    LIST("curve", AT(curve), 0, SURETY_POINTS, &point_table, sizeof(surety_curve_limit), AT(curve_count)),
+    LIST("promises", AT(promises), 0, SURETY_POINTS, &promise_table, sizeof(surety_promise_tested),
+         AT(promise_count)),
     OBJECT("majority", AT(majority), &majority_table),
     OBJECT("test", AT(test), &test_table),
     OBJECT("attack", AT(attack), &attack_table),
@@ -335,7 +361,10 @@ static surety_status check_names(const surety_certificate *c, surety_error *err)
     surety_threat_kind threat;
     surety_norm norm;
     const char *place = NULL;
-    if (surety_bound_find(c->bound, &info, &inner) != SURETY_OK)
+    if (!surety_statement_find(c->statement)) {
+        surety_fail(&inner, SURETY_E_INPUT, "unknown statement '%s'", c->statement);
+        place = "statement";
+    } else if (surety_bound_find(c->bound, &info, &inner) != SURETY_OK)
         place = "bound";
     else if (surety_threat_parse(c->attack.name, &threat, &inner) != SURETY_OK)
         place = "attack.name";

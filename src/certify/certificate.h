@@ -22,6 +22,11 @@ surety_status surety_certify_again(surety_certificate *out, const surety_model *
                                    const surety_certificate *stated, const surety_certify_settings *settings,
                                    surety_error *err);
 
+/* The tolerance that a certificate states, for the features of its model: SURETY_E_INPUT if they are others.
+ * NULL: it has none. */
+surety_status surety_certificate_tolerance(surety_tolerance **out, const surety_certificate *c,
+                                           const surety_model *model, surety_error *err);
+
 /* Writes the sentence into c->claim from all that c says. */
 void surety_certificate_word(surety_certificate *c);
 

@@ -19,7 +19,8 @@
 
 #include "base/memory.h"
 #include "base/number.h"
-#include "certify/certificate.h"
+#include "base/parallel.h"
+#include "certify/certifying.h"
 #include "data/preparation.h"
 #include "evaluate/perturbed.h"
 #include "io/read.h"
@@ -57,24 +58,11 @@ const char *surety_certify_default_bound(const surety_model *model, int worst_ca
     return surety_bound_list()[events[0]].name;
 }
 
-typedef struct certifying {
-    const surety_model *model;
-    const surety_model_facts *facts;
-    const surety_data *data;
-    int fresh;                /* S was declared fresh: the vote of Q is fixed before it */
-    int units;                /* examples are units of several rows */
-    surety_weighting against; /* the vote that is attacked, which stands for the prior: fresh: Q, else P */
-    uint64_t priors;          /* candidates among which S chose */
-    const surety_certify_settings *s;
-    surety_threat threat;
-    int best;
-    const surety_bound_info *named; /* unless best */
-    surety_bound_id events[SURETY_BOUNDS];
-    size_t event_count;
-    surety_ledger *ledger;
-    surety_risks risks;
-    surety_certificate *c;
-} certifying;
+typedef surety_certifying certifying;
+
+static const surety_statement_row *form(const certifying *w) {
+    return surety_statement_about(w->s->statement);
+}
 
 static int is_worst(const certifying *w) {
     return w->s->threat.kind == SURETY_WORST_CASE;
@@ -126,20 +114,43 @@ static surety_status settle_attack(certifying *w, surety_error *err) {
     return surety_threat_validate(&w->threat, err);
 }
 
+/* Whether the bound can state what is asked for. */
+static surety_status check_form(const certifying *w, surety_error *err) {
+    int counts = w->named->q == SURETY_Q_FROZEN && w->named->risk != SURETY_RISK_AVERAGED;
+    if (form(w)->counts && !counts) {
+        surety_fail(err, SURETY_E_CHECK,
+                    "%s gives no statement about %s: it does not count failures of a vote fixed before S",
+                    w->named->name, form(w)->name);
+        surety_fail_expected(err,
+                             "%sworst_case_frozen, of a model with the objective baseline or on fresh rows",
+                             form(w)->worst ? "" : "vote_frozen_max or ");
+        return SURETY_E_CHECK;
+    }
+    if (!form(w)->worst || w->named->risk == SURETY_RISK_WORST_CASE) return SURETY_OK;
+    surety_fail(err, SURETY_E_CHECK,
+                "a statement about %s needs proofs: perturbations that were drawn do not fail more often as "
+                "the radius grows",
+                form(w)->name);
+    surety_fail_expected(err, "--attack worst-case");
+    return SURETY_E_CHECK;
+}
+
 static surety_status settle_bound(certifying *w, surety_error *err) {
     surety_bound_id best[SURETY_BOUNDS];
     size_t count =
         surety_bound_best(is_worst(w) ? SURETY_RISK_WORST_CASE : SURETY_RISK_AVERAGED_MAX,
                           w->fresh || is_baseline(w->model) ? SURETY_Q_FROZEN : SURETY_Q_ANY, best);
     const char *name = w->s->bound ? w->s->bound : surety_bound_list()[best[0]].name;
-    if (w->units && (w->s->per_class || !strcmp(name, "best"))) {
+    int classes = w->s->statement == SURETY_SAY_CLASSES;
+    if (w->units && (classes || !strcmp(name, "best"))) {
         surety_fail(err, SURETY_E_CHECK, "where units are counted, %s cannot be certified",
-                    w->s->per_class ? "limits per class" : "the best of several bounds");
+                    classes ? "limits per class" : "the best of several bounds");
         surety_fail_expected(err, "--bound vote_frozen_max or worst_case_frozen");
         return SURETY_E_CHECK;
     }
-    if (w->s->per_class && !strcmp(name, "best"))
-        return surety_fail(err, SURETY_E_USAGE, "limits per class are of one bound, not the best of several");
+    if (form(w)->counts && !strcmp(name, "best"))
+        return surety_fail(err, SURETY_E_USAGE,
+                           "a statement about %s is of one bound, not the best of several", form(w)->name);
     if ((w->best = !strcmp(name, "best"))) {
         w->event_count = count;
         memcpy(w->events, best, sizeof best);
@@ -169,47 +180,39 @@ static surety_status settle_bound(certifying *w, surety_error *err) {
             w->named->name);
     w->events[0] = w->named->event;
     w->event_count = 1;
-    if (w->s->per_class && (w->named->q != SURETY_Q_FROZEN || w->named->risk == SURETY_RISK_AVERAGED)) {
-        surety_fail(err, SURETY_E_CHECK, "%s gives no limits per class: it does not count failures",
-                    w->named->name);
-        surety_fail_expected(err,
-                             "vote_frozen_max or worst_case_frozen, of a model with the objective baseline");
-        return SURETY_E_CHECK;
-    }
-    return SURETY_OK;
+    return check_form(w, err);
 }
 
-/* What makes an event one of its own: the losses (bound, attack, ball, voters) that it is about, and of which
- * class. */
-enum { ALL_CLASSES = -1 };
-
-static void event_name(const certifying *w, surety_bound_id id, int class, char text[128]) {
-    char eps[32], of[24] = "", by[40] = "";
+/* What makes an event one of its own: the losses (bound, attack, ball, voters) that it is about, and which
+ * part of the statement. */
+static void event_name(const certifying *w, surety_bound_id id, size_t part, char text[128]) {
+    char radius[64] = "", of[32] = "", by[40] = "";
     const surety_ball *ball = &w->threat.ball;
-    if (class != ALL_CLASSES) snprintf(of, sizeof of, ", class %d", class);
+    form(w)->name_part(w, part, radius, of);
     if (ball->tolerance) snprintf(by, sizeof by, " of tolerance %.16s", ball->tolerance->sha256);
     snprintf(text, 128, "%s, %s, %s %s%s, %s votes%s", surety_bound_list()[id].name,
-             surety_threat_name(w->threat.kind), surety_norm_name(ball->norm),
-             surety_shortest(ball->radius, eps), by, surety_voter_set_name(w->facts->set), of);
+             surety_threat_name(w->threat.kind), surety_norm_name(ball->norm), radius, by,
+             surety_voter_set_name(w->facts->set), of);
 }
 
-/* Classes whose limits are asked for: events of their own, also those of which S has no example. */
-static int class_events(const certifying *w) {
-    return w->s->per_class ? (int)surety_voters_classes(surety_model_voters(w->model)) : 0;
-}
-
-static surety_status announce_one(certifying *w, surety_bound_id id, int class, surety_error *err) {
+static surety_status announce_one(certifying *w, surety_bound_id id, size_t part, surety_error *err) {
     char event[128];
-    event_name(w, id, class, event);
+    event_name(w, id, part, event);
     return surety_ledger_announce(w->ledger, event, w->priors, w->s->looks, err);
 }
 
-static surety_status spend(certifying *w, surety_bound_id id, int class, double *share, surety_error *err) {
+static surety_status spend(certifying *w, surety_bound_id id, size_t part, double *share, surety_error *err) {
     char event[128];
     surety_ledger_entry entry = {0};
-    event_name(w, id, class, event);
+    event_name(w, id, part, event);
     SURETY_TRY(surety_ledger_spend(w->ledger, event, w->priors, w->s->looks, &entry, err));
     *share = entry.share;
+    return SURETY_OK;
+}
+
+surety_status surety_certifying_spend(certifying *w, size_t part, double *share, surety_error *err) {
+    SURETY_TRY(spend(w, w->named->id, part, share, err));
+    w->c->inputs.delta_share = *share;
     return SURETY_OK;
 }
 
@@ -223,9 +226,10 @@ static surety_status announce(certifying *w, surety_error *err) {
         return SURETY_E_CHECK;
     }
     SURETY_TRY(surety_ledger_new(&w->ledger, w->s->delta, err));
-    for (int k = 0; k < class_events(w); k++) SURETY_TRY(announce_one(w, w->named->id, k, err));
-    for (size_t i = 0; i < w->event_count && !w->s->per_class; i++)
-        SURETY_TRY(announce_one(w, w->events[i], ALL_CLASSES, err));
+    for (size_t k = 0; form(w)->compute && k < form(w)->parts(w); k++)
+        SURETY_TRY(announce_one(w, w->named->id, k, err));
+    for (size_t i = 0; !form(w)->compute && i < w->event_count; i++)
+        SURETY_TRY(announce_one(w, w->events[i], 0, err));
     return SURETY_OK;
 }
 
@@ -247,6 +251,7 @@ static surety_status prepare(certifying *w, surety_error *err) {
         SURETY_TRY(surety_data_check_copies(info, err));
     }
     SURETY_TRY(settle_attack(w, err));
+    SURETY_TRY(form(w)->settle(w, err));
     SURETY_TRY(settle_bound(w, err));
     return announce(w, err);
 }
@@ -277,45 +282,37 @@ static surety_status not_available(const certifying *w, const char *missing, sur
     return SURETY_E_CHECK;
 }
 
-/* The bound on one class: given the labels, its failures are coins of one rate, whatever the other classes do
- * (docs/theory.md 4.7). A class without examples has the limit 1. */
-static surety_status limit_class(certifying *w, int k, surety_bound_input input, surety_error *err) {
-    surety_class_limit *limit = &w->c->limits[k];
+/* The bound on m examples of which so many fail, and none of the evidence about voters. Without examples the
+ * limit is 1. */
+surety_status surety_certifying_limit(const certifying *w, uint64_t m, uint64_t failed, double share,
+                                      double *limit, surety_error *err) {
+    surety_bound_input input = surety_bound_input_defaults();
     surety_bound_value value = {.vote_clipped = 1};
-    limit->m = w->risks.class_examples[k];
-    limit->failed = w->risks.class_failed[k];
-    SURETY_TRY(spend(w, w->named->id, k, &input.delta, err));
-    input.m = limit->m; /* and none of the evidence about all classes: */
-    input.averaged = input.averaged_max = input.worst_case = surety_bound_input_defaults().worst_case;
-    *(is_worst(w) ? &input.worst_case.prior_wrong : &input.averaged_max.prior_wrong) = limit->failed;
-    if (limit->m) SURETY_TRY(surety_bound_compute(w->named->id, &input, &value, err));
-    if (limit->m && !value.available) return not_available(w, value.missing, err);
-    limit->value = value.vote_clipped;
-    w->c->inputs.delta_share = input.delta;
+    size_t H = surety_voters_count(surety_model_voters(w->model));
+    const double *q = surety_model_posterior(w->model), *p = surety_model_vote(w->model, w->against).weights;
+    input.m = m, input.H = H, input.delta = share;
+    input.priors_compared = w->priors, input.looks = w->s->looks;
+    input.frozen = memcmp(q, p, H * sizeof *q) == 0;
+    *(is_worst(w) ? &input.worst_case.prior_wrong : &input.averaged_max.prior_wrong) = failed;
+    if (m) SURETY_TRY(surety_bound_compute(w->named->id, &input, &value, err));
+    if (m && !value.available) return not_available(w, value.missing, err);
+    *limit = value.vote_clipped;
     return SURETY_OK;
 }
 
-/* The risk is a mean of the risks of the classes, so the largest limit holds for it too, on the same events.
- */
-static surety_status compute_classes(certifying *w, const surety_bound_input *input, surety_error *err) {
+/* What the statement's own numbers are, beside counts. */
+static surety_status compute_form(certifying *w, surety_error *err) {
     surety_certificate *c = w->c;
-    c->vacuous = 1;
     c->surrogate = (double)NAN;
-    for (int k = 0; k < class_events(w); k++) {
-        SURETY_TRY(limit_class(w, k, *input, err));
-        c->value = fmax(c->value, c->limits[k].value);
-        c->vacuous &= !(c->limits[k].value < 1);
-    }
-    c->limit_count = (size_t)class_events(w);
     snprintf(c->bound, sizeof c->bound, "%s", w->named->name);
     snprintf(c->risk, sizeof c->risk, "%s", surety_risk_kind_name(w->named->risk));
-    return SURETY_OK;
+    return form(w)->compute(w, err);
 }
 
 static surety_status compute_all(certifying *w, surety_bound_input *input, surety_error *err) {
     surety_bound_value values[SURETY_BOUNDS];
     for (size_t i = 0; i < w->event_count; i++) {
-        SURETY_TRY(spend(w, w->events[i], ALL_CLASSES, &input->delta, err));
+        SURETY_TRY(spend(w, w->events[i], 0, &input->delta, err));
         SURETY_TRY(surety_risks_bounds(input, values, err));
         take_smallest(w, w->events[i], input->delta, values);
     }
@@ -330,7 +327,7 @@ static surety_status compute(certifying *w, surety_error *err) {
     SURETY_TRY(surety_measured_input(&w->risks, w->model, w->against, w->threat.kind, &input, err));
     input.priors_compared = w->priors;
     input.looks = w->s->looks;
-    SURETY_TRY(w->s->per_class ? compute_classes(w, &input, err) : compute_all(w, &input, err));
+    SURETY_TRY(form(w)->compute ? compute_form(w, err) : compute_all(w, &input, err));
     c->inputs.kl = input.kl;
     c->inputs.frozen = input.frozen;
     return SURETY_OK;
@@ -338,8 +335,8 @@ static surety_status compute(certifying *w, surety_error *err) {
 
 /* ---- what T says ---- */
 
-static surety_status measure(surety_risks *risks, const certifying *w, surety_set_name which,
-                             const surety_run *run, surety_error *err) {
+surety_status surety_certifying_measure(surety_risks *risks, const certifying *w, surety_set_name which,
+                                        const surety_run *run, surety_error *err) {
     return surety_measure_model(risks, w->model, w->against, surety_data_set(w->data, which), &w->threat, run,
                                 err);
 }
@@ -563,6 +560,7 @@ static surety_status conclude(certifying *w, const surety_risks *test, surety_er
     SURETY_TRY(compute(w, err));
     SURETY_TRY(ask_test(w, test, err));
     c->delta = w->s->delta;
+    snprintf(c->statement, sizeof c->statement, "%s", form(w)->name);
     snprintf(c->choice, sizeof c->choice, "%s", w->best ? "best" : "one");
     c->inputs.m = w->risks.m;
     c->inputs.n = w->risks.n;
@@ -578,13 +576,20 @@ static surety_status conclude(certifying *w, const surety_risks *test, surety_er
     return set_counts(c, &w->risks, err);
 }
 
+/* Statements that are not made have no numbers. */
+static void empty(surety_certificate *c) {
+    *c = (surety_certificate){.promise = (double)NAN, .radius = (double)NAN, .below_radius = SURETY_ABSENT};
+}
+
 static surety_status certify(certifying *w, surety_risks *test, const surety_run *run, surety_error *err) {
     surety_certificate *c = w->c;
     settle_origin(w, surety_data_describe(w->data)->fresh);
     w->units = surety_data_describe(w->data)->unit != NULL;
     SURETY_TRY(prepare(w, err));
-    SURETY_TRY(measure(&w->risks, w, SURETY_SET_LEARN, run, err));
-    if (surety_data_set(w->data, SURETY_SET_TEST)->m) SURETY_TRY(measure(test, w, SURETY_SET_TEST, run, err));
+    SURETY_TRY(form(w)->survey(w, run, err));
+    if (surety_data_set(w->data, SURETY_SET_TEST)->m)
+        SURETY_TRY(surety_certifying_measure(test, w, SURETY_SET_TEST, run, err));
+    if (surety_apart(run)) return surety_no_whole(err);
     SURETY_TRY(conclude(w, test, err));
     SURETY_TRY(surety_certificate_set_data(c, surety_data_describe(w->data), err));
     surety_certificate_set_columns(c, w->model);
@@ -597,7 +602,7 @@ static surety_status certify(certifying *w, surety_risks *test, const surety_run
 surety_status surety_certify(surety_certificate *out, const surety_model *model, const surety_data *data,
                              const surety_certify_settings *settings, const surety_run *run,
                              surety_error *err) {
-    *out = (surety_certificate){0};
+    empty(out);
     certifying w = {
         .model = model, .facts = surety_model_about(model), .data = data, .s = settings, .c = out};
     surety_risks test = {0};
@@ -719,6 +724,7 @@ static surety_status certify_again(certifying *w, const surety_certificate *stat
                            "the attack makes %zu perturbations of an example, not %" PRIu64,
                            surety_threat_samples(&w->threat), stated->inputs.n);
     SURETY_TRY(stated_risks(&w->risks, stated, w->model, err));
+    SURETY_TRY(form(w)->recall(w, stated, err));
     SURETY_TRY(conclude(w, &test, err));
     SURETY_TRY(copy_data(w->c, stated, w->model, err));
     memcpy(&w->c->majority, &stated->majority, sizeof w->c->majority);
@@ -732,7 +738,7 @@ static surety_status certify_again(certifying *w, const surety_certificate *stat
 surety_status surety_certify_again(surety_certificate *out, const surety_model *model,
                                    const surety_certificate *stated, const surety_certify_settings *settings,
                                    surety_error *err) {
-    *out = (surety_certificate){0};
+    empty(out);
     certifying w = {.model = model, .facts = surety_model_about(model), .s = settings, .c = out};
     surety_status status = certify_again(&w, stated, err);
     surety_ledger_free(w.ledger);

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/number.h"
-#include "certify/certificate.h"
+#include "certify/certifying.h"
 
 static void say(surety_certificate *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
@@ -76,9 +76,95 @@ static void say_classes(surety_certificate *c) {
     say(c, ", ");
 }
 
-static void say_limit(surety_certificate *c) {
-    char text[32], level[32];
+/* 100 x, as whoever asked for x wrote it. */
+static const char *percent(double x, char text[32]) {
+    surety_format(text, 32, "%.12g", 100 * x);
+    return text;
+}
+
+static int states(const surety_certificate *c, surety_statement statement) {
+    return !strcmp(c->statement, surety_statement_name(statement));
+}
+
+/* Of several radii, each of them. */
+static const char *radius_text(const surety_certificate *c, char text[32]) {
+    if (states(c, SURETY_SAY_CURVE) || states(c, SURETY_SAY_PROMISES))
+        snprintf(text, 32, "r");
+    else
+        surety_shortest(c->attack.eps, text);
+    return text;
+}
+
+/* A limit at each radius. */
+static void say_curve(surety_certificate *c) {
+    enum { FEW = 16 };
+    char text[32], radius[32];
+    say(c, "fails, for all %zu radii r at once, on at most ", c->curve_count);
+    if (c->curve_count > FEW) say(c, "that share of the new inputs which is listed for each radius (curve)");
+    for (size_t i = 0; i < c->curve_count && c->curve_count <= FEW; i++) {
+        const surety_curve_limit *p = &c->curve[i];
+        const char *before = !i ? "" : i + 1 < c->curve_count ? ", " : " and ";
+        if (p->value < 1)
+            say(c, "%s%s %% %sat r = %s", before, percent_up(p->value, text), i ? "" : "of the new inputs ",
+                surety_shortest(p->radius, radius));
+        else
+            say(c, "%sall at r = %s", before, surety_shortest(p->radius, radius));
+    }
+    say(c, " (between two radii the limit of the larger one holds), ");
+}
+
+/* The promises that are kept. */
+static void say_promises(surety_certificate *c) {
+    char text[32], radius[32];
+    size_t kept = 0;
+    while (kept < c->promise_count && c->promises[kept].kept) kept++;
+    say(c,
+        "keeps the first %zu of the %zu promises that were to be tested in this order: it fails on at most ",
+        kept, c->promise_count);
+    for (size_t i = 0; i < kept; i++)
+        say(c, "%s%s %% %sat r = %s",
+            !i             ? ""
+            : i + 1 < kept ? ", "
+                           : " and ",
+            percent(c->promises[i].limit, text), i ? "" : "of the new inputs ",
+            surety_shortest(c->promises[i].radius, radius));
+    say(c, ", ");
+}
+
+/* One limit. */
+static void say_share(surety_certificate *c) {
+    char text[32];
     int perturbed = is_risk(c, SURETY_RISK_AVERAGED) && c->inputs.n > 1;
+    if (c->vacuous)
+        say(c, "fails on no more than all of the ");
+    else if (states(c, SURETY_SAY_RADIUS))
+        say(c, "fails on at most %s %% of the ", percent(c->promise, text));
+    else
+        say(c, "fails on at most %s %% of the ", percent_up(c->value, text));
+    say(c, "%snew %s of its ", perturbed ? "perturbed " : "", c->data.unit[0] ? "units" : "inputs");
+    if (c->data.class_count > 2)
+        say(c, "%zu classes, ", c->data.class_count);
+    else
+        say(c, "two classes, ");
+}
+
+/* Why it promises nothing. */
+static void say_vacuous(surety_certificate *c) {
+    char text[32], radius[32];
+    say(c, "This certificate promises nothing: ");
+    if (states(c, SURETY_SAY_RADIUS))
+        say(c, "at no radius do so few examples of S fail that %s %% could be promised",
+            percent(c->promise, text));
+    else if (states(c, SURETY_SAY_PROMISES))
+        say(c, "the first promise, %s %% at radius %s, is not kept on S", percent(c->promises[0].limit, text),
+            surety_shortest(c->promises[0].radius, radius));
+    else
+        say(c, "its limit of %s is not below 1", surety_shortest(c->value, text));
+    say(c, "; it would say that, with ");
+}
+
+static void say_limit(surety_certificate *c) {
+    char level[32];
     if (c->test.refuted)
         say(c,
             "The test set T refutes this certificate, which was written all the same (--despite-test): "
@@ -86,8 +172,7 @@ static void say_limit(surety_certificate *c) {
             " fail on T, which has a chance below one in a million if what follows is true. ",
             c->test.failed, c->test.m);
     if (c->vacuous)
-        say(c, "This certificate promises nothing: its limit of %s is not below 1; it would say that, with ",
-            surety_shortest(c->value, text));
+        say_vacuous(c);
     else
         say(c, "With ");
     const char *drawn = attack_of(c)->starts || attack_of(c)->noise ? "of the attack's random numbers" : "";
@@ -104,19 +189,16 @@ static void say_limit(surety_certificate *c) {
             c->inputs.m, c->data.unit[0] ? "units" : "examples", *drawn ? " and " : "", drawn);
     say(c, "the %s vote of this model (SHA-256 %.16s) ", c->inputs.frozen ? "weighted" : "learned weighted",
         c->model.sha256);
-    if (c->limit_count && !c->vacuous) {
+    if (states(c, SURETY_SAY_CLASSES) && !c->vacuous) {
         say_classes(c);
         return;
     }
-    if (c->vacuous)
-        say(c, "fails on no more than all of the ");
+    if (states(c, SURETY_SAY_CURVE) && !c->vacuous)
+        say_curve(c);
+    else if (states(c, SURETY_SAY_PROMISES) && !c->vacuous)
+        say_promises(c);
     else
-        say(c, "fails on at most %s %% of the ", percent_up(c->value, text));
-    say(c, "%snew %s of its ", perturbed ? "perturbed " : "", c->data.unit[0] ? "units" : "inputs");
-    if (c->data.class_count > 2)
-        say(c, "%zu classes, ", c->data.class_count);
-    else
-        say(c, "two classes, ");
+        say_share(c);
     if (c->data.unit[0])
         say(c,
             "where a unit is all inputs with one value of '%s', and the vote fails on a unit if it fails on "
@@ -137,7 +219,7 @@ static void say_tolerance(surety_certificate *c, const char *eps) {
     if (strcmp(c->attack.norm, surety_norm_name(SURETY_LINF)) != 0)
         say(c, " within %s distance %s of the input, each feature measured by its own tolerance",
             c->attack.norm, eps);
-    else if (c->attack.eps == 1)
+    else if (!strcmp(eps, "1"))
         say(c, " with every feature within its own tolerance");
     else
         say(c, " with every feature within %s times its own tolerance", eps);
@@ -159,7 +241,7 @@ static void say_features(surety_certificate *c) {
 
 static void say_where(surety_certificate *c) {
     char eps[32];
-    surety_shortest(c->attack.eps, eps);
+    radius_text(c, eps);
     if (!strcmp(c->attack.radius_unit, "tolerances")) {
         say_tolerance(c, eps);
     } else {
@@ -174,16 +256,19 @@ static void say_where(surety_certificate *c) {
 
 /* Nothing was attacked: the vote is right on every point of the ball, or it was not proved so. */
 static void say_worst(surety_certificate *c) {
-    char eps[32];
+    char eps[32], text[32];
     say(c, "where it fails on an input if there is any point");
     say_where(c);
     say(c, " on which it is wrong or tied: on all other inputs no ");
     if (c->tolerance.count)
         say(c, "such perturbation");
     else
-        say(c, "perturbation of norm up to %s", surety_shortest(c->attack.eps, eps));
+        say(c, "perturbation of norm up to %s", radius_text(c, eps));
     say_box(c, " that keeps the input inside");
     say(c, ", whatever the attack, makes it fail");
+    if (states(c, SURETY_SAY_RADIUS) && !c->vacuous)
+        say(c, "; this radius is the largest at which S allows the promised %s %%",
+            percent(c->promise, text));
 }
 
 /* What the attack does (docs/theory.md 3): start, steps, noise. */

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "certify/certificate.h"
+#include "certify/certifying.h"
 #include "data/copies.h"
 #include "data/dataset.h"
 #include "io/read.h"
@@ -126,25 +126,32 @@ static surety_status open_model(verifying *v, surety_error *err) {
     return surety_model_load(&v->model, v->model_path, err);
 }
 
-/* The tolerance that the certificate states, for the features of the model. */
-static surety_status make_tolerance(verifying *v, surety_error *err) {
-    surety_features features = surety_model_features(v->model);
-    const char **names = v->stated.tolerance.features;
-    double *lo = v->stated.tolerance.lo, *hi = v->stated.tolerance.hi, *ends = NULL;
-    size_t count = v->stated.tolerance.count, j = 0;
-    surety_error refused = SURETY_ERROR_NONE;
+surety_status surety_certificate_tolerance(surety_tolerance **out, const surety_certificate *c,
+                                           const surety_model *model, surety_error *err) {
+    surety_features features = surety_model_features(model);
+    const char **names = c->tolerance.features;
+    const double *lo = c->tolerance.lo, *hi = c->tolerance.hi;
+    double *ends = NULL;
+    size_t count = c->tolerance.count, j = 0;
+    *out = NULL;
     if (!count) return SURETY_OK;
     while (j < count && count == features.d && (!features.names || !strcmp(names[j], features.names[j]))) j++;
-    if (j < count) return set_reason(v->out, "tolerance.features are not those of the model"), SURETY_OK;
+    if (j < count) return surety_fail(err, SURETY_E_INPUT, "tolerance.features are not those of the model");
     features.names = names;
     SURETY_TRY(surety_alloc(&ends, 2 * count, sizeof *ends, err));
     for (j = 0; j < count; j++) {
         ends[j] = isnan(lo[j]) ? -HUGE_VAL : lo[j];
         ends[count + j] = isnan(hi[j]) ? HUGE_VAL : hi[j];
     }
-    surety_status status = surety_tolerance_new(&v->tolerance, &features, v->stated.tolerance.radius, ends,
-                                                ends + count, &refused);
+    surety_status status = surety_tolerance_new(out, &features, c->tolerance.radius, ends, ends + count, err);
     surety_free(ends);
+    return status;
+}
+
+/* What makes no sense is an answer: the certificate is not true. */
+static surety_status make_tolerance(verifying *v, surety_error *err) {
+    surety_error refused = SURETY_ERROR_NONE;
+    surety_status status = surety_certificate_tolerance(&v->tolerance, &v->stated, v->model, &refused);
     if (status == SURETY_E_INPUT) return set_reason(v->out, refused.what), SURETY_OK;
     if (status != SURETY_OK && err) *err = refused;
     return status;
@@ -228,11 +235,11 @@ static surety_status open_data(verifying *v, surety_error *err) {
 static void settings_of(const verifying *v, surety_certify_settings *s) {
     const surety_certificate *c = &v->stated;
     surety_threat *a = &s->threat;
-    *s = (surety_certify_settings){.delta = c->delta,
-                                   .looks = c->inputs.looks,
-                                   .per_class = c->limit_count > 0,
-                                   .despite_test = c->test.refuted};
+    *s = (surety_certify_settings){
+        .delta = c->delta, .looks = c->inputs.looks, .despite_test = c->test.refuted};
     s->bound = strcmp(c->choice, "best") ? c->bound : "best";
+    s->statement = surety_statement_of(surety_statement_find(c->statement)); /* checked too */
+    surety_statement_about(s->statement)->settings(c, s);
     surety_threat_defaults(a);
     surety_threat_parse(c->attack.name, &a->kind, NULL); /* both were checked when it was read */
     surety_norm_parse(c->attack.norm, &a->ball.norm, NULL);

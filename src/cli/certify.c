@@ -4,8 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/cli.h"
+#include "cli/parts.h"
 #include "cli/shared.h"
+#include "cli/statement.h"
 #include "surety/certify.h"
 #include "surety/evaluate.h"
 #include "surety/train.h"
@@ -15,7 +16,8 @@ typedef struct options {
     surety_certify_settings certify;
     const char *attack, *out;
     double delta;
-    bool despite_test, per_class;
+    bool despite_test;
+    cli_statement statement;
     char bound_help[1024];
 } options;
 
@@ -62,10 +64,7 @@ static void add_options(cli *c, options *o) {
         c, "looks", "N", &o->certify.looks, read_looks, NULL,
         "needed: how many certificates looking at S could have led to, this one included; 1 if model and "
         "settings were decided before anything was seen of S");
-    cli_flag(
-        c, "per-class", &o->per_class,
-        "a limit for each class, all at once, delta split evenly over them; for votes that S did not choose "
-        "(vote_frozen_max, worst_case_frozen)");
+    cli_statement_options(c, &o->statement);
     cli_flag(c, "despite-test", &o->despite_test,
              "write a certificate that T refutes: it will say so. Without this it is refused");
     cli_output(c, "out", "C.json", &o->out, "file of the certificate");
@@ -74,6 +73,7 @@ static void add_options(cli *c, options *o) {
     cli_data_file_options(c, &o->data);
     cli_fresh_options(c, &o->data);
     cli_box_option(c, &o->data);
+    cli_part_options(c);
     cli_model_decides(c);
 }
 
@@ -89,19 +89,12 @@ static surety_status settle(cli *c, options *o, const surety_model *model) {
     o->certify.delta = isnan(o->delta) ? own.delta : o->delta;
     o->certify.model_file = c->words[0];
     o->certify.despite_test = o->despite_test;
-    o->certify.per_class = o->per_class;
     if (cli_given(c, "seed") && threat->seed != facts->seed)
         return cli_wrong(c, "a certificate's random numbers are those of the model's seed, %llu",
                          (unsigned long long)facts->seed);
     status = cli_settle_model(c, model, &o->data, threat);
-    return status == SURETY_OK ? cli_need_radius(c, threat) : status;
-}
-
-static void print_classes(const surety_certificate *c) {
-    if (c->limit_count) cli_print("\n%-22s %10s %10s %10s\n", "class", "examples", "failed", "limit");
-    for (size_t k = 0; k < c->limit_count; k++)
-        cli_print("%-22.22s %10" PRIu64 " %10" PRIu64 " %10.6f\n", c->limits[k].label, c->limits[k].m,
-                  c->limits[k].failed, cli_limit(c->limits[k].value, 6));
+    if (status != SURETY_OK || cli_statement_has_radii(&o->certify)) return status;
+    return cli_need_radius(c, threat);
 }
 
 static void print_inputs(const surety_certificate *c) {
@@ -127,10 +120,12 @@ static void print_inputs(const surety_certificate *c) {
         cli_print("%-22s Rbar %.6f, Gmax %.6f\n", "surrogates", c->risks.rbar, c->risks.gmax);
     }
     cli_print("%-22s %.6g, spent on\n", "delta", c->delta);
-    if (c->limit_count)
-        cli_print("%22s %.6g for each of %zu classes: %s; %" PRIu64 " look%s\n", "", c->inputs.delta_share,
-                  c->limit_count, c->bound, c->inputs.looks, c->inputs.looks == 1 ? "" : "s");
-    for (size_t i = 0; i < c->event_count && !c->limit_count; i++)
+    size_t parts = c->limit_count + c->curve_count;
+    if (parts)
+        cli_print("%22s %.6g for each of %zu %s: %s; %" PRIu64 " look%s\n", "", c->inputs.delta_share, parts,
+                  c->limit_count ? "classes" : "radii", c->bound, c->inputs.looks,
+                  c->inputs.looks == 1 ? "" : "s");
+    for (size_t i = 0; i < c->event_count && !parts; i++)
         cli_print("%22s %.6g: %s; %" PRIu64 " look%s\n", "", c->events[i].share, c->events[i].event,
                   c->events[i].looks, c->events[i].looks == 1 ? "" : "s");
 }
@@ -181,6 +176,7 @@ static surety_status certify(cli *c, options *o, const surety_model *model) {
     surety_certificate certificate = {0};
     surety_status status = settle(c, o, model);
     if (status == SURETY_OK) status = cli_open_data(c, &data, &o->data, &o->certify.threat);
+    if (status == SURETY_OK) status = cli_part_begin(c, model, data, &o->certify.threat);
     if (status == SURETY_OK)
         status = surety_certify(&certificate, model, data, &o->certify, &c->run, &c->error);
     cli_progress_end(c);
@@ -200,7 +196,7 @@ static surety_status certify(cli *c, options *o, const surety_model *model) {
         status = cli_print_json(c, surety_certificate_json(&certificate));
     } else if (status == SURETY_OK) {
         cli_print_wrapped(certificate.claim, 0, 0);
-        print_classes(&certificate);
+        cli_statement_print(&certificate);
         print_inputs(&certificate);
         print_copies(&certificate.copies);
         print_command(c, o);
@@ -217,18 +213,19 @@ static surety_status run(cli *c) {
     add_options(c, &o);
     surety_status status = cli_parse(c, 1, 1);
     if (status != SURETY_OK || c->helped) return status;
-    if (!o.out) return cli_wrong(c, "where should the certificate go? Give --out C.json");
+    if (!o.out && !cli_is_part(c)) return cli_wrong(c, "where should the certificate go? Give --out C.json");
     if (!cli_given(c, "looks"))
         return cli_wrong(c,
                          "how often could S have been looked at? Say with --looks N how many certificates "
                          "looking at S could have led to, this one included: the promise pays for each. The "
                          "usual answer is --looks 1: model, attack, radius, delta and bound were all decided "
                          "before anything was seen of S");
-    status = surety_model_load(&model, c->words[0], &c->error);
+    status = cli_statement_settle(c, &o.statement, &o.certify);
+    if (status == SURETY_OK) status = surety_model_load(&model, c->words[0], &c->error);
     if (status == SURETY_OK) status = surety_train_consistent(model, &c->error);
     if (status == SURETY_OK) status = certify(c, &o, model);
     surety_model_free(model);
-    return status;
+    return cli_part_end(c, status);
 }
 
 const cli_command cli_certify = {

@@ -72,6 +72,10 @@ static void print_some(const surety_row *rows, size_t count, const top *worst, c
     if (shown < K) cli_print("  .. and %zu more: --json has them\n", K - shown);
 }
 
+int cli_has_test(const surety_row *row) {
+    return row->overlap.m > 0;
+}
+
 void cli_print_class_risks(const surety_row *rows, size_t count, const char *const *names) {
     top worst = {0};
     const surety_row *last = &rows[count - 1];
@@ -79,7 +83,8 @@ void cli_print_class_risks(const surety_row *rows, size_t count, const char *con
     for (size_t i = 0; i < count; i++) proofs |= rows[i].threat == SURETY_WORST_CASE;
     for (size_t k = 0; k < last->test.classes; k++)
         if (last->test.class_examples[k]) keep(&worst, k, class_risk(last, k));
-    cli_print("R_att by class of T%s\n", proofs ? "; worst-case: what is not proved right" : "");
+    cli_print("R_att by class of %s%s\n", cli_has_test(last) ? "T" : "the fresh rows",
+              proofs ? "; worst-case: what is not proved right" : "");
     for (size_t i = 0; i < count; i += ACROSS)
         print_some(rows + i, count - i < ACROSS ? count - i : ACROSS, &worst, names);
     cli_print("\n");

@@ -12,6 +12,9 @@ enum { CLI_NAME = 30, CLI_NAME_BYTES = 4 * CLI_NAME + 1 };
  * terminal. Returns out. */
 const char *cli_fit(const char *name, int width, char out[CLI_NAME_BYTES]);
 
+/* 1 if the risks of a row are those of T, 0 if there is none and they are those of the fresh rows. */
+int cli_has_test(const surety_row *row);
+
 /* R_att of every row by class. Of many classes those with the largest risk in the last row. */
 void cli_print_class_risks(const surety_row *rows, size_t count, const char *const *names);
 

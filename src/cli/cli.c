@@ -160,28 +160,28 @@ surety_status cli_wrong(cli *c, const char *format, ...) {
 }
 
 void cli_print_wrapped(const char *text, int indent, int at) {
+    int blanks = 0; /* before the next word, printed with it: no line ends with one */
     while (*text) {
         size_t length = strcspn(text, " \n");
-        if (at > indent && at + (int)length > 79) {
+        if (at + blanks > indent && at + blanks + (int)length > 79) {
             cli_print("\n");
-            at = 0;
+            at = blanks = 0;
         }
         if (at < indent) {
             cli_print("%*s", indent - at, "");
             at = indent;
         }
-        cli_print("%.*s", (int)length, text);
-        at += (int)length;
+        cli_print("%*s%.*s", blanks, "", (int)length, text);
+        at += blanks + (int)length;
         text += length;
+        blanks = 0;
         if (*text == '\n') {
             cli_print("\n");
             at = 0;
-            text++;
-        } else if (*text == ' ') {
-            if (at < 79) cli_print(" ");
-            at++;
-            text++;
+        } else if (*text) {
+            blanks = 1;
         }
+        text += *text != 0;
     }
     cli_print("\n");
 }
@@ -267,10 +267,11 @@ static surety_status take_option(cli *c, int *at) {
 }
 
 surety_status cli_parse(cli *c, size_t min_words, size_t max_words) {
-    bool help = false;
+    bool help = false, mpi = false;
     cli_int(c, "threads", "N", &c->run.threads, "threads; 0 is one per core; results never depend on it");
     cli_other(c, "largest-file", "SIZE", &c->largest_file, read_bytes, show_bytes,
               "files that are larger, decompressed, are refused; in bytes, or as 500M, 16G");
+    cli_flag(c, "mpi", &mpi, "one of several processes under mpirun, which is known without it");
     cli_flag(c, "json", &c->json, "print one JSON document instead of text");
     cli_flag(c, "quiet", &c->quiet, "no progress and no messages");
     cli_flag(c, "help", &help, "this text");
@@ -282,6 +283,7 @@ surety_status cli_parse(cli *c, size_t min_words, size_t max_words) {
         return SURETY_OK;
     }
     bool only_words = false;
+    if (!(c->words = calloc((size_t)c->argc + 1, sizeof *c->words))) return SURETY_E_MEMORY;
     for (int i = 0; i < c->argc; i++) {
         if (!only_words && !strcmp(c->argv[i], "--")) {
             only_words = true;
@@ -289,7 +291,7 @@ surety_status cli_parse(cli *c, size_t min_words, size_t max_words) {
             if (take_option(c, &i) != SURETY_OK) return SURETY_E_USAGE;
         } else if (!only_words && c->argv[i][0] == '-' && c->argv[i][1]) {
             return cli_wrong(c, "unknown option %s: options are written --name", c->argv[i]);
-        } else if (c->word_count < max_words && c->word_count < CLI_WORDS) {
+        } else if (c->word_count < max_words) {
             c->words[c->word_count++] = c->argv[i];
         } else {
             return cli_wrong(c, "'%s' is one word too many: surety %s %s", c->argv[i], c->command->name,

@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "surety/base.h"
+#include "surety/evaluate.h"
 
 typedef struct cli cli;
 
@@ -45,7 +46,16 @@ typedef struct cli_file {
     bool written;
 } cli_file;
 
-enum { CLI_OPTIONS = 64, CLI_WORDS = 8, CLI_FILES = 32 };
+enum { CLI_OPTIONS = 64, CLI_FILES = 32 };
+
+/* A part of a command's work, or all parts together (parts.h). */
+typedef struct cli_part {
+    size_t k, of;      /* of --part; of is 0 without it */
+    const char *file;  /* of --part-file */
+    surety_part *part; /* of this run */
+    bool merging;      /* it holds all parts */
+    char about[512];   /* what parts must have in common */
+} cli_part;
 
 struct cli {
     const cli_command *command;
@@ -55,13 +65,14 @@ struct cli {
     size_t count;
     const char *given[CLI_OPTIONS]; /* names of options that were given */
     size_t given_count;
-    const char *words[CLI_WORDS]; /* what is left: MODEL, FILE, .. */
+    const char **words; /* what is left: MODEL, FILE, ..; allocated by cli_parse */
     size_t word_count;
     cli_file files[CLI_FILES];
     size_t file_count;
     bool json, quiet, helped; /* helped: --help was asked for and printed; return SURETY_OK at once */
     uint64_t largest_file;    /* bytes, see surety_reading */
-    int exit_code;            /* of a command that succeeded; 0 unless there is more to say */
+    cli_part part;
+    int exit_code; /* of a command that succeeded; 0 unless there is more to say */
     surety_run run;
     surety_error error;
 };
@@ -81,7 +92,7 @@ void cli_other(cli *c, const char *name, const char *value, void *target, cli_re
                const char *help);
 
 /* The comparison of files (files.c): of one file with those known, and made known; with those known only; all
- * of the command line, which cli_parse does. */
+ * of the command line, which cli_parse does. Words are files that are read. */
 surety_status cli_file_add(cli *c, const char *option, const char *path, bool written);
 surety_status cli_file_check(cli *c, const cli_file *file);
 surety_status cli_files_note(cli *c);

@@ -5,6 +5,7 @@
 
 #include "cli/classes.h"
 #include "cli/cli.h"
+#include "cli/parts.h"
 #include "cli/shared.h"
 #include "surety/evaluate.h"
 #include "surety/train.h"
@@ -70,6 +71,7 @@ static surety_status open_all(cli *c, opened *o) {
     status = cli_settle_model(c, o->model, &o->data_settings, &o->row.threat);
     if (status == SURETY_OK) status = cli_open_data(c, &o->data, &o->data_settings, &o->row.threat);
     if (status == SURETY_OK) o->names = surety_class_names(surety_data_describe(o->data));
+    if (status == SURETY_OK) status = cli_part_begin(c, o->model, o->data, &o->row.threat);
     return status;
 }
 
@@ -138,7 +140,7 @@ static void print_bounds(const block *b, surety_risk_kind risk, const char *head
 static void print_attacks(const block *b, cli_letters *letters) {
     double attacked[ACROSS], averaged[ACROSS], max[ACROSS];
     surety_origin origin = b->rows[0]->origin;
-    cli_print("%-29s", b->rows[0]->overlap.m ? "Risks of the vote on T" : "Risks on the fresh rows");
+    cli_print("%-29s", cli_has_test(b->rows[0]) ? "Risks of the vote on T" : "Risks on the fresh rows");
     for (size_t k = 0; k < b->count; k++) {
         attacked[k] = b->rows[k]->adversarial_risk;
         averaged[k] = b->rows[k]->averaged_risk;
@@ -159,12 +161,14 @@ static void print_attacks(const block *b, cli_letters *letters) {
 static void print_worst(const surety_row *row, cli_letters *letters) {
     block one = {{row}, 1};
     cli_print("Worst case, every perturbation of the ball\n");
-    print_line(' ', "not proved right, of T", &row->test.averaged_max, 1, "");
+    if (cli_has_test(row)) print_line(' ', "not proved right, of T", &row->test.averaged_max, 1, "");
     if (row->origin == SURETY_ORIGIN_OTHER) {
         cli_print("\n");
         return;
     }
-    print_line(' ', "not proved right, of S", &row->learn.averaged_max, 1, "");
+    int fresh = row->origin == SURETY_ORIGIN_FRESH;
+    print_line(' ', fresh ? "not proved, fresh rows" : "not proved right, of S", &row->learn.averaged_max, 1,
+               "");
     print_bounds(&one, SURETY_RISK_WORST_CASE, NULL, letters);
     cli_print("No attack whatever fools it on a larger share of new %s.\n\n",
               row->units ? "units" : "inputs");
@@ -272,7 +276,7 @@ static void print_all(const opened *o, const surety_row *rows, size_t count, con
     cli_print("\n");
     cli_print_class_risks(rows, count, names);
     if (clean->classes > 2) cli_print_confusion(clean, names);
-    cli_print_clean(clean, "clean error on T", names);
+    cli_print_clean(clean, cli_has_test(rows) ? "clean error on T" : "clean error on the fresh rows", names);
 }
 
 static surety_status evaluate(cli *c, opened *o, const attack_list *attacks, const char *per_example) {
@@ -281,6 +285,7 @@ static surety_status evaluate(cli *c, opened *o, const attack_list *attacks, con
     surety_vote vote = surety_model_vote(o->model, SURETY_POSTERIOR);
     size_t done = 0;
     surety_status status = make_rows(c, o, attacks, rows, &done);
+    if (status == SURETY_OK && cli_is_part(c)) status = SURETY_E_PART;
     if (status == SURETY_OK)
         status = surety_evaluate_clean(&clean, &vote, test_set(o), surety_data_describe(o->data), &c->run,
                                        &c->error);
@@ -338,12 +343,17 @@ static surety_status run_evaluate(cli *c) {
         "more than two classes with the clean vote's answer");
     cli_real(c, "delta", "D", &o.row.delta, "1 - confidence of each bound");
     cli_u64(c, "looks", "N", &o.row.looks, "runs that looking at S could have led to, this one included");
+    cli_part_options(c);
     cli_model_decides(c);
     surety_status status = cli_parse(c, 1, 1);
     if (status == SURETY_OK && !c->helped) {
-        status = attacks.count ? open_all(c, &o) : cli_wrong(c, "no attack given");
+        status = attacks.count ? SURETY_OK : cli_wrong(c, "no attack given");
+        if (status == SURETY_OK && cli_is_part(c) && per_example)
+            status = cli_wrong(c, "a part counts, and --per-example lists: they do not go together");
+        if (status == SURETY_OK) status = open_all(c, &o);
         if (status == SURETY_OK) status = settle_attacks(c, &o, &attacks);
         if (status == SURETY_OK) status = evaluate(c, &o, &attacks, per_example);
+        status = cli_part_end(c, status);
     }
     close_all(&o);
     return status;
@@ -404,9 +414,11 @@ static surety_status run_curve(cli *c) {
               "attacks, one column each; worst-case: the share not proved right");
     cli_other(c, "eps-grid", "A:B:STEP", &g, read_grid, show_grid, "radii");
     cli_output(c, "out", "FILE", &out, "CSV file");
+    cli_part_options(c);
     cli_model_decides(c);
     surety_status status = cli_parse(c, 1, 1);
     if (status == SURETY_OK && !c->helped) {
+        if (!out && cli_is_part(c)) out = c->part.file; /* nothing but the part is written */
         status = out ? open_all(c, &o) : cli_wrong(c, "where should the curve go? Give --out FILE.csv");
         surety_origin origin;
         surety_overlap overlap;
@@ -425,6 +437,7 @@ static surety_status run_curve(cli *c) {
         cli_progress_end(c);
         if (status == SURETY_OK && !c->json) cli_print("curve: %s\n", out);
         if (status == SURETY_OK && c->json) cli_print("{\"done\": true}\n");
+        status = cli_part_end(c, status);
     }
     close_all(&o);
     return status;

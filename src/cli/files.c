@@ -39,6 +39,8 @@ static surety_status refuse(cli *c, const cli_file *written, const cli_file *oth
 }
 
 surety_status cli_file_check(cli *c, const cli_file *file) {
+    for (size_t i = 0; i < c->word_count && file->written; i++)
+        if (same_file(c->words[i], file->path)) return refuse(c, file, &(cli_file){.path = c->words[i]});
     for (size_t i = 0; i < c->file_count; i++) {
         const cli_file *known = &c->files[i];
         if ((known->written || file->written) && same_file(known->path, file->path))
@@ -56,8 +58,6 @@ surety_status cli_file_add(cli *c, const char *option, const char *path, bool wr
 
 surety_status cli_files_note(cli *c) {
     surety_status status = SURETY_OK;
-    for (size_t i = 0; i < c->word_count && status == SURETY_OK; i++)
-        status = cli_file_add(c, NULL, c->words[i], false);
     for (size_t i = 0; i < c->count && status == SURETY_OK; i++) {
         const cli_option *o = &c->options[i];
         const char *path = o->role == CLI_NO_FILE ? NULL : *(const char *const *)o->target;

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/cli.h"
+#include "cli/mpi.h"
 
 #define COMMAND(name) extern const cli_command cli_##name;
 #include "cli/commands.h"
@@ -21,7 +21,7 @@ static volatile sig_atomic_t stop_asked;
 
 static void ask_to_stop(int signal_number) {
     (void)signal_number;
-    stop_asked = 1;
+    __atomic_store_n(&stop_asked, 1, __ATOMIC_RELAXED); /* other threads poll it */
 }
 
 static void set_signals(void) {
@@ -99,7 +99,8 @@ static surety_status dispatch(cli *c, int argc, char **argv) {
 int main(int argc, char **argv) {
     cli c = {.largest_file = SURETY_LARGEST_FILE, .run = {.stop = &stop_asked}};
     set_signals();
-    surety_status status = dispatch(&c, argc, argv);
+    surety_status status = cli_mpi_start(&c, argc, argv);
+    if (status == SURETY_OK) status = dispatch(&c, argc, argv);
     cli_progress_end(&c);
     if (status == SURETY_OK && (fflush(stdout) || ferror(stdout))) {
         status = c.error.code = SURETY_E_SYSTEM;
@@ -110,5 +111,8 @@ int main(int argc, char **argv) {
         print_error(&c);
         fflush(stdout);
     }
-    return status == SURETY_OK ? c.exit_code : surety_status_exit(status);
+    free(c.words);
+    int exit_code = status == SURETY_OK ? c.exit_code : surety_status_exit(status);
+    cli_mpi_stop(&c, status == SURETY_OK ? 0 : exit_code);
+    return exit_code;
 }

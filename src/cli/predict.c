@@ -1,11 +1,41 @@
 /* surety predict: votes and classes of a model on the rows of a table. */
 #include "cli/classes.h"
 #include "cli/cli.h"
+#include "surety/attack.h"
+
+#include <math.h>
 
 typedef struct options {
     surety_predict_files files;
-    bool prior;
+    bool prior, prove, radius;
+    const char *norm;
+    double eps; /* NaN: the model's */
+    surety_ball ball;
 } options;
+
+/* The ball of the proofs: the model's, unless told otherwise. */
+static surety_status settle_ball(cli *c, options *o, const surety_model *model) {
+    surety_threat usual;
+    if (!o->prove && !o->radius) {
+        if (cli_given(c, "eps") || cli_given(c, "norm"))
+            return cli_wrong(c, "--eps and --norm are of the ball in which --prove and --radius prove");
+        return SURETY_OK;
+    }
+    if (!o->files.classes)
+        return cli_wrong(c, "where should the proofs go? Give --classes C.csv, which gets their columns");
+    o->ball = surety_model_about(model)->ball;
+    surety_norm norm = o->ball.norm;
+    surety_status status = o->norm ? surety_norm_parse(o->norm, &o->ball.norm, &c->error) : SURETY_OK;
+    if (status != SURETY_OK) return status;
+    if (isnan(o->eps) && (surety_model_imported(model) || o->ball.norm != norm))
+        return cli_wrong(c, "within which radius? Give --eps");
+    if (!isnan(o->eps)) o->ball.radius = o->eps;
+    surety_threat_defaults(&usual);
+    o->files.prove = &o->ball;
+    o->files.budget = usual.budget;
+    o->files.radius = o->radius;
+    return SURETY_OK;
+}
 
 static surety_status check(cli *c, surety_predict_files *f) {
     if (f->input && c->word_count > 1) return cli_wrong(c, "two inputs: %s and --input", c->words[1]);
@@ -45,10 +75,11 @@ static void say_columns(const cli *c, const surety_predict_result *r) {
                 (unsigned long long)r->counts.unseen);
 }
 
-static surety_status predict(cli *c, const options *o) {
+static surety_status predict(cli *c, options *o) {
     surety_model *model = NULL;
     surety_predict_result r;
     surety_status status = surety_model_load(&model, c->words[0], &c->error);
+    if (status == SURETY_OK) status = settle_ball(c, o, model);
     if (status == SURETY_OK)
         status = surety_model_predict(model, o->prior ? SURETY_PRIOR : SURETY_POSTERIOR, &o->files, &r,
                                       &c->run, &c->error);
@@ -60,12 +91,15 @@ static surety_status predict(cli *c, const options *o) {
         print_two(&r, model);
     else if (status == SURETY_OK)
         print_many(&r, model);
+    if (status == SURETY_OK && o->files.prove && !c->json)
+        cli_print("%llu of them proved: no point within %s distance %g has another answer\n",
+                  (unsigned long long)r.proved, surety_norm_name(o->ball.norm), o->ball.radius);
     surety_model_free(model);
     return status;
 }
 
 static surety_status run(cli *c) {
-    options o = {0};
+    options o = {.eps = (double)NAN};
     cli_input(c, "input", "FILE", &o.files.input,
               "the table, unless it is a word: CSV, NPY, NPZ, LIBSVM or IDX; NPY also (m, n, columns)");
     cli_text(c, "label-column", "NAME", &o.files.label_column,
@@ -83,6 +117,13 @@ static surety_status run(cli *c) {
     cli_output(c, "scores", "P.npy", &o.files.scores,
                "raw scores of imported trees, bit for bit those of their maker, (m) or (m, C)");
     cli_flag(c, "prior", &o.prior, "the vote of the prior P; else of the posterior Q");
+    cli_flag(c, "prove", &o.prove,
+             "a column 'proved' for --classes: 1 if the answer is the same everywhere in the ball around the "
+             "point");
+    cli_flag(c, "radius", &o.radius,
+             "also a column 'radius': the largest one for which that is proved, or -1");
+    cli_text(c, "norm", "l2|linf|l1", &o.norm, "of the ball; unless given, the model's");
+    cli_real(c, "eps", "B", &o.eps, "radius of the ball; unless given, the model's");
     surety_status status = cli_parse(c, 1, 2);
     if (status != SURETY_OK || c->helped) return status;
     status = check(c, &o.files);
@@ -100,6 +141,6 @@ const cli_command cli_predict = {
         "other. A table's columns are found by name and prepared as those of the training were; bytes are "
         "divided "
         "by 255.",
-    .example = "surety predict model.safetensors X.npy --out V.npy --votes H.npy --classes C.csv",
+    .example = "surety predict model.safetensors X.npy --classes C.csv --prove --radius",
     .run = run,
 };

@@ -19,7 +19,7 @@ void cli_put(FILE *to, const char *text) {
     }
 }
 
-static void put_all(FILE *to, const char *format, va_list args) {
+__attribute__((format(printf, 2, 0))) static void put_all(FILE *to, const char *format, va_list args) {
     char few[1024], *text = few;
     va_list again;
     va_copy(again, args);

@@ -1,5 +1,7 @@
 #include "cli/shared.h"
 
+#include "cli/mpi.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -302,6 +304,11 @@ surety_status cli_open_data(cli *c, surety_data **data, const surety_data_settin
     for (size_t i = 0; info && i < info->files && status == SURETY_OK; i++)
         status = cli_file_check(c, &(cli_file){NULL, info->file[i].path, false});
     if (status != SURETY_OK) return status;
+    char digests[256];
+    snprintf(digests, sizeof digests, "%s %s %s", info->set_sha256[SURETY_SET_PRIOR],
+             info->set_sha256[SURETY_SET_LEARN], info->set_sha256[SURETY_SET_TEST]);
+    status = cli_mpi_agree(c, "data", digests);
+    if (status != SURETY_OK) return status;
     say_columns(c, info);
     return settle_ball(c, info, attack);
 }
@@ -446,6 +453,7 @@ void cli_print_copies(const surety_copies *copies) {
 void cli_look(cli *c, const surety_model *model, const surety_data *data, const char *what) {
     surety_look look = {0};
     surety_error err = SURETY_ERROR_NONE;
+    if (!cli_speaks(c)) return;
     snprintf(look.command, sizeof look.command, "%s", c->command->name);
     snprintf(look.learn, sizeof look.learn, "%s", surety_data_describe(data)->set_sha256[SURETY_SET_LEARN]);
     snprintf(look.what, sizeof look.what, "%s", what);

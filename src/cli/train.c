@@ -5,6 +5,7 @@
 
 #include "cli/classes.h"
 #include "cli/cli.h"
+#include "cli/mpi.h"
 #include "cli/shared.h"
 #include "surety/train.h"
 
@@ -116,12 +117,15 @@ static void add_options(cli *c, options *o) {
                          "more than two classes");
     cli_ball_options(c, &t->defense);
     cli_text(c, "kind", "NAME", &t->kind.kind, kinds_help());
-    cli_size(c, "trees", "H", &t->kind.voters, "how many voters: trees of the forest, or linear ones");
-    cli_size(c, "depth", "L", &t->kind.depth, "depth of soft trees, 1 to 8");
+    cli_size(c, "trees", "H", &t->kind.voters,
+             "how many voters: trees of the forest, or linear ones; kind trees: at most so many are grown, "
+             "one in an epoch (default 200)");
+    cli_size(c, "depth", "L", &t->kind.depth,
+             "depth of soft trees, 1 to 8, or of grown ones, 1 to 12 (default 6)");
     cli_real(c, "mask", "P", &t->kind.mask, "a split does not see a feature with this probability");
     cli_size(c, "epochs", "T", &o->epochs, "epochs of each step; 0: as many as make 2500 batches");
     cli_size(c, "batch", "B", &t->batch, "examples per batch");
-    cli_real(c, "lr", "R", &t->lr, "learning rate of Adam");
+    cli_real(c, "lr", "R", &t->lr, "learning rate of Adam; kind trees: what a tree counts (default 0.1)");
     cli_flag(c, "balance", &o->balance, "every class counts the same in step 1, however rare it is");
     cli_flag(c, "decay", &o->decay, "the learning rate falls to 0 over the second half of the epochs");
     cli_real(c, "delta", "D", &t->delta, "1 - confidence");
@@ -138,10 +142,13 @@ static void add_options(cli *c, options *o) {
     cli_flag(c, "timing", &o->timing, "say where the time went");
 }
 
-/* What was not given follows from the preset, or from the certified defense. */
+/* What was not given follows from the kind trees, from the preset, or from the certified defense. */
 static void settle_rest(const cli *c, options *o) {
     surety_train_settings *t = &o->train, own = o->train;
-    if (o->preset == PRESET_TABLE)
+    int grown = !strcmp(t->kind.kind, "trees");
+    if (grown)
+        surety_train_trees(&own);
+    else if (o->preset == PRESET_TABLE)
         surety_train_table(&own);
     else if (t->defense.kind == SURETY_WORST_CASE)
         surety_train_certified(&own);
@@ -153,6 +160,9 @@ static void settle_rest(const cli *c, options *o) {
     if (!cli_given(c, "trees")) t->kind.voters = own.kind.voters;
     if (!cli_given(c, "loss")) t->loss = own.loss;
     if (!cli_given(c, "epochs")) t->step1_epochs = own.step1_epochs, t->step2_epochs = own.step2_epochs;
+    if (grown && !cli_given(c, "lr")) t->lr = own.lr;
+    if (grown && !cli_given(c, "holdout") && !cli_given(c, "keep")) t->holdout = own.holdout;
+    if (grown) t->step1_epochs = t->kind.voters;
     t->decay = own.decay;
     if (!cli_given(c, "objective")) t->objective = own.objective;
     if (!cli_given(c, "keep") && !cli_given(c, "holdout")) t->keep_last = own.keep_last;
@@ -257,7 +267,7 @@ static void print_all(const options *o, const surety_train_result *r, const sure
  * diverged. After a signal or a full disk it is told how to go on. */
 static void end_checkpoint(cli *c, const options *o, surety_status status) {
     const char *file = o->checkpointing.file;
-    if (file == o->beside && (status == SURETY_OK || status == SURETY_E_CHECK)) remove(file);
+    if (file == o->beside && (status == SURETY_OK || status == SURETY_E_CHECK) && cli_speaks(c)) remove(file);
     if (status != SURETY_E_STOPPED && (status != SURETY_E_SYSTEM || c->error.expected[0])) return;
     if (access(file, F_OK) == 0)
         snprintf(c->error.expected, sizeof c->error.expected, "to go on, the same command with --resume");

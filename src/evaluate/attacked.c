@@ -1,4 +1,6 @@
 /* Attacks on whole sets: how many votes fail, how far the points are, and the points in order. */
+#include <string.h>
+
 #include "base/parallel.h"
 #include "evaluate/sampler.h"
 #include "evaluate/vote.h"
@@ -12,7 +14,7 @@ typedef struct attacking {
     const surety_set *set;
     size_t n, first;             /* k of the first example of this wave */
     float *points;               /* (wave, n, stride), or NULL: nobody wants them */
-    double *norms;               /* (wave) sums over an example's perturbations */
+    double *norms;               /* (m) sums over an example's perturbations */
     surety_attack_result *found; /* per thread: fooled (by class), tied and norm_max */
     uint8_t *fooled;             /* (units) 1: some row of it is fooled */
 } attacking;
@@ -25,7 +27,7 @@ static surety_status see_point(void *arg, const surety_ended *e, size_t j, const
     surety_attack_result *found = &w->found[e->thread];
     (void)err;
     if (norm > found->norm_max) found->norm_max = norm;
-    w->norms[e->k - w->first] += norm;
+    w->norms[e->k] += norm;
     float *kept = w->points ? w->points + ((e->k - w->first) * w->n + j) * set->stride : NULL;
     for (size_t i = 0; kept && i < set->d; i++) kept[i] = x[i];
     return SURETY_OK;
@@ -52,8 +54,8 @@ static surety_status see_votes(void *arg, const surety_ended *e, const float *vo
 }
 
 /* A wave of examples is attacked in parallel, then handed out in order: memory is flat in m. */
-static surety_status attack_wave(attacking *w, surety_sampler *sampler, size_t end, surety_perturbed_fn sink,
-                                 void *arg, surety_attack_result *result, const surety_run *run,
+static surety_status attack_wave(const attacking *w, surety_sampler *sampler, size_t end,
+                                 surety_perturbed_fn sink, void *arg, const surety_run *run,
                                  surety_error *err) {
     surety_sampling sampling = {.set = w->set,
                                 .first = w->first,
@@ -61,32 +63,51 @@ static surety_status attack_wave(attacking *w, surety_sampler *sampler, size_t e
                                 .vote = *w->vote,
                                 .point = see_point,
                                 .votes = see_votes,
-                                .arg = w};
-    for (size_t i = 0; i < end - w->first; i++) w->norms[i] = 0;
+                                .arg = (void *)(uintptr_t)w,
+                                .phase = sink ? NULL : "attack",
+                                .shared = !sink};
     SURETY_TRY(surety_sampler_run(sampler, &sampling, NULL, run, err));
-    for (size_t i = 0; i < end - w->first; i++) {
-        result->norm_mean += w->norms[i];
-        for (size_t j = 0; sink && j < w->n; j++)
+    for (size_t i = 0; sink && i < end - w->first; i++)
+        for (size_t j = 0; j < w->n; j++)
             SURETY_TRY(sink(arg, w->first + i, j, w->points + (i * w->n + j) * w->set->stride, err));
-    }
-    surety_report(run, "attack", end, w->set->m, "");
+    if (sink) surety_report(run, "attack", end, w->set->m, "");
     return SURETY_OK;
 }
 
-/* Waves are short where their points are kept, and long where not: at the end of each, places are empty. */
-static surety_status attack_all(attacking *w, surety_sampler *sampler, surety_perturbed_fn sink, void *arg,
-                                surety_attack_result *result, const surety_run *run, surety_error *err) {
-    size_t m = w->set->m, threads = (size_t)surety_threads(run);
-    size_t wave = (sink ? 2 : 64) * threads * SURETY_BLOCK;
-    if (wave > m) wave = m;
-    SURETY_TRY(surety_alloc(&w->norms, wave, sizeof *w->norms, err));
-    SURETY_TRY(surety_alloc(&w->fooled, result->units, 1, err));
-    SURETY_TRY(surety_alloc(&w->found, threads, sizeof *w->found, err));
-    if (sink) SURETY_TRY(surety_alloc(&w->points, wave * w->n, w->set->stride * sizeof(float), err));
-    for (size_t end; w->first < m; w->first = end) {
-        end = m - w->first < wave ? m : w->first + wave;
-        SURETY_TRY(attack_wave(w, sampler, end, sink, arg, result, run, err));
+/* What all processes found. Counts are summed; what one process knows, a norm or the flag of a unit, is 0
+ * elsewhere; of the largest norm and the attack, each process tells its own in a place of its own. */
+static surety_status gather(const attacking *w, surety_attack_result *r, const surety_run *run,
+                            surety_error *err) {
+    const surety_everyone *all = run ? run->everyone : NULL;
+    size_t m = w->set->m, K = w->set->classes, heads = 2 + K, size = all ? all->size : 0;
+    int64_t *sums = NULL, *norms, *flags, *own;
+    if (!all) return SURETY_OK;
+    SURETY_TRY(surety_alloc(&sums, heads + 2 * size + m + r->units, sizeof *sums, err));
+    own = sums + heads, norms = own + 2 * size, flags = norms + m;
+    sums[0] = (int64_t)r->fooled, sums[1] = (int64_t)r->tied;
+    for (size_t k = 0; k < K; k++) sums[2 + k] = (int64_t)r->class_fooled[k];
+    if (all->rank < size) memcpy(&own[2 * all->rank], &r->norm_max, sizeof r->norm_max);
+    if (all->rank < size) own[2 * all->rank + 1] = (int64_t)r->found_by;
+    memcpy(norms, w->norms, m * sizeof *norms);
+    for (size_t i = 0; i < r->units; i++) flags[i] = w->fooled[i];
+    surety_status status = surety_sum_everyone(run, sums, heads + 2 * size + m + r->units, err);
+    r->fooled = (uint64_t)sums[0], r->tied = (uint64_t)sums[1];
+    for (size_t k = 0; k < K; k++) r->class_fooled[k] = (uint64_t)sums[2 + k];
+    for (size_t i = 0; i < size; i++) {
+        double norm;
+        memcpy(&norm, &own[2 * i], sizeof norm);
+        if (norm > r->norm_max) r->norm_max = norm;
+        if ((surety_threat_kind)own[2 * i + 1] > r->found_by)
+            r->found_by = (surety_threat_kind)own[2 * i + 1];
     }
+    memcpy(w->norms, norms, m * sizeof *norms);
+    for (size_t i = 0; i < r->units; i++) w->fooled[i] = flags[i] != 0;
+    surety_free(sums);
+    return status;
+}
+
+/* Threads together. */
+static void add_threads(const attacking *w, size_t threads, surety_attack_result *result) {
     for (size_t t = 0; t < threads; t++) {
         result->fooled += w->found[t].fooled;
         result->tied += w->found[t].tied;
@@ -94,6 +115,25 @@ static surety_status attack_all(attacking *w, surety_sampler *sampler, surety_pe
         if (w->found[t].norm_max > result->norm_max) result->norm_max = w->found[t].norm_max;
         if (w->found[t].found_by > result->found_by) result->found_by = w->found[t].found_by;
     }
+}
+
+/* Waves are short where their points are kept; else there is one. */
+static surety_status attack_all(attacking *w, surety_sampler *sampler, surety_perturbed_fn sink, void *arg,
+                                surety_attack_result *result, const surety_run *run, surety_error *err) {
+    size_t m = w->set->m, threads = (size_t)surety_threads(run);
+    size_t wave = sink ? 2 * threads * SURETY_BLOCK : m;
+    if (wave > m) wave = m;
+    SURETY_TRY(surety_alloc(&w->norms, m, sizeof *w->norms, err));
+    SURETY_TRY(surety_alloc(&w->fooled, result->units, 1, err));
+    SURETY_TRY(surety_alloc(&w->found, threads, sizeof *w->found, err));
+    if (sink) SURETY_TRY(surety_alloc(&w->points, wave * w->n, w->set->stride * sizeof(float), err));
+    for (size_t end; w->first < m; w->first = end) {
+        end = m - w->first < wave ? m : w->first + wave;
+        SURETY_TRY(attack_wave(w, sampler, end, sink, arg, run, err));
+    }
+    add_threads(w, threads, result);
+    if (!sink) SURETY_TRY(gather(w, result, run, err));
+    for (size_t i = 0; i < m; i++) result->norm_mean += w->norms[i];
     for (size_t i = 0; i < result->units; i++) result->units_fooled += w->fooled[i];
     result->norm_mean /= (double)result->m * (double)result->n;
     return SURETY_OK;

@@ -8,10 +8,10 @@
 #include "base/parallel.h"
 #include "evaluate/perturbed.h"
 #include "evaluate/vote.h"
-#include "evaluate/worst.h"
 #include "io/csv.h"
 #include "surety/evaluate.h"
 #include "voters/ball.h"
+#include "voters/worst.h"
 
 /* ---- per example ---- */
 
@@ -76,7 +76,7 @@ static surety_status prove_block(void *arg, size_t block, int thread, surety_err
     surety_worst_radius(l->worst[thread], &l->posterior, &e, radius, proved);
     for (size_t r = 0; r < e.rows; r++) {
         size_t i = block * SURETY_BLOCK + r;
-        l->found[i].radius = radius[r];
+        l->found[i].radius = fmax(0, radius[r]);
         SURETY_TRY(judge(l->set, i, proved[r], &l->found[i], err));
     }
     return SURETY_OK;
@@ -161,7 +161,8 @@ static surety_status list_all(listing *l, const char *path, const surety_run *ru
     size_t threads = (size_t)surety_threads(run);
     SURETY_TRY(surety_alloc(&l->worst, threads, sizeof *l->worst, err));
     for (size_t t = 0; t < threads; t++)
-        SURETY_TRY(surety_worst_new(&l->worst[t], l->posterior.voters, &l->plain, l->posterior.set, err));
+        SURETY_TRY(surety_worst_new(&l->worst[t], l->posterior.voters, &l->plain.ball, l->plain.budget,
+                                    l->posterior.set, err));
     SURETY_TRY(surety_alloc(&l->found, l->set->m, sizeof *l->found, err));
     SURETY_TRY(see_all(l, run, err));
     if (l->set->classes > 2) {
@@ -259,6 +260,7 @@ surety_status surety_evaluate_curve(const char *path, const surety_model *model,
     surety_writer *w;
     SURETY_TRY(surety_writer_open(&w, path, 0, err));
     surety_status status = write_curve(w, model, set, settings, run, err);
+    if (status == SURETY_OK && surety_apart(run)) status = surety_no_whole(err);
     if (status == SURETY_OK) return surety_writer_commit(w, err);
     surety_writer_abort(w);
     return status;

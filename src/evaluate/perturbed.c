@@ -46,6 +46,39 @@ static surety_status new_risks(measuring *w, surety_error *err) {
     return SURETY_OK;
 }
 
+/* The bits of a unit's rows, which may be other processes' too: each bit is counted, in its 16 bits of an
+ * integer. */
+static surety_status gather_verdicts(uint8_t *verdicts, size_t count, const surety_run *run,
+                                     surety_error *err) {
+    enum { BITS = 3, WIDTH = 16 };
+    int64_t *sums = NULL;
+    if (!run || !run->everyone) return SURETY_OK;
+    SURETY_TRY(surety_alloc(&sums, count, sizeof *sums, err));
+    for (size_t i = 0; i < count; i++)
+        for (int k = 0; k < BITS; k++) sums[i] |= (int64_t)(verdicts[i] >> k & 1) << k * WIDTH;
+    surety_status status = surety_sum_everyone(run, sums, count, err);
+    for (size_t i = 0; i < count && status == SURETY_OK; i++) {
+        verdicts[i] = 0;
+        for (int k = 0; k < BITS; k++) verdicts[i] |= (uint8_t)(((sums[i] >> k * WIDTH & 0xffff) != 0) << k);
+    }
+    surety_free(sums);
+    return status;
+}
+
+/* Threads and processes together, for posterior q. */
+static surety_status conclude(measuring *w, size_t q, surety_risks *risks, const surety_run *run,
+                              surety_error *err) {
+    surety_risk *sum = w->risk[q];
+    size_t units = w->set->units;
+    for (size_t t = 1; t < w->threads; t++)
+        SURETY_TRY(surety_risk_merge(sum, w->risk[t * w->posterior_count + q], err));
+    SURETY_TRY(surety_risk_gather(sum, run, err));
+    if (w->verdicts) SURETY_TRY(gather_verdicts(w->verdicts + q * units, units, run, err));
+    if (surety_apart(run)) return SURETY_OK;
+    return w->verdicts ? surety_risks_of_units(risks, w->verdicts + q * units, units, sum, err)
+                       : surety_risk_result(sum, risks, err);
+}
+
 static surety_status measure_all(measuring *w, surety_risks *risks, const surety_run *run,
                                  surety_error *err) {
     surety_sampler *sampler;
@@ -54,22 +87,16 @@ static surety_status measure_all(measuring *w, surety_risks *risks, const surety
                                 .vote = *w->what->attacked,
                                 .votes = count_votes,
                                 .arg = w,
-                                .phase = w->what->phase};
+                                .phase = w->what->phase,
+                                .shared = 1};
     SURETY_TRY(new_risks(w, err));
     if (w->set->unit) SURETY_TRY(surety_alloc(&w->verdicts, w->posterior_count * w->set->units, 1, err));
     SURETY_TRY(
         surety_sampler_new(&sampler, w->what->threat, w->what->attacked->voters, w->what->set, run, err));
     surety_status status = surety_sampler_run(sampler, &sampling, NULL, run, err);
     surety_sampler_free(sampler);
-    for (size_t q = 0; q < w->posterior_count && status == SURETY_OK; q++) {
-        surety_risk *sum = w->risk[q];
-        for (size_t t = 1; t < w->threads && status == SURETY_OK; t++)
-            status = surety_risk_merge(sum, w->risk[t * w->posterior_count + q], err);
-        if (status == SURETY_OK)
-            status = w->verdicts ? surety_risks_of_units(&risks[q], w->verdicts + q * w->set->units,
-                                                         w->set->units, sum, err)
-                                 : surety_risk_result(sum, &risks[q], err);
-    }
+    for (size_t q = 0; q < w->posterior_count && status == SURETY_OK; q++)
+        status = conclude(w, q, &risks[q], run, err);
     return status;
 }
 

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/parallel.h"
 #include "data/classes.h"
 #include "data/copies.h"
 #include "evaluate/clean.h"
@@ -144,7 +145,7 @@ static surety_status fill(surety_row *row, const surety_model *model, const sure
         row->averaged_risk = test->unit ? (double)NAN : row->test.averaged;
         row->averaged_max = row->test.averaged_max;
     }
-    return bound(row, model, s, err);
+    return surety_apart(run) ? SURETY_OK : bound(row, model, s, err);
 }
 
 /* One attack serves all only if it attacks the same vote: same voters, same prior, asked the same way. */

@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "base/parallel.h"
-#include "evaluate/worst.h"
+#include "voters/worst.h"
 
 /* One thread's part. Points of examples whose attack has ended wait until there is a block of them; votes
  * wait until there is a block of examples, which has a whole number of blocks of points. */
@@ -29,14 +29,14 @@ struct surety_sampler {
     /* of a run */
     const surety_sampling *what;
     const surety_run *run;
-    size_t next; /* k of the next example */
+    size_t first, end, next; /* k of the first example, behind the last, and of the next */
 };
 
 /* ---- making ---- */
 
 static surety_status new_worker(const surety_sampler *s, worker *w, surety_error *err) {
     if (s->threat.kind == SURETY_WORST_CASE)
-        return surety_worst_new(&w->worst, s->voters, &s->threat, s->set, err);
+        return surety_worst_new(&w->worst, s->voters, &s->threat.ball, s->threat.budget, s->set, err);
     SURETY_TRY(surety_attacker_new(&w->attacker, &s->threat, s->voters, err));
     SURETY_TRY(surety_alloc(&w->points, SURETY_BLOCK * s->stride, sizeof(float), err));
     SURETY_TRY(surety_alloc(&w->h, s->outputs * SURETY_LANES, sizeof(float), err));
@@ -125,8 +125,8 @@ static surety_status look_up(const share *mine, size_t k, surety_error *err) {
     SURETY_TRY(surety_stopped(mine->s->run, err));
     if (mine->thread || !what->phase || k % SURETY_BLOCK) return SURETY_OK;
     size_t next = __atomic_load_n(&mine->s->next, __ATOMIC_RELAXED);
-    surety_report(mine->s->run, what->phase, (next < what->end ? next : what->end) - what->first,
-                  what->end - what->first, "");
+    size_t first = mine->s->first, end = mine->s->end;
+    surety_report(mine->s->run, what->phase, (next < end ? next : end) - first, end - first, "");
     return SURETY_OK;
 }
 
@@ -155,7 +155,7 @@ static surety_status ended(void *arg, size_t k, size_t r, size_t steps, surety_e
 
 static surety_status attack(surety_sampler *s, worker *w, int thread, surety_error *err) {
     const surety_sampling *what = s->what;
-    size_t left = what->end - what->first, each = (left + s->threads - 1) / s->threads;
+    size_t left = s->end - s->first, each = (left + s->threads - 1) / s->threads;
     /* long sets in blocks that the products are fastest with; a batch takes what it can */
     size_t most = left > 4 * s->threads * SURETY_LANES ? SURETY_BLOCK : SURETY_LANES;
     share mine = {s, w, thread};
@@ -163,7 +163,7 @@ static surety_status attack(surety_sampler *s, worker *w, int thread, surety_err
     surety_stream stream = {.set = what->set,
                             .order = what->order,
                             .next = &s->next,
-                            .end = what->end,
+                            .end = s->end,
                             .places = each < most ? each : most,
                             .ended = ended,
                             .arg = &mine};
@@ -185,9 +185,9 @@ static surety_status prove(surety_sampler *s, worker *w, int thread, surety_erro
         size_t first = __atomic_fetch_add(&s->next, SURETY_BLOCK, __ATOMIC_RELAXED);
         surety_examples e = {.which = what->set->which};
         surety_ended of[SURETY_BLOCK];
-        if (first >= what->end) return SURETY_OK;
-        SURETY_TRY(look_up(&mine, first - what->first, err));
-        for (size_t k = first; k < what->end && e.rows < SURETY_BLOCK; k++) {
+        if (first >= s->end) return SURETY_OK;
+        SURETY_TRY(look_up(&mine, first - s->first, err));
+        for (size_t k = first; k < s->end && e.rows < SURETY_BLOCK; k++) {
             of[e.rows] =
                 (surety_ended){k, what->order ? what->order[k] : k, 1, 0, thread, SURETY_ATTACK_NONE};
             surety_examples_put(&e, e.rows, what->set, of[e.rows].i);
@@ -207,17 +207,20 @@ static surety_status run_share(void *arg, size_t part, int thread, surety_error 
     double begin = surety_busy_seconds();
     (void)part;
     surety_status status = w->worst ? prove(s, w, thread, err) : attack(s, w, thread, err);
-    if (status != SURETY_OK) __atomic_store_n(&s->next, s->what->end, __ATOMIC_RELAXED); /* others end too */
+    if (status != SURETY_OK) __atomic_store_n(&s->next, s->end, __ATOMIC_RELAXED); /* others end too */
     w->work.busy += surety_busy_seconds() - begin;
     return status;
 }
 
 surety_status surety_sampler_run(surety_sampler *s, const surety_sampling *what, surety_sampler_work *work,
                                  const surety_run *run, surety_error *err) {
-    size_t count = what->end - what->first, shares = s->threads < count ? s->threads : count;
     s->what = what;
     s->run = run;
-    s->next = what->first;
+    s->first = what->first;
+    s->end = what->end;
+    if (what->shared) surety_my_share(run, &s->first, &s->end);
+    s->next = s->first;
+    size_t count = s->end - s->first, shares = s->threads < count ? s->threads : count;
     for (size_t t = 0; t < s->threads; t++) s->workers[t].work = (surety_sampler_work){0};
     surety_run quiet = {.threads = (int)s->threads};
     SURETY_TRY(surety_parallel(&quiet, NULL, shares, run_share, s, err));

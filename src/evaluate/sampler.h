@@ -42,7 +42,7 @@ typedef struct surety_ended {
 typedef surety_status (*surety_point_fn)(void *arg, const surety_ended *e, size_t j, const float *x,
                                          surety_error *err);
 /* All its votes: output k of voter t on perturbation j is votes[(t * width + k) * ld + j]. In the worst case
- * n = 1, and there are the limits of evaluate/worst.h instead, at votes[(t * (K - 1) + c) * ld]. */
+ * n = 1, and there are the limits of voters/worst.h instead, at votes[(t * (K - 1) + c) * ld]. */
 typedef surety_status (*surety_votes_fn)(void *arg, const surety_ended *e, const float *votes, size_t ld,
                                          surety_error *err);
 
@@ -55,6 +55,7 @@ typedef struct surety_sampling {
     surety_votes_fn votes; /* NULL: the voters are not asked at them */
     void *arg;
     const char *phase; /* for progress, or NULL */
+    int shared;        /* 1: only the share of this process (surety_my_share); whoever counts gathers */
 } surety_sampling;
 
 /* What a run took. */

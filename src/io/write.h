@@ -28,6 +28,9 @@ surety_status surety_writer_commit(surety_writer *writer, surety_error *err);
 /* Gives up: removes the temporary and frees the writer. NULL is fine. */
 void surety_writer_abort(surety_writer *writer);
 
+/* What surety_writing last said. */
+int surety_is_writing(void);
+
 /* All of the above for a file that is in memory. */
 surety_status surety_write_file(const char *path, const void *bytes, size_t count, surety_error *err);
 

@@ -5,11 +5,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/number.h"
 #include "base/parallel.h"
 #include "data/fit.h"
 #include "io/csv.h"
 #include "io/npy.h"
 #include "model/model.h"
+#include "voters/prove.h"
 
 enum { WAVE = 4096 }; /* points in memory at once */
 
@@ -29,11 +31,15 @@ typedef struct predicting {
     int axes;           /* of the input before its columns: rows, or rows and points */
     size_t score_count; /* raw scores of a point, or 0 */
     surety_element score_type;
-    int missing;        /* may be NaN */
-    float *x, *outputs; /* (WAVE, d), (WAVE, H, width) */
-    double *votes;      /* (WAVE, width) */
-    uint8_t *classes;   /* (WAVE) */
-    double *scores;     /* (WAVE, score_count) */
+    int missing;             /* may be NaN */
+    float *x, *outputs;      /* (WAVE, d), (WAVE, H, width) */
+    double *votes;           /* (WAVE, width) */
+    uint8_t *classes;        /* (WAVE) */
+    double *scores;          /* (WAVE, score_count) */
+    surety_prover **provers; /* per thread, or NULL: no proofs are wanted */
+    size_t threads, count;   /* count: points of this wave */
+    int radii;
+    surety_proof *proofs; /* (WAVE) */
 } predicting;
 
 static surety_status not_finite(const char *input, size_t row, size_t feature, surety_error *err) {
@@ -78,6 +84,14 @@ static surety_status read_wave(predicting *p, const char *input, size_t first, s
     return status;
 }
 
+static surety_status write_proof(predicting *p, const surety_proof *proof, surety_error *err) {
+    char text[48], radius[32];
+    int length = p->radii ? snprintf(text, sizeof text, ",%d,%s", proof->proved,
+                                     surety_shortest(proof->radius, radius))
+                          : snprintf(text, sizeof text, ",%d", proof->proved);
+    return surety_writer_append(p->classes_out, text, (size_t)length, err);
+}
+
 /* The answers of points first, first + 1, .., each behind a line end. */
 static surety_status write_classes(predicting *p, size_t first, size_t count, const surety_predict_result *r,
                                    surety_error *err) {
@@ -90,7 +104,40 @@ static surety_status write_classes(predicting *p, size_t first, size_t count, co
         uint8_t k = p->classes[i];
         const char *name = k == SURETY_TIED ? "tied" : surety_model_class(p->model, k, number);
         SURETY_TRY(surety_csv_field(p->classes_out, name, err));
+        if (p->provers) SURETY_TRY(write_proof(p, &p->proofs[i], err));
     }
+    return SURETY_OK;
+}
+
+static surety_status prove_block(void *arg, size_t block, int thread, surety_error *err) {
+    predicting *p = arg;
+    size_t first = block * SURETY_BLOCK,
+           rows = p->count - first < SURETY_BLOCK ? p->count - first : SURETY_BLOCK;
+    (void)err;
+    surety_prover_rows(p->provers[thread], p->x + first * p->d, p->d, rows, p->radii, p->proofs + first);
+    return SURETY_OK;
+}
+
+static surety_status prove_wave(predicting *p, size_t count, surety_predict_result *r, const surety_run *run,
+                                surety_error *err) {
+    p->count = count;
+    SURETY_TRY(surety_parallel(run, NULL, (count + SURETY_BLOCK - 1) / SURETY_BLOCK, prove_block, p, err));
+    for (size_t i = 0; i < count; i++) r->proved += p->proofs[i].proved != 0;
+    return SURETY_OK;
+}
+
+/* The ball, with the slack that features which were scaled need (surety_ball). */
+static surety_status open_provers(predicting *p, const surety_vote *vote, const surety_predict_files *files,
+                                  const surety_run *run, surety_error *err) {
+    surety_ball ball = *files->prove;
+    if (p->preparation && p->preparation->scaling != SURETY_SCALE_NONE)
+        ball.slack = fmax(ball.slack, SURETY_SCALED);
+    p->threads = (size_t)surety_threads(run);
+    p->radii = files->radius;
+    SURETY_TRY(surety_alloc(&p->proofs, WAVE, sizeof *p->proofs, err));
+    SURETY_TRY(surety_alloc(&p->provers, p->threads, sizeof *p->provers, err));
+    for (size_t t = 0; t < p->threads; t++)
+        SURETY_TRY(surety_prover_new(&p->provers[t], vote, &ball, files->budget, err));
     return SURETY_OK;
 }
 
@@ -118,6 +165,7 @@ static surety_status predict_wave(predicting *p, const surety_vote *vote, size_t
         r->vote_max = fmax(r->vote_max, p->votes[i]);
     }
     if (p->out) SURETY_TRY(surety_npy_writer_append(p->out, p->votes, count * p->width, err));
+    if (p->provers) SURETY_TRY(prove_wave(p, count, r, run, err));
     if (p->classes_out) SURETY_TRY(write_classes(p, first, count, r, err));
     if (p->scores_out) SURETY_TRY(write_scores(p, vote->voters, count, run, err));
     if (!p->votes_out) return SURETY_OK;
@@ -211,7 +259,9 @@ static surety_status open_files(predicting *p, const surety_predict_files *files
                                           axes + (p->score_count > 1), shape, err));
     if (!files->classes) return SURETY_OK;
     SURETY_TRY(surety_writer_open(&p->classes_out, files->classes, 0, err));
-    return surety_writer_append(p->classes_out, heading, strlen(heading), err);
+    SURETY_TRY(surety_writer_append(p->classes_out, heading, strlen(heading), err));
+    const char *more = !files->prove ? "" : files->radius ? ",proved,radius" : ",proved";
+    return surety_writer_append(p->classes_out, more, strlen(more), err);
 }
 
 /* The vote last: without it the others look unfinished. Commit frees in every case. */
@@ -244,6 +294,8 @@ static surety_status predict(predicting *p, surety_weighting weighting, const su
     p->missing = surety_voters_can(vote.voters, SURETY_CAN_MISS);
     p->score_count = surety_voters_columns(vote.voters, &p->score_type);
     SURETY_TRY(surety_alloc(&p->scores, WAVE * p->score_count, sizeof *p->scores, err));
+    r->proves = files->prove != NULL;
+    if (files->prove) SURETY_TRY(open_provers(p, &vote, files, run, err));
     SURETY_TRY(open_files(p, files, r, err));
     for (size_t first = 0; first < p->points; first += WAVE) {
         size_t count = p->points - first < WAVE ? p->points - first : WAVE;
@@ -275,6 +327,9 @@ surety_status surety_model_predict(const surety_model *model, surety_weighting w
     surety_free(p.votes);
     surety_free(p.classes);
     surety_free(p.scores);
+    for (size_t t = 0; p.provers && t < p.threads; t++) surety_prover_free(p.provers[t]);
+    surety_free((void *)p.provers);
+    surety_free(p.proofs);
     return status;
 }
 
@@ -298,6 +353,7 @@ char *surety_predict_result_json(const surety_predict_result *r, const surety_mo
         {"positive", two ? surety_json_count(r->chosen[1]) : json_null()},
         {"tied", surety_json_count(r->tied)}, {"vote_min", surety_json_real(r->vote_min)},
         {"vote_max", surety_json_real(r->vote_max)}, {"classes", chosen_json(r, m)},
+        {"proved", r->proves ? surety_json_count(r->proved) : json_null()},
         {"filled", surety_json_count(r->counts.filled)}, {"unseen", surety_json_count(r->counts.unseen)},
         {"label_column", surety_json_string(r->label_column[0] ? r->label_column : NULL)}));
 }

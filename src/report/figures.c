@@ -4,119 +4,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/number.h"
 #include "io/write.h"
+#include "report/axes.h"
 #include "report/report.h"
 
-enum {
-    WIDTH = 360,
-    HEIGHT = 300,
-    LEFT = 60,
-    RIGHT = 10,
-    TOP = 28,
-    BOTTOM = 44,
-    LETTERS = 12,
-    TICKS = 8,
-    POINTS = 1000 /* of a curve */
-};
+enum { POINTS = 1000 /* of a curve */ };
 
 static const surety_threat_kind defenses[] = {SURETY_ATTACK_NONE,   SURETY_ATTACK_UNIF, SURETY_ATTACK_PGDU,
                                               SURETY_ATTACK_IFGSMU, SURETY_ATTACK_PGD,  SURETY_ATTACK_IFGSM};
-
-/* ---- axes ---- */
-
-typedef struct axes {
-    surety_drawing *d;
-    double x_max, y_max; /* both begin at 0 */
-    double bottom;       /* room below, for labels */
-} axes;
-
-static double x_at(const axes *a, double x) {
-    return LEFT + (WIDTH - LEFT - RIGHT) * x / a->x_max;
-}
-static double y_at(const axes *a, double y) {
-    return HEIGHT - a->bottom - (HEIGHT - TOP - a->bottom) * y / a->y_max;
-}
-
-static void line(surety_drawing *d, double x, double y, double x2, double y2, double width, surety_ink ink,
-                 int dashed) {
-    surety_draw(d, (surety_mark){.shape = SURETY_LINE,
-                                 .x = x,
-                                 .y = y,
-                                 .x2 = x2,
-                                 .y2 = y2,
-                                 .size = width,
-                                 .ink = ink,
-                                 .dashed = dashed});
-}
-
-static void text(surety_drawing *d, double x, double y, surety_anchor anchor, int turned, const char *words) {
-    surety_mark m = {
-        .shape = SURETY_TEXT, .x = x, .y = y, .size = LETTERS, .anchor = anchor, .turned = turned};
-    snprintf(m.text, sizeof m.text, "%s", words);
-    surety_draw(d, m);
-}
-
-/* How far an axis goes: as far as its values do, within limits that keep its arithmetic finite. */
-static void reach(double *end, double value) {
-    if (value > *end) *end = fmin(value, 1e6);
-}
-
-/* A round step with four to eight ticks up to the end of an axis, which is within 1e-6 and 1e6. */
-static double tick_step(double end) {
-    double step = pow(10, floor(log10(end)));
-    while (end / step > 8) step *= 2;
-    while (end / step < 4) step /= 2;
-    return step;
-}
-
-static void number(char *words, size_t size, double value) {
-    surety_format(words, size, "%.3g", value);
-}
-
-static void draw_y_axis(const axes *a) {
-    char words[32];
-    double step = tick_step(a->y_max);
-    for (int i = 0; i <= TICKS && i * step <= a->y_max * 1.0001; i++) {
-        double y = i * step;
-        line(a->d, LEFT, y_at(a, y), WIDTH - RIGHT, y_at(a, y), 0.7, SURETY_FAINT, 0);
-        number(words, sizeof words, y);
-        text(a->d, LEFT - 6, y_at(a, y) + 4, SURETY_END, 0, words);
-    }
-}
-
-static void draw_x_axis(const axes *a, const char *label) {
-    char words[32];
-    double step = tick_step(a->x_max);
-    for (int i = 0; i <= TICKS && i * step <= a->x_max * 1.0001; i++) {
-        double x = i * step;
-        line(a->d, x_at(a, x), HEIGHT - a->bottom, x_at(a, x), HEIGHT - a->bottom + 4, 1, SURETY_INK, 0);
-        number(words, sizeof words, x);
-        text(a->d, x_at(a, x), HEIGHT - a->bottom + 17, SURETY_MIDDLE, 0, words);
-    }
-    line(a->d, LEFT, HEIGHT - a->bottom, WIDTH - RIGHT, HEIGHT - a->bottom, 1, SURETY_INK, 0);
-    text(a->d, (LEFT + WIDTH - RIGHT) / 2.0, HEIGHT - a->bottom + 36, SURETY_MIDDLE, 0, label);
-}
-
-static void begin_panel(surety_drawing *d, const char *title) {
-    *d = (surety_drawing){.width = WIDTH, .height = HEIGHT};
-    snprintf(d->title, sizeof d->title, "%s", title);
-    text(d, LEFT, 16, SURETY_START, 0, title);
-}
-
-/* One entry of a legend; x and y move on to the place of the next. */
-static void legend_entry(surety_drawing *d, double *x, double *y, surety_mark mark, const char *words) {
-    double length = 30 + 7.0 * (double)strlen(words);
-    if (*x > 0 && *x + length > d->width) *x = 0, *y += 20;
-    mark.x = *x + 10;
-    mark.y = *y + 10;
-    if (mark.shape == SURETY_BAR) mark.x -= 6, mark.y -= 6, mark.x2 = mark.y2 = 12;
-    if (mark.shape == SURETY_LINE) mark.x2 = mark.x + 8, mark.y2 = mark.y, mark.x -= 8;
-    surety_draw(d, mark);
-    text(d, *x + 22, *y + 14, SURETY_START, 0, words);
-    *x += length;
-    d->height = *y + 22;
-}
 
 /* ---- the share of the TV term ---- */
 
@@ -162,36 +57,41 @@ static size_t list_bars(const surety_shown *shown, size_t task, surety_norm norm
 static void draw_bars(surety_drawing *d, const bar *bars, size_t count, surety_voter_set set) {
     char title[64];
     snprintf(title, sizeof title, "%s voters", surety_voter_set_name(set));
-    begin_panel(d, title);
-    axes a = {.d = d, .x_max = (double)count, .y_max = 0.1, .bottom = 110};
-    for (size_t i = 0; i < count; i++) reach(&a.y_max, 1.05 * fmax(bars[i].total, bars[i].printed));
-    draw_y_axis(&a);
+    surety_draw_panel(d, title);
+    surety_axes a = {.d = d, .x_max = (double)count, .y_max = 0.1, .bottom = 110};
+    for (size_t i = 0; i < count; i++)
+        surety_axis_reach(&a.y_max, 1.05 * fmax(bars[i].total, bars[i].printed));
+    surety_draw_y_axis(&a);
     for (size_t i = 0; i < count; i++) {
         const bar *b = &bars[i];
-        double x = x_at(&a, (double)i + 0.15), width = x_at(&a, 0.7) - LEFT, rest = fmax(0, b->total - b->tv);
+        double x = surety_x_at(&a, (double)i + 0.15), width = surety_x_at(&a, 0.7) - SURETY_PANEL_LEFT,
+               rest = fmax(0, b->total - b->tv);
         surety_draw(d, (surety_mark){.shape = SURETY_BAR,
                                      .x = x,
-                                     .y = y_at(&a, rest),
+                                     .y = surety_y_at(&a, rest),
                                      .x2 = width,
-                                     .y2 = y_at(&a, 0) - y_at(&a, rest),
+                                     .y2 = surety_y_at(&a, 0) - surety_y_at(&a, rest),
                                      .ink = SURETY_SERIES});
         surety_draw(d, (surety_mark){.shape = SURETY_BAR,
                                      .x = x,
-                                     .y = y_at(&a, rest + b->tv),
+                                     .y = surety_y_at(&a, rest + b->tv),
                                      .x2 = width,
-                                     .y2 = y_at(&a, rest) - y_at(&a, rest + b->tv),
+                                     .y2 = surety_y_at(&a, rest) - surety_y_at(&a, rest + b->tv),
                                      .ink = SURETY_SERIES + 1});
-        line(d, x - 3, y_at(&a, b->printed), x + width + 3, y_at(&a, b->printed), 2, SURETY_INK, 0);
-        text(d, x + width / 2 + 4, HEIGHT - a.bottom + 8, SURETY_END, 1, b->label);
+        surety_draw_line(d, x - 3, surety_y_at(&a, b->printed), x + width + 3, surety_y_at(&a, b->printed), 2,
+                         SURETY_INK, 0);
+        surety_draw_text(d, x + width / 2 + 4, SURETY_PANEL_HEIGHT - a.bottom + 8, SURETY_END, 1, b->label);
     }
-    line(d, LEFT, HEIGHT - a.bottom, WIDTH - RIGHT, HEIGHT - a.bottom, 1, SURETY_INK, 0);
+    surety_draw_line(d, SURETY_PANEL_LEFT, SURETY_PANEL_HEIGHT - a.bottom,
+                     SURETY_PANEL_WIDTH - SURETY_PANEL_RIGHT, SURETY_PANEL_HEIGHT - a.bottom, 1, SURETY_INK,
+                     0);
 }
 
 static void make_tv(surety_figure *f, const surety_shown *shown, size_t task, surety_norm norm) {
     char name[64];
     double x = 0, y = 0;
     surety_task_title(task, name, sizeof name);
-    *f = (surety_figure){.name = "tv-share", .columns = 2, .legend.width = WIDTH};
+    *f = (surety_figure){.name = "tv-share", .columns = 2, .legend.width = SURETY_PANEL_WIDTH};
     snprintf(f->title, sizeof f->title, "What the TV term costs: average_max_tv, %s, %s", name,
              surety_norm_name(norm));
     snprintf(f->caption, sizeof f->caption,
@@ -203,11 +103,12 @@ static void make_tv(surety_figure *f, const surety_shown *shown, size_t task, su
         size_t count = list_bars(shown, task, norm, (surety_voter_set)set, bars);
         if (count) draw_bars(&f->panels[f->count++], bars, count, (surety_voter_set)set);
     }
-    legend_entry(&f->legend, &x, &y, (surety_mark){.shape = SURETY_BAR, .ink = SURETY_SERIES + 1}, "TV term");
-    legend_entry(&f->legend, &x, &y, (surety_mark){.shape = SURETY_BAR, .ink = SURETY_SERIES},
-                 "all the rest");
-    legend_entry(&f->legend, &x, &y, (surety_mark){.shape = SURETY_LINE, .size = 2, .ink = SURETY_INK},
-                 "print");
+    surety_draw_entry(&f->legend, &x, &y, (surety_mark){.shape = SURETY_BAR, .ink = SURETY_SERIES + 1},
+                      "TV term");
+    surety_draw_entry(&f->legend, &x, &y, (surety_mark){.shape = SURETY_BAR, .ink = SURETY_SERIES},
+                      "all the rest");
+    surety_draw_entry(&f->legend, &x, &y, (surety_mark){.shape = SURETY_LINE, .size = 2, .ink = SURETY_INK},
+                      "print");
 }
 
 /* ---- scatter against R_att ---- */
@@ -238,26 +139,28 @@ static size_t list_points(const surety_shown *shown, surety_norm norm, surety_ob
 }
 
 static void draw_points(surety_drawing *d, const point *points, size_t count, const char *title) {
-    begin_panel(d, title);
-    axes a = {.d = d, .x_max = 0.02, .bottom = BOTTOM};
+    surety_draw_panel(d, title);
+    surety_axes a = {.d = d, .x_max = 0.02, .bottom = SURETY_PANEL_BOTTOM};
     for (size_t i = 0; i < count; i++)
-        reach(&a.x_max,
-              1.06 * fmax(fmax(points[i].x, points[i].y), fmax(points[i].printed_x, points[i].printed_y)));
+        surety_axis_reach(&a.x_max, 1.06 * fmax(fmax(points[i].x, points[i].y),
+                                                fmax(points[i].printed_x, points[i].printed_y)));
     a.y_max = a.x_max;
-    draw_y_axis(&a);
-    draw_x_axis(&a, title);
-    line(d, x_at(&a, 0), y_at(&a, 0), x_at(&a, a.x_max), y_at(&a, a.y_max), 1.2, SURETY_INK, 1);
+    surety_draw_y_axis(&a);
+    surety_draw_x_axis(&a, title);
+    surety_draw_line(d, surety_x_at(&a, 0), surety_y_at(&a, 0), surety_x_at(&a, a.x_max),
+                     surety_y_at(&a, a.y_max), 1.2, SURETY_INK, 1);
     for (size_t i = 0; i < count; i++)
         for (int printed = 1; printed >= 0; printed--) {
             const point *p = &points[i];
             surety_draw(d, (surety_mark){.shape = p->star ? SURETY_STAR : SURETY_DISC,
-                                         .x = x_at(&a, printed ? p->printed_x : p->x),
-                                         .y = y_at(&a, printed ? p->printed_y : p->y),
+                                         .x = surety_x_at(&a, printed ? p->printed_x : p->x),
+                                         .y = surety_y_at(&a, printed ? p->printed_y : p->y),
                                          .size = p->star ? 5.5 : 4.5,
                                          .hollow = printed,
                                          .ink = SURETY_SERIES + (surety_ink)p->task});
         }
-    text(d, 14, (TOP + HEIGHT - BOTTOM) / 2.0, SURETY_MIDDLE, 1, "R_att");
+    surety_draw_text(d, 14, (SURETY_PANEL_TOP + SURETY_PANEL_HEIGHT - SURETY_PANEL_BOTTOM) / 2.0,
+                     SURETY_MIDDLE, 1, "R_att");
 }
 
 static void make_scatter(surety_figure *f, const surety_shown *shown, surety_norm norm) {
@@ -271,7 +174,7 @@ static void make_scatter(surety_figure *f, const surety_shown *shown, surety_nor
                   {SURETY_OBJECTIVE_AVERAGE_MAX, SURETY_BOUND_OF_MAX, "bound on A (average_max)"}};
     size_t tasks;
     double x = 0, y = 0;
-    *f = (surety_figure){.name = "scatter", .columns = 2, .legend.width = WIDTH};
+    *f = (surety_figure){.name = "scatter", .columns = 2, .legend.width = SURETY_PANEL_WIDTH};
     snprintf(f->title, sizeof f->title, "Risks and bounds against R_att, defense = attack, signed voters, %s",
              surety_norm_name(norm));
     snprintf(f->caption, sizeof f->caption,
@@ -286,12 +189,13 @@ static void make_scatter(surety_figure *f, const surety_shown *shown, surety_nor
     const surety_task *list = surety_paper_tasks(&tasks);
     for (size_t t = 0; t < tasks; t++)
         if (surety_shown_has(shown, t, norm))
-            legend_entry(&f->legend, &x, &y,
-                         (surety_mark){.shape = SURETY_BAR, .ink = SURETY_SERIES + (surety_ink)t},
-                         list[t].name);
-    legend_entry(&f->legend, &x, &y, (surety_mark){.shape = SURETY_STAR, .size = 5.5}, "pgdu");
-    legend_entry(&f->legend, &x, &y, (surety_mark){.shape = SURETY_DISC, .size = 4.5}, "ifgsmu");
-    legend_entry(&f->legend, &x, &y, (surety_mark){.shape = SURETY_DISC, .size = 4.5, .hollow = 1}, "print");
+            surety_draw_entry(&f->legend, &x, &y,
+                              (surety_mark){.shape = SURETY_BAR, .ink = SURETY_SERIES + (surety_ink)t},
+                              list[t].name);
+    surety_draw_entry(&f->legend, &x, &y, (surety_mark){.shape = SURETY_STAR, .size = 5.5}, "pgdu");
+    surety_draw_entry(&f->legend, &x, &y, (surety_mark){.shape = SURETY_DISC, .size = 4.5}, "ifgsmu");
+    surety_draw_entry(&f->legend, &x, &y, (surety_mark){.shape = SURETY_DISC, .size = 4.5, .hollow = 1},
+                      "print");
 }
 
 /* ---- risk against radius ---- */
@@ -312,24 +216,26 @@ static double at(const json_t *array, size_t i) {
 static void draw_curves(surety_drawing *d, const surety_shown *shown, size_t task, surety_norm norm) {
     char title[64];
     const json_t *eps, *risk;
-    axes a = {.d = d, .x_max = 1e-6, .y_max = 0.05, .bottom = BOTTOM};
+    surety_axes a = {.d = d, .x_max = 1e-6, .y_max = 0.05, .bottom = SURETY_PANEL_BOTTOM};
     surety_task_title(task, title, sizeof title);
-    begin_panel(d, title);
+    surety_draw_panel(d, title);
     for (int draw = 0; draw < 2; draw++) { /* first how far the axes go */
         if (draw) {
-            draw_y_axis(&a);
-            draw_x_axis(&a, norm == SURETY_L2 ? "radius of the l2 ball" : "radius of the linf ball");
-            line(d, x_at(&a, surety_norm_radius(norm)), y_at(&a, 0), x_at(&a, surety_norm_radius(norm)),
-                 y_at(&a, a.y_max), 1, SURETY_INK, 1);
+            surety_draw_y_axis(&a);
+            surety_draw_x_axis(&a, norm == SURETY_L2 ? "radius of the l2 ball" : "radius of the linf ball");
+            surety_draw_line(d, surety_x_at(&a, surety_norm_radius(norm)), surety_y_at(&a, 0),
+                             surety_x_at(&a, surety_norm_radius(norm)), surety_y_at(&a, a.y_max), 1,
+                             SURETY_INK, 1);
         }
         for (unsigned k = 0; k < 6; k++) {
             surety_cell cell = {task, norm, SURETY_SIGNED, defenses[k], 0};
             size_t count = curve_of(surety_shown_cell(shown, &cell), &eps, &risk);
             for (size_t i = 0; i < count; i++) {
-                if (!draw) reach(&a.x_max, at(eps, i)), reach(&a.y_max, at(risk, i));
+                if (!draw) surety_axis_reach(&a.x_max, at(eps, i)), surety_axis_reach(&a.y_max, at(risk, i));
                 if (draw && i)
-                    line(d, x_at(&a, at(eps, i - 1)), y_at(&a, at(risk, i - 1)), x_at(&a, at(eps, i)),
-                         y_at(&a, at(risk, i)), 2, SURETY_SERIES + k, 0);
+                    surety_draw_line(d, surety_x_at(&a, at(eps, i - 1)), surety_y_at(&a, at(risk, i - 1)),
+                                     surety_x_at(&a, at(eps, i)), surety_y_at(&a, at(risk, i)), 2,
+                                     SURETY_SERIES + k, 0);
             }
         }
     }
@@ -348,7 +254,7 @@ static void make_radius(surety_figure *f, const surety_shown *shown, surety_norm
     size_t tasks;
     double x = 0, y = 0;
     surety_paper_tasks(&tasks);
-    *f = (surety_figure){.columns = 3, .legend.width = WIDTH};
+    *f = (surety_figure){.columns = 3, .legend.width = SURETY_PANEL_WIDTH};
     snprintf(f->name, sizeof f->name, "radius-%s", surety_norm_name(norm));
     snprintf(f->title, sizeof f->title, "R_att against the radius, %s, attack pgd, signed voters, seed 0",
              surety_norm_name(norm));
@@ -360,9 +266,9 @@ static void make_radius(surety_figure *f, const surety_shown *shown, surety_norm
         if (has_curve(shown, task, norm)) draw_curves(&f->panels[f->count++], shown, task, norm);
     if (f->count < f->columns) f->columns = f->count;
     for (unsigned k = 0; k < 6; k++)
-        legend_entry(&f->legend, &x, &y,
-                     (surety_mark){.shape = SURETY_LINE, .size = 2, .ink = SURETY_SERIES + k},
-                     surety_threat_name(defenses[k]));
+        surety_draw_entry(&f->legend, &x, &y,
+                          (surety_mark){.shape = SURETY_LINE, .size = 2, .ink = SURETY_SERIES + k},
+                          surety_threat_name(defenses[k]));
 }
 
 /* ---- all of them ---- */
@@ -409,13 +315,13 @@ void surety_figures_free(surety_figure *figures, size_t count) {
 /* The panels in rows, the legend below. */
 static void compose(surety_drawing *all, const surety_figure *f) {
     size_t rows = (f->count + f->columns - 1) / f->columns;
-    *all = (surety_drawing){.width = (double)(WIDTH * (int)f->columns)};
+    *all = (surety_drawing){.width = (double)(SURETY_PANEL_WIDTH * (int)f->columns)};
     snprintf(all->title, sizeof all->title, "%s", f->title);
     for (size_t k = 0; k < f->count; k++)
-        surety_draw_all(all, &f->panels[k], (double)(k % f->columns * WIDTH),
-                        (double)(k / f->columns * HEIGHT));
-    surety_draw_all(all, &f->legend, LEFT, (double)(rows * HEIGHT));
-    all->height = (double)(rows * HEIGHT) + f->legend.height + 6;
+        surety_draw_all(all, &f->panels[k], (double)(k % f->columns * SURETY_PANEL_WIDTH),
+                        (double)(k / f->columns * SURETY_PANEL_HEIGHT));
+    surety_draw_all(all, &f->legend, SURETY_PANEL_LEFT, (double)(rows * SURETY_PANEL_HEIGHT));
+    all->height = (double)(rows * SURETY_PANEL_HEIGHT) + f->legend.height + 6;
 }
 
 surety_status surety_figure_write(const surety_figure *figure, const char *folder, surety_error *err) {

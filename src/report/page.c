@@ -23,12 +23,19 @@ static const char *const style[] = {
     ".pair{border-left:1px solid var(--i1)}.off{background:var(--off)}tr.first>*{border-top:2px solid "
     "var(--i0)}",
     ".words td{text-align:left;white-space:normal}",
+    ".said{border-left:4px solid var(--i2);margin:1rem 0;padding:.2rem 1rem;max-width:52rem}",
+    ".facts{max-width:60rem}.facts th,.facts td{text-align:left;vertical-align:top;white-space:normal}",
+    ".facts th{min-width:9rem;font-weight:600}code{overflow-wrap:anywhere}p,li{max-width:52rem}",
+    "sup a{text-decoration:none;padding:0 .15em}.notes :target{background:var(--soft)}",
+    "pre{background:var(--soft);padding:.6rem;white-space:pre-wrap;overflow-wrap:anywhere}",
     "figure{margin:1.5rem 0}.panels{display:flex;flex-wrap:wrap;gap:.5rem}",
     ".panels svg{flex:1 1 20rem;max-width:25rem;height:auto}.legend "
     "svg{max-width:25rem;width:100%;height:auto}",
     ".two{max-width:52rem}caption{text-align:left;font-weight:600;padding:.3rem 0}",
     "tbody th{position:sticky;left:0;background:var(--paper)}tbody th:first-child{min-width:4.6rem}"
     "tbody th+th{left:4.6rem}",
+    ".cards{display:flex;flex-wrap:wrap;gap:1rem 2rem}.cards caption{max-width:22rem}.alone "
+    "svg{max-width:34rem!important}",
     ".strips{display:flex;flex-wrap:wrap;gap:1rem}.strips figure{margin:0;width:16.5rem}",
     ".strips img{width:100%;image-rendering:pixelated;border:1px solid "
     "var(--i1)}figcaption{font-size:.85rem}",
@@ -41,13 +48,15 @@ static void print_inks(surety_growing *page, int dark) {
         surety_print(page, "--i%d:%s;", i, surety_ink_colour((surety_ink)i, dark));
 }
 
-void surety_page_head(surety_growing *page) {
+void surety_page_head(surety_growing *page, const char *title) {
     surety_print(page,
                  "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
                  "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
                  "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
                  "'unsafe-inline'; img-src data:\">\n<link rel=\"icon\" href=\"data:,\">\n"
-                 "<title>The paper's tables, reproduced</title>\n<style>\n:root{");
+                 "<title>");
+    surety_print_html(page, title);
+    surety_print(page, "</title>\n<style>\n:root{");
     print_inks(page, 0);
     surety_print(page, "}\n@media(prefers-color-scheme:dark){:root{");
     print_inks(page, 1);
@@ -56,7 +65,9 @@ void surety_page_head(surety_growing *page) {
     surety_print(page, ".f0{fill:currentColor}.s0{fill:none;stroke:currentColor}\n");
     for (int i = 1; i < SURETY_INKS; i++)
         surety_print(page, ".f%d{fill:var(--i%d)}.s%d{fill:none;stroke:var(--i%d)}\n", i, i, i, i);
-    surety_print(page, "</style>\n</head>\n<body>\n<h1>The paper's tables, reproduced</h1>\n");
+    surety_print(page, "</style>\n</head>\n<body>\n<h1>");
+    surety_print_html(page, title);
+    surety_print(page, "</h1>\n");
 }
 
 /* ---- verdict ---- */

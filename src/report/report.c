@@ -90,7 +90,7 @@ static surety_status write_page(const surety_shown *shown, const surety_figure *
                                 const char *folder, surety_report_info *info, surety_error *err) {
     surety_growing page = {0};
     char *path = NULL;
-    surety_page_head(&page);
+    surety_page_head(&page, "The paper's tables, reproduced");
     surety_page_verdict(&page, shown);
     surety_page_worst_case(&page, shown);
     surety_page_figures(&page, figures, count);

@@ -51,7 +51,7 @@ surety_status surety_figure_write(const surety_figure *figure, const char *folde
 /* ---- the page ---- */
 
 /* Its parts, in order. */
-void surety_page_head(surety_growing *page);
+void surety_page_head(surety_growing *page, const char *title);
 void surety_page_verdict(surety_growing *page, const surety_shown *shown);
 void surety_page_worst_case(surety_growing *page, const surety_shown *shown); /* nothing if there is none */
 size_t surety_page_tables(surety_growing *page, const surety_shown *shown);   /* how many */

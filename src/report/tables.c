@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/number.h"
+#include "report/pictures.h"
 #include "report/report.h"
 
 /* ---- tables ---- */
@@ -136,7 +137,7 @@ size_t surety_page_tables(surety_growing *page, const surety_shown *shown) {
 
 /* ---- gallery ---- */
 
-enum { SIDE = 64, GAP = 2 }; /* largest image that is shown; pixels between two of them */
+enum { SIDE = SURETY_STRIP_SIDE };
 
 /* Two hexadecimal digits per pixel, exactly count of them. */
 static int read_pixels(const json_t *text, uint8_t *pixels, size_t count) {
@@ -150,51 +151,30 @@ static int read_pixels(const json_t *text, uint8_t *pixels, size_t count) {
     return 1;
 }
 
-/* original | perturbation (grey is none, four times as strong) | attacked, in one picture. */
-static void lay_strip(const uint8_t *original, const uint8_t *attacked, size_t height, size_t width,
-                      uint8_t *strip) {
-    size_t across = 3 * width + 2 * GAP;
-    memset(strip, 255, height * across);
-    for (size_t y = 0; y < height; y++)
-        for (size_t x = 0; x < width; x++) {
-            int was = original[y * width + x], is = attacked[y * width + x], change = 128 + 4 * (is - was);
-            strip[y * across + x] = (uint8_t)was;
-            strip[y * across + width + GAP + x] = (uint8_t)(change < 0 ? 0 : change > 255 ? 255 : change);
-            strip[y * across + 2 * (width + GAP) + x] = (uint8_t)is;
-        }
-}
-
 static surety_status print_strip(surety_growing *page, const json_t *example, size_t height, size_t width,
                                  const surety_task *task, surety_norm norm, surety_error *err) {
     static const size_t most = SIDE * SIDE;
-    uint8_t original[SIDE * SIDE], attacked[SIDE * SIDE], strip[SIDE * (3 * SIDE + 2 * GAP)];
+    uint8_t original[SIDE * SIDE], attacked[SIDE * SIDE];
     if (height * width > most ||
         !read_pixels(json_object_get(example, "original"), original, height * width) ||
         !read_pixels(json_object_get(example, "attacked"), attacked, height * width))
         return surety_fail(err, SURETY_E_INPUT, "an example of a gallery is no picture of %zu x %zu", height,
                            width);
-    surety_growing png = {0};
-    lay_strip(original, attacked, height, width, strip);
-    surety_status status = surety_grey_png(strip, height, 3 * width + 2 * GAP, &png, err);
-    if (status == SURETY_OK) {
-        int label = (int)json_integer_value(json_object_get(example, "label"));
-        char words[256];
-        surety_format(
-            words, sizeof words, "%s in test row %lld: vote %+.2f before, %+.2f after; %s distance %.2f",
-            task->class_names[label > 0], (long long)json_integer_value(json_object_get(example, "row")),
-            label * json_number_value(json_object_get(example, "clean_vote")),
-            label * json_number_value(json_object_get(example, "attacked_vote")), surety_norm_name(norm),
-            json_number_value(json_object_get(example, "distance")));
-        surety_print(page, "<figure><img alt=\"original, perturbation, fooled: ");
-        surety_print_html(page, words);
-        surety_print(page, "\" src=\"data:image/png;base64,");
-        surety_grow_base64(page, (const uint8_t *)png.bytes, png.used);
-        surety_print(page, "\"><figcaption>");
-        surety_print_html(page, words);
-        surety_print(page, "</figcaption></figure>\n");
-    }
-    surety_growing_free(&png);
-    return status;
+    int label = (int)json_integer_value(json_object_get(example, "label"));
+    char words[256], title[300];
+    surety_format(
+        words, sizeof words, "%s in test row %lld: vote %+.2f before, %+.2f after; %s distance %.2f",
+        task->class_names[label > 0], (long long)json_integer_value(json_object_get(example, "row")),
+        label * json_number_value(json_object_get(example, "clean_vote")),
+        label * json_number_value(json_object_get(example, "attacked_vote")), surety_norm_name(norm),
+        json_number_value(json_object_get(example, "distance")));
+    snprintf(title, sizeof title, "original, perturbation, fooled: %s", words);
+    surety_print(page, "<figure>");
+    SURETY_TRY(surety_print_pixels(page, original, attacked, height, width, title, err));
+    surety_print(page, "<figcaption>");
+    surety_print_html(page, words);
+    surety_print(page, "</figcaption></figure>\n");
+    return SURETY_OK;
 }
 
 static surety_status print_cell(surety_growing *page, const surety_shown *shown, const surety_cell *cell,

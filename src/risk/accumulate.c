@@ -243,12 +243,15 @@ surety_status surety_risk_merge(surety_risk *into, const surety_risk *from, sure
     return SURETY_OK;
 }
 
+surety_status surety_risk_gather(surety_risk *a, const surety_run *run, surety_error *err) {
+    return surety_sum_everyone(run, a->sums, a->sum_count, err);
+}
+
 surety_status surety_risk_result(const surety_risk *a, surety_risks *out, surety_error *err) {
     int64_t *sums = NULL;
     *out = (surety_risks){0};
     SURETY_TRY(surety_alloc(&sums, a->sum_count, sizeof *sums, err));
     memcpy(sums, a->sums, a->sum_count * sizeof *sums);
-    surety_sum_everyone(sums, a->sum_count);
     surety_status status = surety_risks_from_sums(out, sums, a->H, a->n, a->K, a->q, err);
     surety_free(sums);
     out->signed_votes = a->signed_votes;

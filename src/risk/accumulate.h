@@ -39,6 +39,9 @@ static inline size_t surety_risk_sums(size_t H, size_t K) {
     return SURETY_RISK_HEAD + SURETY_RISK_ARRAYS * H + 2 * K;
 }
 
+/* The sums of all processes of the run (surety_everyone) instead of this one's. */
+surety_status surety_risk_gather(surety_risk *risk, const surety_run *run, surety_error *err);
+
 /* Fills out from sums and the weights q that they were made with. */
 surety_status surety_risks_from_sums(surety_risks *out, const int64_t *sums, size_t H, size_t n, size_t K,
                                      const double *q, surety_error *err);

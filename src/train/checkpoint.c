@@ -15,7 +15,7 @@
 static const char magic[16] = "surety training\n";
 
 /* A run of numbers, and between which values they must be: width 8 are doubles, 4 floats, 0 counts (which
- * check_counts knows). */
+ * counts_fit and the kind know). */
 typedef struct chunk {
     void *data;
     size_t size, width;
@@ -29,6 +29,7 @@ enum { CHUNKS = 11 + 4 * SURETY_TENSORS };
 static size_t list_chunks(surety_train_state *s, chunk *list) {
     const double any = (double)INFINITY, finite = DBL_MAX, finite_float = (double)FLT_MAX;
     size_t n = 0, weights = s->H * sizeof(double);
+    int learns = surety_voters_can(s->voters, SURETY_CAN_LEARN);
     list[n++] = (chunk){.data = &s->phase, sizeof s->phase};
     list[n++] = (chunk){.data = &s->epoch, sizeof s->epoch};
     list[n++] = (chunk){.data = &s->steps, sizeof s->steps};
@@ -42,11 +43,13 @@ static size_t list_chunks(surety_train_state *s, chunk *list) {
         list[n++] = (chunk){s->values[i], s->epochs[i] * sizeof(double), 8, -any, any};
     for (size_t k = 0; k < s->tensors; k++) {
         surety_tensor t = surety_voters_tensor(s->voters, k);
-        size_t size = t.rows * t.stride * sizeof(float);
-        list[n++] = (chunk){t.values, size, 4, -finite_float, finite_float};
-        list[n++] = (chunk){s->m[k], size, 4, -any, any};
-        list[n++] = (chunk){s->v[k], size, 4, 0, any};
-        list[n++] = (chunk){s->best_tensors[k], size, 4, -finite_float, finite_float};
+        size_t size = surety_tensor_size(&t), moments = learns ? size : 0;
+        size_t width = t.type == SURETY_ELEMENT_I32 ? 0 : surety_element_size(t.type);
+        double most = t.type == SURETY_ELEMENT_F64 ? finite : finite_float;
+        list[n++] = (chunk){t.bytes, size, width, -most, most};
+        list[n++] = (chunk){s->m[k], moments, 4, -any, any};
+        list[n++] = (chunk){s->v[k], moments, 4, 0, any};
+        list[n++] = (chunk){s->best_tensors[k], size, width, -most, most};
     }
     return n;
 }
@@ -146,8 +149,11 @@ static surety_status take(const surety_file *file, const char *settings, surety_
         if (list[i].size) memcpy(list[i].data, file->data + at, list[i].size), at += list[i].size;
     int fits = counts_fit(state);
     for (size_t i = 0; i < count && fits; i++) fits = chunk_fits(&list[i]);
-    surety_voters_changed(state->voters);
-    if (fits) return SURETY_OK;
+    if (fits) fits = surety_voters_check(state->voters, NULL) == SURETY_OK;
+    if (fits) {
+        surety_voters_changed(state->voters);
+        return SURETY_OK;
+    }
     surety_fail(err, SURETY_E_INPUT, "the checkpoint holds numbers that no training has");
     surety_fail_expected(err, "a checkpoint as it was written; without it, the training begins anew");
     return SURETY_E_INPUT;

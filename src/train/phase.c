@@ -28,6 +28,7 @@ typedef struct loop {
     surety_train_state *state;
     surety_threat attack; /* on batches: the defense, or what is mixed into the worst case */
     int grows;            /* the voters move by growing, not by batches */
+    double grown_value;   /* the risk behind such an epoch, if the kind knows it */
     surety_sampler *sampler;
     size_t width; /* outputs of a voter */
     int logistic; /* the loss of step 1; the weights stay uniform then */
@@ -411,7 +412,8 @@ static surety_status risk_of_epoch(const loop *l, double *risk, const surety_run
                                .attacked = &vote,
                                .posterior = l->Q,
                                .set = l->phase->moves_voters ? SURETY_REAL : l->s->set};
-    *risk = l->epoch_loss / (double)l->phase->train->m;
+    *risk = l->grows ? l->grown_value : l->epoch_loss / (double)l->phase->train->m;
+    if (l->grows && !isnan(*risk)) return SURETY_OK;
     if (!l->phase->choose && !l->grows) return SURETY_OK;
     surety_risks risks;
     if (l->phase->votes) {
@@ -442,7 +444,7 @@ static void keep_best(surety_train_state *s) {
     memcpy(s->best_theta, s->theta, s->H * sizeof(double));
     for (size_t k = 0; k < s->tensors; k++) {
         surety_tensor t = surety_voters_tensor(s->voters, k);
-        memcpy(s->best_tensors[k], t.values, t.rows * t.stride * sizeof(float));
+        memcpy(s->best_tensors[k], t.bytes, surety_tensor_size(&t));
     }
 }
 
@@ -450,7 +452,7 @@ static void take_best(surety_train_state *s) {
     memcpy(s->theta, s->best_theta, s->H * sizeof(double));
     for (size_t k = 0; k < s->tensors; k++) {
         surety_tensor t = surety_voters_tensor(s->voters, k);
-        memcpy(t.values, s->best_tensors[k], t.rows * t.stride * sizeof(float));
+        memcpy(t.bytes, s->best_tensors[k], surety_tensor_size(&t));
     }
     surety_voters_changed(s->voters);
 }
@@ -473,6 +475,8 @@ static surety_status run_batches(loop *l, const surety_run *run, surety_timing *
 /* An epoch of a kind that grows; the weights stay. */
 static surety_status grow(loop *l, const surety_run *run, surety_error *err) {
     surety_growth growth = {.set = l->phase->train,
+                            .choose = l->phase->choose,
+                            .value = NAN,
                             .ball = l->phase->certified > 0 ? &l->s->defense.ball : NULL,
                             .epoch = l->state->epoch,
                             .epochs = l->phase->epochs,
@@ -480,7 +484,9 @@ static surety_status grow(loop *l, const surety_run *run, surety_error *err) {
                             .balance = l->balance,
                             .seed = l->s->seed,
                             .run = run};
-    return surety_voters_grow(l->state->voters, &growth, err);
+    SURETY_TRY(surety_voters_grow(l->state->voters, &growth, err));
+    l->grown_value = growth.value;
+    return SURETY_OK;
 }
 
 static surety_status run_epoch(loop *l, const surety_run *run, surety_timing *timing, surety_error *err) {
@@ -488,7 +494,10 @@ static surety_status run_epoch(loop *l, const surety_run *run, surety_timing *ti
     double value, begin = surety_seconds();
     l->pass = l->phase->first_pass + (uint32_t)s->epoch;
     SURETY_TRY(l->grows ? grow(l, run, err) : run_batches(l, run, timing, err));
-    if (l->phase->moves_voters) surety_voters_changed(s->voters);
+    if (l->grows && !isnan(l->grown_value))
+        surety_voters_moved(s->voters); /* nobody asks them before the end */
+    else if (l->phase->moves_voters)
+        surety_voters_changed(s->voters);
     double trained = surety_seconds(), kl;
     SURETY_TRY(judge_epoch(l, &value, &kl, run, err));
     timing->choose += surety_seconds() - trained;
@@ -574,7 +583,7 @@ static surety_status loop_new(loop *l, const surety_run *run, surety_error *err)
     SURETY_TRY(surety_alloc(&l->losses, batch * l->state->H, sizeof *l->losses, err));
     SURETY_TRY(surety_alloc(&l->g, 2 * batch * l->terms, sizeof *l->g, err));
     SURETY_TRY(surety_alloc(&l->work, batch, sizeof *l->work, err));
-    for (size_t k = 0; k < l->state->tensors; k++) {
+    for (size_t k = 0; !l->grows && k < l->state->tensors; k++) {
         surety_tensor t = surety_voters_tensor(v, k);
         SURETY_TRY(surety_alloc(&l->gradients[k], t.rows * t.stride, sizeof(float), err));
     }

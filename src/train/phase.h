@@ -38,8 +38,9 @@ typedef struct surety_train_state {
     surety_voters *voters;
     size_t H, tensors;
     double *theta, *theta_m, *theta_v;            /* (H), weights are softmax(theta); Adam's moments */
-    float *m[SURETY_TENSORS], *v[SURETY_TENSORS]; /* Adam's moments, laid out as the tensors */
-    float *best_tensors[SURETY_TENSORS];          /* of the best epoch so far */
+    float *m[SURETY_TENSORS], *v[SURETY_TENSORS]; /* Adam's moments, laid out as the tensors, where gradients
+                                                     move them */
+    void *best_tensors[SURETY_TENSORS];           /* of the best epoch so far */
     double *best_theta;                           /* (H) */
     double *prior_theta;                          /* (H) end of step 1: P = softmax */
     size_t epochs[SURETY_PHASES];                 /* planned */

@@ -144,7 +144,9 @@ static surety_status check_facts(const surety_model *model, const surety_train_s
     const surety_voters *voters = surety_model_voters(model);
     surety_model_facts must;
     surety_train_facts(s, &must);
-    size_t depth = surety_voters_depth(voters);
+    size_t depth = surety_voters_depth(voters), nodes, count = surety_voters_count(voters);
+    size_t grown = surety_voters_trees(voters, &nodes), columns = surety_voters_classes(voters);
+    if (columns == 2) columns = 1;
     const struct {
         const char *key;
         int same;
@@ -161,8 +163,8 @@ static surety_status check_facts(const surety_model *model, const surety_train_s
         {"objective", !strcmp(is->objective, must.objective)},
         {"voters", is->set == must.set},
         {"kind", !strcmp(surety_voters_kind(voters), s->kind.kind)},
-        {"trees", surety_voters_count(voters) == s->kind.voters},
-        {"depth", !depth || depth == s->kind.depth},
+        {"trees", grown ? grown <= s->kind.voters * columns : count == s->kind.voters},
+        {"depth", grown ? depth <= s->kind.depth : !depth || depth == s->kind.depth},
     };
     for (size_t k = 0; k < sizeof facts / sizeof *facts; k++)
         if (!facts[k].same) return contradiction(facts[k].key, "", err);

@@ -17,10 +17,10 @@ surety_status surety_train_state_new(surety_train_state *state, surety_voters *v
         SURETY_TRY(surety_alloc(&state->values[i], state->epochs[i], sizeof(double), err));
     for (size_t k = 0; k < state->tensors; k++) {
         surety_tensor t = surety_voters_tensor(voters, k);
-        size_t count = t.rows * t.stride;
-        SURETY_TRY(surety_alloc(&state->m[k], count, sizeof(float), err));
-        SURETY_TRY(surety_alloc(&state->v[k], count, sizeof(float), err));
-        SURETY_TRY(surety_alloc(&state->best_tensors[k], count, sizeof(float), err));
+        size_t moments = surety_voters_can(voters, SURETY_CAN_LEARN) ? t.rows * t.stride : 0;
+        SURETY_TRY(surety_alloc(&state->m[k], moments, sizeof(float), err));
+        SURETY_TRY(surety_alloc(&state->v[k], moments, sizeof(float), err));
+        SURETY_TRY(surety_alloc(&state->best_tensors[k], surety_tensor_size(&t), 1, err));
     }
     return SURETY_OK;
 }
@@ -53,7 +53,7 @@ void surety_train_state_continue(surety_train_state *into, const surety_train_st
     into->best[SURETY_STEP1] = from->best[SURETY_STEP1];
     for (size_t k = 0; k < from->tensors; k++) {
         surety_tensor t = surety_voters_tensor(from->voters, k);
-        memcpy(surety_voters_tensor(into->voters, k).values, t.values, t.rows * t.stride * sizeof(float));
+        memcpy(surety_voters_tensor(into->voters, k).bytes, t.bytes, surety_tensor_size(&t));
     }
     surety_voters_changed(into->voters);
     into->phase = SURETY_STEP1;

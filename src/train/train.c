@@ -77,6 +77,37 @@ void surety_train_certified(surety_train_settings *s) {
     s->objective = SURETY_OBJECTIVE_BASELINE;
 }
 
+void surety_train_trees(surety_train_settings *s) {
+    s->kind.kind = "trees";
+    s->kind.voters = s->step1_epochs = SURETY_GROWN_TREES;
+    s->kind.depth = SURETY_GROWN_DEPTH;
+    s->kind.mask = 0;
+    s->set = SURETY_REAL;
+    s->lr = SURETY_GROWN_RATE;
+    s->decay = s->keep_last = 0;
+    s->holdout = SURETY_GROWN_HOLDOUT;
+    s->objective = SURETY_OBJECTIVE_BASELINE;
+}
+
+/* Trees that grow: one voter, a sum of trees. */
+static surety_status validate_grown(const surety_train_settings *s, surety_error *err) {
+    if (strcmp(s->kind.kind, "trees") != 0) return SURETY_OK;
+    if (s->defense.kind != SURETY_ATTACK_NONE && s->defense.kind != SURETY_WORST_CASE)
+        return surety_fail(err, SURETY_E_USAGE,
+                           "trees are grown with the defense none or certified, not with %s",
+                           surety_defense_name(s->defense.kind));
+    if (s->set != SURETY_REAL || s->objective != SURETY_OBJECTIVE_BASELINE)
+        return surety_fail(err, SURETY_E_USAGE,
+                           "grown trees are one voter, their sum: they go with real votes and the objective "
+                           "baseline, not with %s votes and %s",
+                           surety_voter_set_name(s->set), objectives[s->objective]);
+    if (s->mix > 0) return surety_fail(err, SURETY_E_USAGE, "trees that grow have no --mix");
+    if (s->step1_epochs != s->kind.voters)
+        return surety_fail(err, SURETY_E_USAGE, "an epoch grows a tree: %zu trees need as many, not %zu",
+                           s->kind.voters, s->step1_epochs);
+    return SURETY_OK;
+}
+
 surety_status surety_train_validate(const surety_train_settings *s, surety_error *err) {
     if ((unsigned)s->objective >= SURETY_OBJECTIVES)
         return surety_fail(err, SURETY_E_USAGE, "unknown objective %d", (int)s->objective);
@@ -107,7 +138,7 @@ surety_status surety_train_validate(const surety_train_settings *s, surety_error
         return surety_fail(err, SURETY_E_USAGE,
                            "the hold-out is a share of S', at least 0 and below 1, not %g", s->holdout);
     if (s->seed >= SURETY_SEED_LIMIT) return surety_fail(err, SURETY_E_USAGE, "a seed is below 2^63");
-    return SURETY_OK;
+    return validate_grown(s, err);
 }
 
 /* ---- results as JSON ---- */
@@ -343,6 +374,7 @@ static surety_status make_model(training *t, surety_model **model, surety_train_
     surety_model_facts facts;
     surety_train_facts(&t->s, &facts);
     double *P, *Q;
+    SURETY_TRY(surety_voters_trim(&s->voters, err));
     SURETY_TRY(surety_alloc(&P, 2 * s->H, sizeof *P, err));
     Q = P + s->H;
     surety_softmax(s->prior_theta, s->H, P);

@@ -285,4 +285,5 @@ const surety_voter_kind surety_kind_soft_forest = {.name = "soft-forest",
                                                    .range = &surety_dense_range,
                                                    .worst = worst,
                                                    .margin = margin,
-                                                   .twin = twin};
+                                                   .twin = twin,
+                                                   .write_c = surety_forest_write_c};

@@ -194,12 +194,22 @@ static void backward(const surety_forest *s, const float *p, const float *a, siz
     if (ds) from_lanes(lanes_s, rows, s->H * (splits + 1) * s->width, ds, lds);
 }
 
-/* With e = exp(-2|z|): 1 - tanh^2 z = 4 e / (1 + e)^2. */
+/* With e = exp(-2|z|): |tanh z| = (1 - e) / (1 + e), and 1 - tanh^2 z = 4 e / (1 + e)^2. Where z is small
+ * 1 - e would lose its digits: there |z| + |z|^3 P(z^2), P of degree 4 (minimax). Within 2 2^-24 of tanh; our
+ * own, so that an export can do the same operations (voters/export.c). */
+static inline v16 tanh_of(v16 z, v16 e) {
+    static const float terms[] = {0x1.52269ap-6f, -0x1.b83c5ap-5f, 0x1.110726p-3f, -0x1.555532p-2f};
+    v16 a = v16_abs(z), s = v16_mul(a, a), u = v16_set1(-0x1.75e1cap-8f), one = v16_set1(1);
+    UNROLL for (int i = 0; i < 4; i++) u = v16_fma(u, s, v16_set1(terms[i]));
+    v16 small = v16_fma(v16_mul(u, s), a, a), large = v16_div(v16_sub(one, e), v16_add(one, e));
+    return v16_flip(v16_select(v16_lt(a, v16_set1(0.625f)), small, large), z);
+}
+
 static inline void tanh_both(v16 z, float *h, float *slope) {
     v16 e = v16_exp(v16_mul(v16_set1(-2), v16_abs(z)));
     v16 half = v16_div(v16_set1(2), v16_add(v16_set1(1), e));
     v16_store(slope, v16_mul(e, v16_mul(half, half)));
-    v16_store(h, clamp(v16_tanh(z), -1));
+    v16_store(h, clamp(tanh_of(z, e), -1));
 }
 
 static void tanh_lanes(const float *z, size_t ldz, size_t rows, size_t count, float *h, float *slope) {

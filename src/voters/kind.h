@@ -2,13 +2,13 @@
  * others ask through voters/voters.h, which says what the functions below promise.
  *
  * A function that a kind cannot offer is NULL: no gradient_input, no attack that climbs; no gradient_sum and
- * no grow, no training; no range, no worst case; no find, no search. surety_voters_need says so in a
- * sentence.
+ * no grow, no training; no range, no worst case; no find, no search; no write_c, no export.
+ * surety_voters_need says so in a sentence.
  */
 #ifndef SURETY_VOTERS_KIND_H
 #define SURETY_VOTERS_KIND_H
 
-#include "voters/voters.h"
+#include "voters/export.h"
 
 /* Sound limits over a ball (voters/range.h); a state is one thread's workspace. The radii of run are what has
  * to be covered: the ball's slack is in them. */
@@ -55,7 +55,10 @@ typedef struct surety_voter_kind {
                          size_t first, size_t end, float *const *gradients);
 
     /* One epoch of a kind without gradients to its parameters. */
-    surety_status (*grow)(surety_voters *v, const surety_growth *growth, surety_error *err);
+    surety_status (*grow)(surety_voters *v, surety_growth *growth, surety_error *err);
+    /* New voters that answer the same without the room in which they grew, or NULL: they are fine as they
+     * are. */
+    surety_status (*trim)(surety_voters **out, const surety_voters *v, surety_error *err);
 
     const surety_range_kind *range;
 
@@ -74,6 +77,12 @@ typedef struct surety_voter_kind {
      * way is checked against; NULL: no gradient to check. */
     double (*twin)(const surety_voters *v, const double *const *parameters, const double *x, size_t t,
                    size_t k);
+
+    /* EXPORT, or NULL: the kind as C (voters/export.h), and features on which its export is compared, for
+     * kinds that have values worth a test (x has draws already; NULL: these will do). */
+    surety_status (*write_c)(const surety_voters *v, surety_c_text *out, surety_export_facts *facts,
+                             surety_error *err);
+    void (*probe)(const surety_voters *v, uint32_t sample, float *x);
 } surety_voter_kind;
 
 enum {
@@ -130,6 +139,12 @@ const surety_shape *surety_shape_find(const surety_shape *shapes, size_t count, 
 surety_status surety_shape_classes(const surety_shape *shape, size_t axes, size_t *classes,
                                    surety_error *err);
 surety_status surety_shape_wrong(const char *name, const char *what, const char *expected, surety_error *err);
+
+/* How these kinds are written as C. */
+surety_status surety_forest_write_c(const surety_voters *v, surety_c_text *out, surety_export_facts *facts,
+                                    surety_error *err);
+surety_status surety_linear_write_c(const surety_voters *v, surety_c_text *out, surety_export_facts *facts,
+                                    surety_error *err);
 
 /* The kinds. */
 extern const surety_voter_kind surety_kind_soft_forest, surety_kind_linear, surety_kind_trees;

@@ -160,4 +160,5 @@ const surety_voter_kind surety_kind_linear = {.name = "linear",
                                               .range = &surety_dense_range,
                                               .worst = worst,
                                               .margin = margin,
-                                              .twin = twin};
+                                              .twin = twin,
+                                              .write_c = surety_linear_write_c};

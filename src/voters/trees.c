@@ -65,6 +65,7 @@ static surety_status attach(surety_voters *v, surety_error *err) {
 static void detach(surety_voters *v) {
     surety_tree_set *s = v->own;
     if (!s) return;
+    surety_tree_growth_free(s->growth);
     void *parts[] = {s->node, s->parent, s->leaf, s->root, s->steps, s->most, s->size, s->count, s};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) surety_free(parts[i]);
     v->own = NULL;
@@ -108,14 +109,6 @@ static surety_status open_shapes(surety_voters **out, const surety_shape *shapes
     surety_status status = fill_empty(*out, s, err);
     if (status != SURETY_OK) surety_voters_free(*out), *out = NULL;
     return status;
-}
-
-static surety_status make(surety_voters **out, const surety_voters_settings *settings, size_t d,
-                          uint64_t seed, surety_error *err) {
-    (void)out, (void)settings, (void)d, (void)seed;
-    surety_fail(err, SURETY_E_USAGE, "voters of the kind trees are imported, not trained");
-    surety_fail_expected(err, "surety import FILE, or another kind (soft-forest)");
-    return SURETY_E_USAGE;
 }
 
 /* ---- checking what a file says ---- */
@@ -453,7 +446,7 @@ const surety_voter_kind surety_kind_trees = {.name = "trees",
                                              .words = "groups of decision trees",
                                              .classes = SURETY_CLASSES_MOST,
                                              .missing = 1,
-                                             .make = make,
+                                             .make = surety_trees_make,
                                              .open = open_shapes,
                                              .check = check,
                                              .attach = attach,
@@ -463,4 +456,8 @@ const surety_voter_kind surety_kind_trees = {.name = "trees",
                                              .forward = forward,
                                              .columns = columns,
                                              .scores = raw_scores,
-                                             .range = &surety_trees_range};
+                                             .grow = surety_trees_grow,
+                                             .trim = surety_trees_trim,
+                                             .range = &surety_trees_range,
+                                             .write_c = surety_trees_write_c,
+                                             .probe = surety_trees_probe};

@@ -46,7 +46,7 @@ typedef struct mention {
     uint32_t live, next;
 } mention;
 
-enum { NOBODY = UINT32_MAX };
+#define NOBODY UINT32_MAX
 
 /* What the least leaves want of a feature. */
 typedef struct wish {
@@ -150,23 +150,28 @@ static float end_of(double x, double b, int up) {
 }
 
 /* How far feature j may go by itself: b r_j, rounded as ends are. */
-static double reach(const trees_range *g, size_t j, double b) {
-    if (!g->ball.tolerance) return b;
-    double unit = surety_ball_unit(&g->ball, j), far = b * unit, error = fma(b, unit, -far);
-    if (g->inward) return error < 0 ? nextafter(far, 0) : far;
+static double reach(const surety_ball *ball, size_t j, double b, int inward) {
+    if (!ball->tolerance) return b;
+    double unit = surety_ball_unit(ball, j), far = b * unit, error = fma(b, unit, -far);
+    if (inward) return error < 0 ? nextafter(far, 0) : far;
     return error > 0 ? nextafter(far, HUGE_VAL) : far;
+}
+
+void surety_tree_ends(const surety_ball *ball, size_t j, float x, double b, int inward, float *lo,
+                      float *hi) {
+    double far = reach(ball, j, b, inward);
+    float least, most;
+    surety_ball_ends(ball, j, x, &least, &most);
+    *lo = fmaxf(end_of((double)x, -far, inward), fminf(least, x));
+    *hi = fminf(end_of((double)x, far, !inward), fmaxf(most, x));
 }
 
 /* The box of the ball around x; how far each feature may go. A missing value does not move. */
 static void set_box(trees_range *g, const float *x, double b) {
     g->x = x;
     for (size_t j = 0; j < g->v->d; j++) {
-        double far = reach(g, j, b);
-        float least, most, lo = end_of((double)x[j], -far, g->inward),
-                           hi = end_of((double)x[j], far, !g->inward);
-        surety_ball_ends(&g->ball, j, x[j], &least, &most);
-        g->lo[j] = nextafterf(fmaxf(lo, fminf(least, x[j])), -HUGE_VALF);
-        g->hi[j] = fminf(hi, fmaxf(most, x[j]));
+        surety_tree_ends(&g->ball, j, x[j], b, g->inward, &g->lo[j], &g->hi[j]);
+        g->lo[j] = nextafterf(g->lo[j], -HUGE_VALF);
     }
     double power = g->ball.norm == SURETY_L2 ? b * b : b;
     g->limit = power * (g->inward ? 1 - 0x1p-40 : 1 + 0x1p-40);

@@ -16,15 +16,20 @@ typedef struct surety_tree_node {
 #define SURETY_TREE_MISSING (UINT32_C(1) << 31)
 #define SURETY_TREE_FEATURE(test) ((test) & ~SURETY_TREE_MISSING)
 
+/* What growing keeps from epoch to epoch (trees_grow.c). */
+typedef struct surety_tree_growth surety_tree_growth;
+void surety_tree_growth_free(surety_tree_growth *growth);
+
 typedef struct surety_tree_set {
     size_t T, C, nodes;
-    size_t vector;           /* values of a leaf: 1, or C */
-    surety_tree_node *node;  /* (nodes), tree after tree, parents before children */
-    uint32_t *parent, *leaf; /* (nodes): of a root itself; which leaf, of leaves only */
-    uint32_t *root, *steps;  /* (T): first node, longest way */
-    double *most;            /* (T): largest |value| of a leaf */
-    double *size;            /* (H, C): |start| and most of all trees that may add to the score */
-    uint32_t *count;         /* (H, C): how many these are */
+    size_t vector;              /* values of a leaf: 1, or C */
+    surety_tree_node *node;     /* (nodes), tree after tree, parents before children */
+    uint32_t *parent, *leaf;    /* (nodes): of a root itself; which leaf, of leaves only */
+    uint32_t *root, *steps;     /* (T): first node, longest way */
+    double *most;               /* (T): largest |value| of a leaf */
+    double *size;               /* (H, C): |start| and most of all trees that may add to the score */
+    uint32_t *count;            /* (H, C): how many these are */
+    surety_tree_growth *growth; /* of voters in training, else NULL */
 } surety_tree_set;
 
 static inline surety_tree_set *surety_tree_set_of(const surety_voters *v) {
@@ -69,5 +74,19 @@ static inline double surety_trees_fact(const surety_voters *v, size_t which) {
 uint8_t surety_trees_decide(const surety_voters *v, const double *scores);
 
 extern const surety_range_kind surety_trees_range;
+
+surety_status surety_trees_write_c(const surety_voters *v, surety_c_text *out, surety_export_facts *facts,
+                                   surety_error *err);
+void surety_trees_probe(const surety_voters *v, uint32_t sample, float *x);
+
+/* The ends of feature j over the ball of radius b around a row whose value is x, rounded outward or (inward)
+ * into the ball (docs/theory.md 10.2). */
+void surety_tree_ends(const surety_ball *ball, size_t j, float x, double b, int inward, float *lo, float *hi);
+
+/* Functions of the kind (voters/kind.h). */
+surety_status surety_trees_make(surety_voters **out, const surety_voters_settings *settings, size_t d,
+                                uint64_t seed, surety_error *err);
+surety_status surety_trees_grow(surety_voters *v, surety_growth *to, surety_error *err);
+surety_status surety_trees_trim(surety_voters **out, const surety_voters *v, surety_error *err);
 
 #endif

@@ -154,6 +154,12 @@ static void sum_votes(const surety_vote *vote, const float *h, size_t rows, doub
     for (size_t n = 0; n < rows * width; n++) votes[n] = votes[n] > 1 ? 1 : votes[n];
 }
 
+void surety_vote_answers(const surety_vote *vote, const float *h, size_t rows, uint8_t *classes) {
+    double votes[SURETY_LANES * SURETY_CLASSES_MOST];
+    sum_votes(vote, h, rows, votes);
+    answer(vote, h, votes, rows, classes);
+}
+
 static surety_status ask_block(void *arg, size_t block, int thread, surety_error *err) {
     const asking *a = arg;
     (void)err;

@@ -153,8 +153,16 @@ void surety_voters_gradient_sum(const surety_voters *v, const float *g, const fl
                                 size_t first, size_t end, float *const *gradients) {
     v->kind->gradient_sum(v, g, x, rows, first, end, gradients);
 }
-surety_status surety_voters_grow(surety_voters *v, const surety_growth *growth, surety_error *err) {
+surety_status surety_voters_grow(surety_voters *v, surety_growth *growth, surety_error *err) {
     return v->kind->grow(v, growth, err);
+}
+surety_status surety_voters_trim(surety_voters **v, surety_error *err) {
+    surety_voters *small;
+    if (!(*v)->kind->trim) return SURETY_OK;
+    SURETY_TRY((*v)->kind->trim(&small, *v, err));
+    surety_voters_free(*v);
+    *v = small;
+    return SURETY_OK;
 }
 
 static int same_tensor(const surety_tensor *a, const surety_tensor *b) {

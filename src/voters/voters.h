@@ -19,6 +19,11 @@ static inline size_t surety_element_size(surety_element type) {
     return type == SURETY_ELEMENT_F64 ? sizeof(double) : sizeof(float);
 }
 
+/* Bytes of a tensor, padding included. */
+static inline size_t surety_tensor_size(const surety_tensor *t) {
+    return t->rows * t->stride * surety_element_size(t->type);
+}
+
 /* ---- what a kind can do ---- */
 
 typedef enum surety_ability {
@@ -40,6 +45,15 @@ surety_status surety_voters_need(const surety_voters *v, surety_ability ability,
 
 /* ---- asking ---- */
 
+/* The examples of a block, rows <= SURETY_LANES of them; borrowed. Feature rows as num/num.h wants them. */
+typedef struct surety_examples {
+    size_t rows;
+    const float *x[SURETY_LANES];
+    uint8_t y[SURETY_LANES];
+    uint32_t row[SURETY_LANES]; /* in the source file */
+    surety_set_name which;
+} surety_examples;
+
 /* Floats of scratch for one block. ask fills it, the gradients read it. */
 size_t surety_voters_scratch(const surety_voters *v);
 
@@ -59,6 +73,10 @@ surety_status surety_voters_score(const surety_voters *v, const float *x, size_t
 /* surety_vote_predict and surety_vote_classes at once; either may be NULL. */
 surety_status surety_vote_ask(const surety_vote *vote, const float *x, size_t stride, size_t m, double *votes,
                               uint8_t *classes, const surety_run *run, surety_error *err);
+
+/* The class that the vote answers to each row of the outputs h (H, width, SURETY_LANES), or SURETY_TIED;
+ * classes has room for SURETY_LANES. */
+void surety_vote_answers(const surety_vote *vote, const float *h, size_t rows, uint8_t *classes);
 
 /* What decides everything (docs/theory.md 9): the margins M_k = sum_t q_t v_tk of the vote against the other
  * classes k, in double, in voter order; v is y h_t or its sign (two classes), else h_ty - h_tk of the scores
@@ -99,15 +117,19 @@ void surety_voters_gradient_sum(const surety_voters *v, const float *g, const fl
 
 /* GROW: epoch number `epoch` (from 0) of `epochs`. ball: the whole ball is to be resisted, or NULL. */
 typedef struct surety_growth {
-    const surety_set *set;
+    const surety_set *set, *choose; /* choose: what the epoch is judged on; NULL: set itself */
     const surety_ball *ball;
     size_t epoch, epochs;
     double rate;
     const double *balance; /* (K) weight of an example's loss, by its class */
     uint64_t seed;
     const surety_run *run;
+    double value; /* out: the risk behind this epoch, if the kind knows it */
 } surety_growth;
-surety_status surety_voters_grow(surety_voters *v, const surety_growth *growth, surety_error *err);
+surety_status surety_voters_grow(surety_voters *v, surety_growth *growth, surety_error *err);
+
+/* What the voters are once nothing grows any more: *v is freed and replaced where there is a smaller form. */
+surety_status surety_voters_trim(surety_voters **v, surety_error *err);
 
 /* ---- views, one per thread ---- */
 

@@ -598,6 +598,45 @@ def recount(x, y, rows, model, a):
     return total
 
 
+def at_radius(c, eps, d):
+    """The attack of a certificate at another radius."""
+    a = {**c["attack"], "eps": eps}
+    return {**a, "ball": Ball({**c, "attack": a}, d)}
+
+
+def statements(c, m, T, not_proved, flips):
+    """Lines about what the certificate states beside one limit; not_proved(eps) examples of S are not proved right here."""
+    share = c["inputs"]["delta_share"] / T
+    limit = lambda k: binomial_limit(int(k), m, share)
+    lines = [(f"{name}[{i}] of its counts", p["value"], binomial_limit(p["failed"], p["m"], share) if p["m"] else 1, 1e-9)
+             for name in ("classes", "groups") for i, p in enumerate(c.get(name, []))]
+    if lines:
+        lines += [("value", c["value"], max(p["value"] for p in c["classes"] + c.get("groups", [])), None)]
+    for i, p in enumerate(c["curve"]):
+        least = min(limit(q["failed"]) for q in c["curve"][i:])
+        lines += [(f"curve[{i}] of its counts", p["value"], least, 1e-9), (f"curve[{i}].failed / m", p["failed"] / m, not_proved(p["radius"]) / m, flips)]
+    for i, p in enumerate(c["promises"]):
+        tested = all(q["kept"] for q in c["promises"][:i])
+        lines += [(f"promises[{i}] tested", p["failed"] is not None, tested, None)]
+        if tested:
+            lines += [(f"promises[{i}] kept", p["kept"], limit(p["failed"]) <= p["limit"], None),
+                      (f"promises[{i}].failed / m", p["failed"] / m, not_proved(p["radius"]) / m, flips)]
+    if c["statement"] == "promises":
+        kept = [p["limit"] for p in c["promises"] if p["kept"]]
+        lines += [("value", c["value"], kept[-1] if kept else 1, None)]
+    if c["statement"] == "curve":
+        lines += [("value", c["value"], c["curve"][-1]["value"], None)]
+    if c["statement"] == "radius":
+        none = c["radius"] is None
+        lines += [("value", c["value"], 1 if none else c["promised_risk"], None)]
+        if not none:
+            k = c["below_radius"]
+            lines += [("radius is allowed", True, limit(k) <= c["promised_risk"], None), ("radius", c["radius"], c["attack"]["eps"], None),
+                      ("below the radius / m", k / m, not_proved(c["radius"]) / m, flips),
+                      ("a wider one is not allowed", True, limit(not_proved(c["radius"] * 1.02) + flips * m) > c["promised_risk"], None)]
+    return lines
+
+
 def opinion(certificate, model_file, where):
     """Lines (what, in the certificate, here, allowed difference)."""
     c = json.load(open(certificate, encoding="utf-8"))
@@ -617,12 +656,19 @@ def opinion(certificate, model_file, where):
     flips = 1 / m + 1 / 5000
     lines = [(*fact, None) for fact in facts(c, about, x, y, rows)]
     lines += [(k + " of its counts", c["risks"][k], v, 2e-9) for k, v in risks(theirs, Q).items()]
-    lines += [("value of its counts", c["value"], value(theirs), 2e-9 + 1e-6 * c["value"])]
+    if c["statement"] == "limit":
+        lines += [("value of its counts", c["value"], value(theirs), 2e-9 + 1e-6 * c["value"])]
+    elif c["statement"] in ("classes", "groups", "radius", "curve", "promises"):
+        wrong = lambda eps: recount(x.astype(float), y, rows, model, at_radius(c, eps, x.shape[1]))["prior_max_wrong"]
+        lines += statements(c, m, T, wrong, flips)
+    else:
+        raise NoOpinion(f"no second opinion on a statement about {c['statement']}")
     lines += [(k, c["risks"][k], v, flips * (4 if k == "tv" else 1)) for k, v in risks(mine, Q).items()]
     for k in mine:  # of arrays the voter that differs most
         far, wide = np.argmax(np.abs(theirs[k] - mine[k])), theirs[k].ndim or k == "tv_sum"
         lines.append(("count " + k, theirs[k].flat[far], mine[k].flat[far], flips * (4 if wide else 1)))
-    return lines + [("kl", c["inputs"]["kl"], float(KL), 1e-12), ("value", c["value"], value(mine), 8 * flips)]
+    lines += [("kl", c["inputs"]["kl"], float(KL), 1e-12)]
+    return lines + ([("value", c["value"], value(mine), 8 * flips)] if c["statement"] == "limit" else [])
 
 
 def compare(certificate, model, where):

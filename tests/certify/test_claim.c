@@ -227,7 +227,7 @@ static int false_class(const plan *p, uint64_t world, double announced) {
     surety_model *model = train(p, data, world);
     surety_certify_defaults(&s, model);
     s.threat.kind = SURETY_ATTACK_NONE;
-    s.per_class = 1;
+    s.statement = SURETY_SAY_CLASSES;
     s.delta = announced;
     s.looks = 1;
     check_ok(surety_certify(&c, model, data, &s, &one_thread, &err));

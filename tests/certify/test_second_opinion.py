@@ -98,6 +98,15 @@ def test_worst_case_of_two_classes():
                  ["--attack worst-case --looks 1", "--attack worst-case --looks 2 --bound best"])
 
 
+def test_statements():
+    """A radius for a promised risk, a curve, ordered promises, limits per class."""
+    with open(path("promises.csv"), "w", encoding="utf-8") as f:
+        f.write("0,0.4\n0.02,0.6\n0.05,0.01\n0.01,0.9\n")
+    compare_bugs(["--norm", "linf", "--eps", 0.02, "--defense", "certified", "--objective", "baseline"],
+                 ["--attack worst-case --looks 2 --promise-risk 0.5", "--attack worst-case --looks 1 --curve 0:0.06:0.02",
+                  f"--attack worst-case --looks 1 --promises {path('promises.csv')}", "--attack worst-case --looks 1 --per-class"])
+
+
 def test_three_classes_real():
     compare_bugs(["--voters", "real", "--eps", 0.1],
                  ["--attack pgdu --samples 4 --looks 1", "--attack pgdu --samples 4 --looks 1 --bound best",

@@ -4,8 +4,8 @@
 #include <math.h>
 
 #include "attack/cases.h"
-#include "evaluate/worst.h"
 #include "tolerance.h"
+#include "voters/worst.h"
 
 static surety_error err = SURETY_ERROR_NONE;
 
@@ -44,8 +44,7 @@ static void case_free(proof_case *c) {
 
 static surety_worst *worst_of(const proof_case *c) {
     surety_worst *w;
-    surety_threat threat = {.kind = SURETY_WORST_CASE, .ball = c->ball};
-    check_ok(surety_worst_new(&w, c->v.voters, &threat, c->v.vote.set, &err));
+    check_ok(surety_worst_new(&w, c->v.voters, &c->ball, 0, c->v.vote.set, &err));
     return w;
 }
 
@@ -182,7 +181,7 @@ static void radii_do_not_depend_on_the_ball(void **state) {
         for (size_t i = 0; i < c.e.rows; i++) {
             check(proved[1][i] <= proved[0][i], "proved in the wider ball only");
             if (c.ball.tolerance && radius[0][i] >= 0x1p20 * c.ball.radius) continue; /* without end */
-            check(fabs(radius[0][i] - radius[1][i]) <= 0x1p-12 * radius[0][i] + 0x1p-14 * c.ball.radius,
+            check(fabs(radius[0][i] - radius[1][i]) <= 0x1p-12 * fabs(radius[0][i]) + 0x1p-14 * c.ball.radius,
                   "radius %g, or %g", radius[0][i], radius[1][i]);
         }
         surety_worst_free(w[0]), surety_worst_free(w[1]);

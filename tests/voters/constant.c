@@ -40,7 +40,7 @@ static void forward(const surety_voters *v, const float *const *x, size_t rows, 
         for (size_t r = 0; r < rows; r++) h[t * SURETY_LANES + r] = v->tensors[0].values[t];
 }
 
-static surety_status grow(surety_voters *v, const surety_growth *growth, surety_error *err) {
+static surety_status grow(surety_voters *v, surety_growth *growth, surety_error *err) {
     (void)err;
     double sum = 0;
     for (size_t i = 0; i < growth->set->m; i++) sum += surety_sign(growth->set->y[i]);

@@ -258,6 +258,18 @@ static void outputs_agree_with_the_twin(void **state) {
     }
 }
 
+/* 1 if l2 leaves some example hardly any room on a side of this split: the program takes the root of a
+ * difference of two sums there, and near 0 that has no digits. */
+static int has_no_room(const block *k, size_t row) {
+    double most = 0, least = HUGE_VAL;
+    if (k->twin.ball.norm != SURETY_L2) return 0;
+    for (size_t i = 0; i < 2 * L; i++) {
+        double room = support(&k->twin, row, k->rows[i / 2], i % 2 ? 1 : -1);
+        most = fmax(most, room), least = fmin(least, room);
+    }
+    return least < 0.03 * most;
+}
+
 /* Central differences. Where a kink (a weight near 0 or tau, a change of the worst end) lies within the step,
  * the two sides differ: those probes are left out, and few may be. */
 static void gradients_agree_with_differences(void **state) {
@@ -285,7 +297,7 @@ static void gradients_agree_with_differences(void **state) {
                 *where = value - s;
                 double below = (F - loss(&k, t)) / s, got = (double)k.gradients[i][at];
                 *where = value;
-                if (fabs(above - below) > 1e-3 * (1 + fabs(above))) {
+                if (fabs(above - below) > 1e-3 * (1 + fabs(above)) || (i == 0 && has_no_room(&k, row))) {
                     kinks++;
                     continue;
                 }

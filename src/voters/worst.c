@@ -1,4 +1,4 @@
-#include "evaluate/worst.h"
+#include "voters/worst.h"
 
 #include <math.h>
 
@@ -14,16 +14,16 @@ struct surety_worst {
     float *low;       /* (H, others, lanes) */
 };
 
-surety_status surety_worst_new(surety_worst **out, const surety_voters *voters, const surety_threat *threat,
-                               surety_voter_set set, surety_error *err) {
+surety_status surety_worst_new(surety_worst **out, const surety_voters *voters, const surety_ball *ball,
+                               uint64_t budget, surety_voter_set set, surety_error *err) {
     *out = NULL;
     surety_worst *w;
     SURETY_TRY(surety_alloc(&w, 1, sizeof *w, err));
-    *w = (surety_worst){.ball = threat->ball,
+    *w = (surety_worst){.ball = *ball,
                         .set = set,
                         .H = surety_voters_count(voters),
                         .others = surety_voters_classes(voters) - 1};
-    surety_status status = surety_range_new(&w->range, voters, &threat->ball, threat->budget, err);
+    surety_status status = surety_range_new(&w->range, voters, ball, budget, err);
     if (status == SURETY_OK) status = surety_alloc(&w->low, w->H * w->others * L, sizeof *w->low, err);
     if (status != SURETY_OK) {
         surety_worst_free(w);
@@ -56,9 +56,8 @@ const float *surety_worst_run(surety_worst *w, const surety_examples *e, const d
     return w->low;
 }
 
-/* Which votes are proved right at these radii. */
-static void prove(surety_worst *w, const surety_vote *vote, const surety_examples *e, const double *radius,
-                  int *proved) {
+void surety_worst_prove(surety_worst *w, const surety_vote *vote, const surety_examples *e,
+                        const double *radius, int *proved) {
     double margin[L];
     surety_margin_limits(vote, surety_worst_run(w, e, radius), margin);
     for (size_t r = 0; r < e->rows; r++) proved[r] = margin[r] > 0;
@@ -73,15 +72,15 @@ void surety_worst_radius(surety_worst *w, const surety_vote *vote, const surety_
     double good[L], bad[L], probe[L];
     int at_zero[L] = {0}, right[L] = {0};
     for (size_t r = 0; r < L; r++) good[r] = 0, bad[r] = HUGE_VAL, probe[r] = 0;
-    prove(w, vote, e, probe, at_zero);
+    surety_worst_prove(w, vote, e, probe, at_zero);
     for (size_t r = 0; r < L; r++) probe[r] = b;
-    prove(w, vote, e, probe, proved);
+    surety_worst_prove(w, vote, e, probe, proved);
     for (size_t r = 0; r < e->rows; r++) *(proved[r] ? &good[r] : &bad[r]) = b;
     for (int step = 0, open = 1; open && step < 64; step++) { /* doubles until it fails */
         open = 0;
         for (size_t r = 0; r < e->rows; r++)
             probe[r] = isinf(bad[r]) ? fmin(fmax(2 * good[r], least), most) : good[r];
-        prove(w, vote, e, probe, right);
+        surety_worst_prove(w, vote, e, probe, right);
         for (size_t r = 0; r < e->rows; r++) {
             if (!isinf(bad[r])) continue;
             *(right[r] ? &good[r] : &bad[r]) = probe[r];
@@ -91,8 +90,8 @@ void surety_worst_radius(surety_worst *w, const surety_vote *vote, const surety_
     }
     for (int step = 0; step < HALVINGS; step++) {
         for (size_t r = 0; r < e->rows; r++) probe[r] = (good[r] + bad[r]) / 2;
-        prove(w, vote, e, probe, right);
+        surety_worst_prove(w, vote, e, probe, right);
         for (size_t r = 0; r < e->rows; r++) *(right[r] ? &good[r] : &bad[r]) = probe[r];
     }
-    for (size_t r = 0; r < e->rows; r++) radius[r] = at_zero[r] ? good[r] : 0;
+    for (size_t r = 0; r < e->rows; r++) radius[r] = at_zero[r] ? good[r] : -1;
 }

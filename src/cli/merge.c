@@ -1,0 +1,56 @@
+/* surety merge: parts of evaluate, certify or curve become what one process would have made. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/parts.h"
+
+/* Runs the parts' command again, with their counts instead of its own. */
+static surety_status run_again(cli *c, surety_part *part, const char *out) {
+    size_t count;
+    const char *const *words = surety_part_words(part, &count);
+    static char option[] = "--out", json[] = "--json", quiet[] = "--quiet";
+    char **argv = calloc(count + 5, sizeof *argv);
+    if (!argv) return SURETY_E_MEMORY;
+    cli again = {.largest_file = c->largest_file, .run = {.threads = c->run.threads, .stop = c->run.stop}};
+    again.part.part = part;
+    again.part.merging = true;
+    for (size_t i = 0; cli_commands[i]; i++)
+        if (!strcmp(cli_commands[i]->name, words[0])) again.command = cli_commands[i];
+    for (size_t i = 1; i < count; i++) argv[again.argc++] = (char *)(uintptr_t)words[i];
+    if (out) argv[again.argc++] = option, argv[again.argc++] = (char *)(uintptr_t)out;
+    if (c->json) argv[again.argc++] = json;
+    if (c->quiet) argv[again.argc++] = quiet;
+    again.argv = argv;
+    surety_status status = again.command
+                               ? again.command->run(&again)
+                               : cli_wrong(c, "'%s' is no command whose parts can be merged", words[0]);
+    if (again.error.code != SURETY_OK) c->error = again.error;
+    c->exit_code = again.exit_code;
+    free(again.words);
+    free(argv);
+    return status;
+}
+
+static surety_status run(cli *c) {
+    const char *out = NULL;
+    surety_part *part = NULL;
+    cli_output(c, "out", "FILE", &out, "where the certificate or the curve goes");
+    surety_status status = cli_parse(c, 1, SURETY_PARTS_MOST);
+    if (status != SURETY_OK || c->helped) return status;
+    status = surety_parts_load(&part, c->words, c->word_count, &c->error);
+    return status == SURETY_OK ? run_again(c, part, out) : status;
+}
+
+const cli_command cli_merge = {
+    .name = "merge",
+    .usage = "PART.. [--out FILE]",
+    .summary = "parts of evaluate, certify or curve become the whole",
+    .text =
+        "Every part must be there once, of the same command, model, data and version. Run it in the folder "
+        "in "
+        "which the parts were made: model and data are opened again, and what they say must agree. The "
+        "answer is, "
+        "byte for byte, that of one process.",
+    .example = "surety merge part1.json part2.json --out c.json",
+    .run = run,
+};

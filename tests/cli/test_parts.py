@@ -1,0 +1,118 @@
+"""Parts of evaluate, certify and curve: however the examples are cut, merged parts are, byte for byte, the answer of one process;
+what does not belong together is refused by name."""
+import json
+import os
+import random
+import subprocess
+import tempfile
+
+from tap import FULL, SURETY, main
+
+FOLDER = tempfile.mkdtemp(prefix="surety-parts-")
+ENVIRONMENT = {**os.environ, "XDG_STATE_HOME": FOLDER}
+
+
+def path(name):
+    return os.path.join(FOLDER, name)
+
+
+def ask(*words, code=0):
+    done = subprocess.run([SURETY, *map(str, words), "--quiet"], cwd=FOLDER, capture_output=True, text=True, env=ENVIRONMENT, timeout=600)
+    assert done.returncode == code, (words, done.returncode, done.stderr, done.stdout)
+    return done.stdout if code == 0 else done.stderr
+
+
+def read(name):
+    with open(path(name), "rb") as file:
+        return file.read()
+
+
+def table(classes, units=False):
+    random.seed(classes)
+    with open(path("t.csv"), "w") as file:
+        file.write("a,b,c,who,y\n")
+        for i in range(420):
+            y = i % classes
+            file.write(",".join([*(f"{random.gauss(y * (k + 1) / 2, 1):.4f}" for k in range(3)), f"u{i // 3}", f"class{y}"]) + "\n")
+    ask("train", "--train", "t.csv", *(("--unit", "who") if units else ("--drop", "who")), "--norm", "linf", "--eps", "0.1", "--epochs", "4",
+        "--out", "t.model")
+
+
+def parts(of, *words, prefix="part"):
+    names = []
+    for k in range(1, of + 1):
+        names.append(f"{prefix}{k}.json")
+        ask(*words, "--part", f"{k}/{of}", "--part-file", names[-1], "--threads", k % 3 + 1)
+    random.shuffle(names)
+    return names
+
+
+def whole_and_merged(of, *words):
+    ask(*words, "--out", "whole")
+    ask("merge", *parts(of, *words), "--out", "merged")
+    assert read("whole") == read("merged"), words
+
+
+def shown_and_merged(of, *words):
+    whole = ask(*words, "--json")
+    merged = ask("merge", *parts(of, *words), "--json")
+    assert whole == merged, words
+
+
+def check_all(of):
+    certify = ("certify", "t.model", "--train", "t.csv", "--looks", 1)
+    whole_and_merged(of, *certify)
+    whole_and_merged(of, *certify, "--attack", "pgdu", "--samples", 3, "--steps", 3)
+    shown_and_merged(of, "evaluate", "t.model", "--train", "t.csv", "--attacks", "none,pgdu,worst-case", "--samples", 2, "--steps", 3)
+    whole_and_merged(of, "curve", "t.model", "--train", "t.csv", "--attacks", "pgd,worst-case", "--eps-grid", "0:0.2:0.1", "--steps", 3)
+
+
+def test_two_classes():
+    table(2)
+    for of in (1, 2, 7, 500) if FULL else (1, 3):
+        check_all(of)
+
+
+def test_four_classes():
+    table(4)
+    check_all(2)
+
+
+def test_units():
+    table(2, units=True)
+    check_all(5 if FULL else 2)
+
+
+def test_refused():
+    table(2)
+    certify = ("certify", "t.model", "--train", "t.csv", "--looks", 1)
+    a, b = sorted(parts(2, *certify))
+    assert "part 2/2 is missing" in ask("merge", a, "--out", "c", code=1)
+    assert "there twice" in ask("merge", a, a, "--out", "c", code=1)
+    with open(path(b)) as file:
+        text = file.read()
+    other = json.loads(text)
+    other["sums"][0][0] += 1
+    with open(path("changed"), "w") as file:
+        json.dump(other, file)
+    said = ask("merge", a, "changed", "--out", "c", code=1)
+    assert "changed" in said and "after it was made" in said
+    for damaged in (text[:-20], "{}", text.replace('"sums"', '"summs"'), text.replace('"part":2', '"part":"2"')):
+        with open(path("damaged"), "w") as file:
+            file.write(damaged)
+        assert "damaged" in ask("merge", a, "damaged", "--out", "c", code=3)
+    foreign = parts(2, *certify, "--delta", "0.1", prefix="foreign")
+    assert "another command" in ask("merge", *foreign, a, "--out", "c", code=1)
+    table(4)
+    assert "not those that the parts were made with" in ask("merge", a, b, "--out", "c", code=1)
+    assert not os.path.exists(path("c"))
+    for wrong in ("0/2", "3/2", "1", "1/", "a/b", "1/100000", "-1/2"):
+        ask(*certify, "--part", wrong, "--part-file", "p", code=2)
+    ask(*certify, "--part", "1/2", code=2)
+    ask(*certify, "--part-file", "p", "--out", "c", code=2)
+    ask("evaluate", "t.model", "--train", "t.csv", "--part", "1/2", "--part-file", "p", "--per-example", "e.csv", code=2)
+    assert "write over" in ask("merge", a, b, "--out", a, code=2)
+
+
+if __name__ == "__main__":
+    main()

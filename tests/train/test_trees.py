@@ -1,0 +1,149 @@
+"""Trees that are grown, as a user trains them: same bytes for any threads and after kills; proofs that no point of the
+ball breaks; certificates that verify; what is refused."""
+import csv
+import os
+import random
+import signal
+import subprocess
+import tempfile
+import time
+
+import numpy as np
+
+import small
+from tap import FULL, SANITIZED, SURETY, answer, error, main, run
+
+FOLDER = tempfile.TemporaryDirectory()
+
+
+def path(name):
+    return os.path.join(FOLDER.name, name)
+
+
+def content(name):
+    with open(path(name), "rb") as f:
+        return f.read()
+
+
+DATA = small.write(FOLDER.name)
+BASE = ["train", *DATA, "--scale", "none", "--learn-size", 200, "--kind", "trees", "--quiet"]
+ROBUST = ["--defense", "certified", "--norm", "linf", "--eps", 0.1, "--box", "0,1"]
+
+
+def table(name, rows, seed, holes):
+    """Three classes, four features of different scales, a part of the values missing."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(rows, 4)) * [1, 10, 0.1, 5]
+    y = np.digitize(x[:, 0] + x[:, 1] / 10 + 0.1 * rng.normal(size=rows), (-0.8, 0.8))
+    with open(path(name), "w") as f:
+        f.write("a,b,c,d,label\n")
+        for row, label in zip(x, y):
+            fields = ["" if holes and rng.random() < 0.1 else f"{v:.4f}" for v in row]
+            f.write(",".join(fields) + f",{'xyz'[label]}\n")
+    return ["train", "--train", path(name), "--kind", "trees", "--quiet", *(["--missing", "keep"] if holes else [])]
+
+
+def test_same_bytes_for_any_threads():
+    three = table("three.csv", 400, 1, True)
+    for words in ([*BASE, *ROBUST, "--trees", 8], [*BASE, "--defense", "none", "--trees", 8, "--depth", 4],
+                  [*BASE, *ROBUST, "--trees", 4, "--balance", "--keep", "last"],
+                  [*three, "--defense", "certified", "--norm", "linf", "--eps", 0.1, "--trees", 6, "--depth", 3]):
+        for threads in (1, 2, 3):
+            run(*words, "--threads", threads, "--out", path(f"t{threads}"))
+        assert content("t1") == content("t2") == content("t3"), words
+        run(*words, "--out", path("avx2"), env={"SURETY_CPU": "avx2"})
+        assert content("t1") == content("avx2"), words
+    run(*BASE, *ROBUST, "--trees", 4, "--seed", 1, "--out", path("other"))
+    run(*BASE, *ROBUST, "--trees", 4, "--out", path("zero"))
+    assert content("other") != content("zero")
+
+
+def test_kill_and_resume():
+    words = [*BASE, *ROBUST, "--trees", 40, "--depth", 5, "--threads", 2]
+    began = time.time()
+    run(*words, "--out", path("whole"), "--checkpoint", path("c0"))
+    lasts = time.time() - began
+    rng = random.Random(2)
+    for attempt in range(10 if FULL else 2):
+        out, kills = path(f"resumed-{attempt}"), 0
+        again = [SURETY, *map(str, words), "--out", out, "--checkpoint", path(f"c-{attempt}"), "--resume"]
+        while not os.path.exists(out):
+            process = subprocess.Popen(again, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            try:
+                process.wait(rng.uniform(0.2, 0.9) * lasts if kills < 4 else None)
+            except subprocess.TimeoutExpired:
+                process.send_signal(signal.SIGKILL)
+                kills += 1
+            process.wait()
+        assert content(f"resumed-{attempt}") == content("whole"), attempt
+
+
+def edges(x, eps, count, rng):
+    """Points of the linf ball in [0, 1], most of their features at an end of it."""
+    lo, hi = np.maximum(x.astype(np.float64) - eps, 0), np.minimum(x.astype(np.float64) + eps, 1)
+    lo32, hi32 = lo.astype(np.float32), hi.astype(np.float32)
+    lo32 = np.where(lo32 < lo, np.nextafter(lo32, np.float32(2)), lo32)
+    hi32 = np.where(hi32 > hi, np.nextafter(hi32, np.float32(-2)), hi32)
+    u = rng.random((count, *x.shape))
+    inner = np.clip((lo32 + u * (hi32 - lo32)).astype(np.float32), lo32, hi32)
+    return np.where(rng.random(inner.shape) < 0.7, np.where(u < 0.5, lo32, hi32), inner).astype(np.float32)
+
+
+def test_proofs_hold():
+    run(*BASE, *ROBUST, "--trees", 30, "--out", path("m"))
+    run(*BASE, "--defense", "none", "--trees", 30, "--box", "0,1", "--out", path("plain"))
+    worst = {}
+    for name in ("m", "plain"):
+        result = answer("evaluate", path(name), *DATA, "--norm", "linf", "--eps", 0.1, "--attacks", "none,search,worst-case",
+                        "--per-example", path("e.csv"), "--quiet")
+        of = {a["attack"]: a for a in result["attacks"]}
+        worst[name] = next(a["not_proved"] for a in of.values() if a.get("not_proved") is not None)
+        assert of["none"]["adversarial_risk"] < 0.15 and of["search"]["adversarial_risk"] <= worst[name]
+        with open(path("e.csv")) as f:
+            rows = list(csv.DictReader(f))
+        x, rng = np.load(path("X_test.npy")), np.random.default_rng(0)
+        proved = [i for i, r in enumerate(rows) if r["verdict"] == "robust"]
+        assert proved
+        for i in proved[:: 1 if FULL else 8]:
+            points = edges(x[i], 0.1, 500, rng)
+            np.save(path("p.npy"), np.vstack([x[i:i + 1], points]))
+            run("predict", path(name), "--input", path("p.npy"), "--out", path("v.npy"), "--quiet")
+            votes = np.load(path("v.npy")).ravel()
+            assert (np.sign(votes) == np.sign(votes[0])).all() and votes[0] != 0, i
+    assert worst["m"] < 0.25 and worst["m"] < worst["plain"], worst
+
+
+def test_certificate_and_retraining():
+    run(*BASE, *ROBUST, "--trees", 12, "--depth", 4, "--out", path("m"))
+    inspected = answer("inspect", path("m"))
+    assert inspected["kind"] == "trees"
+    certificate = answer("certify", path("m"), *DATA, "--attack", "worst-case", "--looks", 1, "--out", path("c.json"))
+    assert certificate["bound"] == "worst_case_frozen" and certificate["value"] < 0.4
+    verified = answer("verify", path("c.json"), "--model", path("m"), *DATA, "--retrain")
+    assert verified["agrees"]
+
+
+def test_tolerances_and_missing_values():
+    words = table("holes.csv", 600, 3, True)
+    with open(path("tolerance.csv"), "w") as f:
+        f.write("feature,radius,lo,hi\na,0.05,,\nb,0.5,,\nc,0,,\nd,0.2,,\n")
+    run(*words, "--tolerance", path("tolerance.csv"), "--norm", "linf", "--trees", 30, "--depth", 4, "--out", path("m"))
+    result = answer("evaluate", path("m"), "--train", path("holes.csv"), "--attacks", "none,search,worst-case", "--quiet")
+    clean, found = (a["adversarial_risk"] for a in result["attacks"][:2])
+    worst = result["attacks"][2]["not_proved"]
+    assert clean <= found <= worst < 0.6 and clean < 0.35, result
+
+
+def test_refusals():
+    for words, part in ((["--defense", "pgd", "--norm", "linf", "--eps", 0.1], "none or certified"),
+                        (["--defense", "certified", "--norm", "l2", "--eps", 0.5], "linf"),
+                        ([*ROBUST, "--voters", "signed"], "real votes"),
+                        ([*ROBUST, "--objective", "worst-case"], "baseline"),
+                        ([*ROBUST, "--depth", 13], "depth"), ([*ROBUST, "--trees", 90000000], "")):
+        e = error(*BASE, *words, "--out", path("no"), code=2)
+        assert part in e["what"] + e.get("expected", ""), e
+        assert not os.path.exists(path("no"))
+
+
+if __name__ == "__main__":
+    main()
