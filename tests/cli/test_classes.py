@@ -198,8 +198,8 @@ def test_the_other_commands():
         assert certificate["data"]["classes"] == NAMES and "of its 3 classes" in certificate["claim"]
         assert answer("verify", path("c.json"), "--model", path("m"), *DATA, "--threads", 1, "--quiet")["agrees"] is True
         assert "of its 3 classes" in " ".join(run(*words).stdout.split())
-    for thing in (path("m"), path("c.json"), FOLDER.name):  # not a study: a sentence
-        assert error("report", thing, code=3)["what"]
+    assert answer("report", path("m"), path("c.json"), *DATA, *QUICK, "--out", path("page.html"))["certificates"] == 1
+    assert error("report", FOLDER.name, code=3)["what"]  # not a study: a sentence
 
 
 def test_no_better_than_the_largest_class():
