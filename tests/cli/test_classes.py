@@ -198,8 +198,11 @@ def test_the_other_commands():
         assert certificate["data"]["classes"] == NAMES and "of its 3 classes" in certificate["claim"]
         assert answer("verify", path("c.json"), "--model", path("m"), *DATA, "--threads", 1, "--quiet")["agrees"] is True
         assert "of its 3 classes" in " ".join(run(*words).stdout.split())
-    for thing in (path("m"), path("c.json"), FOLDER.name):  # not a study: a sentence
-        assert error("report", thing, code=3)["what"]
+    run("report", path("m"), path("c.json"), *DATA, *QUICK, "--threads", 1, "--quiet", "--out", path("page.html"))
+    with open(path("page.html"), encoding="utf-8") as f:
+        page = f.read()
+    assert "of its 3 classes" in page and all(name in page for name in NAMES)
+    assert error("report", FOLDER.name, code=3)["what"]  # neither a study nor a file: a sentence
 
 
 def test_no_better_than_the_largest_class():
