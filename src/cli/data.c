@@ -189,8 +189,8 @@ static surety_status run(cli *c) {
     if (!strcmp(c->words[0], "tolerances")) return tolerances(c, &settings, out);
     static const char *const words[] = {"list", "show", "fetch", "tolerances"};
     const char *nearest = surety_nearest(c->words[0], words, 4);
-    return cli_wrong(c, nearest ? "unknown word '%s': did you mean '%s'?" : "unknown word '%s': %s", c->words[0],
-                     nearest ? nearest : "list, show, fetch or tolerances");
+    return cli_wrong(c, nearest ? "unknown word '%s': did you mean '%s'?" : "unknown word '%s': %s",
+                     c->words[0], nearest ? nearest : "list, show, fetch or tolerances");
 }
 
 const cli_command cli_data = {

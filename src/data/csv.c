@@ -221,9 +221,9 @@ static surety_status count_lines(reader *r, size_t *lines, size_t *fields) {
         else
             surety_fail(r->err, SURETY_E_INPUT, "fields in this CSV line: %zu", r->column);
         surety_fail_place(r->err, "line %zu", r->line);
-        surety_fail_expected(r->err, "%zu field%s, as in line 1%s", *fields, *fields == 1 ? "" : "s",
-                             *fields == 1 ? " (a title or comment? remove it; another separator? --separator)"
-                                          : "");
+        surety_fail_expected(
+            r->err, "%zu field%s, as in line 1%s", *fields, *fields == 1 ? "" : "s",
+            *fields == 1 ? " (a title or comment? remove it; another separator? --separator)" : "");
         return SURETY_E_INPUT;
     }
     return SURETY_OK;

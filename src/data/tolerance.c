@@ -397,8 +397,8 @@ static surety_status no_text(const surety_file *file, surety_error *err) {
 static surety_status load(char **out, const char *path, surety_error *err) {
     surety_file file;
     SURETY_TRY(surety_file_open(&file, path, err));
-    surety_status status = memchr(file.data, 0, file.size) ? no_text(&file, err)
-                                                           : surety_alloc(out, file.size + 1, 1, err);
+    surety_status status =
+        memchr(file.data, 0, file.size) ? no_text(&file, err) : surety_alloc(out, file.size + 1, 1, err);
     size_t mark = file.size >= 3 && !memcmp(file.data, "\xef\xbb\xbf", 3) ? 3 : 0;
     if (status == SURETY_OK) memcpy(*out, file.data + mark, file.size - mark);
     surety_file_close(&file);
