@@ -9,9 +9,15 @@ from surety._call import CheckFailed, Error, InputError, MachineError, Stopped, 
 from surety.certificates import Certificate, Verification, verify
 from surety.estimator import VoteClassifier
 from surety.model import Model, kinds
+from surety.planning import Monitor, plan, reachable
+from surety.plots import plot_classes, plot_curve
 from surety.threats import Attack, Clean, Noise, Threat, WorstCase
+from surety.trees import from_lightgbm, from_sklearn, from_xgboost, import_model
+from surety.votes import Guarantee, bound, guarantee, verify_votes
 
 __version__ = _text(_lib.surety_version())
 
-__all__ = ["Attack", "Certificate", "CheckFailed", "Clean", "Error", "InputError", "MachineError", "Model", "Noise", "Stopped",
-           "Threat", "UsageError", "Verification", "VoteClassifier", "WorstCase", "kinds", "verify"]
+__all__ = ["Attack", "Certificate", "CheckFailed", "Clean", "Error", "Guarantee", "InputError", "MachineError", "Model", "Monitor",
+           "Noise", "Stopped", "Threat", "UsageError", "Verification", "VoteClassifier", "WorstCase", "bound", "from_lightgbm",
+           "from_sklearn", "from_xgboost", "guarantee", "import_model", "kinds", "plan", "plot_classes", "plot_curve",
+           "reachable", "verify", "verify_votes"]

@@ -24,16 +24,15 @@ static const char *plural(uint64_t count) {
     return count == 1 ? "" : "s";
 }
 
-/* 100 x, rounded up, with three digits that count. */
-static const char *percent_up(double x, char text[32]) {
+const char *surety_percent_up(double x, char text[32]) {
     int decimals = x < 0.001 ? 4 : x < 0.01 ? 3 : 2;
     double scale = pow(10, decimals);
     surety_format(text, 32, "%.*f", decimals, ceil(nextafter(x * 100 * scale, HUGE_VAL)) / scale);
     return text;
 }
 
-/* 100 (1 - delta), rounded down at the tenth decimal; 0.05 is not quite 5/100, the 0.01 forgives that. */
-static const char *confidence(double delta, char text[32]) {
+/* 0.05 is not quite 5/100, the 0.01 forgives that. */
+const char *surety_confidence(double delta, char text[32]) {
     if (delta < 1e-9)
         snprintf(text, 32, "99.9999999");
     else
@@ -67,12 +66,12 @@ static void say_classes(surety_certificate *c) {
         const surety_class_limit *limit = &c->limits[k];
         const char *before = !k ? "" : k + 1 < c->limit_count ? ", " : " and ";
         if (limit->value < 1)
-            say(c, "%s%s %% of the new inputs of class %s", before, percent_up(limit->value, text),
+            say(c, "%s%s %% of the new inputs of class %s", before, surety_percent_up(limit->value, text),
                 limit->label);
         else
             say(c, "%sall of those of class %s", before, limit->label);
     }
-    if (c->value < 1) say(c, ", so on at most %s %% of all", percent_up(c->value, text));
+    if (c->value < 1) say(c, ", so on at most %s %% of all", surety_percent_up(c->value, text));
     say(c, ", ");
 }
 
@@ -105,8 +104,8 @@ static void say_curve(surety_certificate *c) {
         const surety_curve_limit *p = &c->curve[i];
         const char *before = !i ? "" : i + 1 < c->curve_count ? ", " : " and ";
         if (p->value < 1)
-            say(c, "%s%s %% %sat r = %s", before, percent_up(p->value, text), i ? "" : "of the new inputs ",
-                surety_shortest(p->radius, radius));
+            say(c, "%s%s %% %sat r = %s", before, surety_percent_up(p->value, text),
+                i ? "" : "of the new inputs ", surety_shortest(p->radius, radius));
         else
             say(c, "%sall at r = %s", before, surety_shortest(p->radius, radius));
     }
@@ -140,7 +139,7 @@ static void say_share(surety_certificate *c) {
     else if (states(c, SURETY_SAY_RADIUS))
         say(c, "fails on at most %s %% of the ", percent(c->promise, text));
     else
-        say(c, "fails on at most %s %% of the ", percent_up(c->value, text));
+        say(c, "fails on at most %s %% of the ", surety_percent_up(c->value, text));
     say(c, "%snew %s of its ", perturbed ? "perturbed " : "", c->data.unit[0] ? "units" : "inputs");
     if (c->data.class_count > 2)
         say(c, "%zu classes, ", c->data.class_count);
@@ -178,15 +177,16 @@ static void say_limit(surety_certificate *c) {
     const char *drawn = attack_of(c)->starts || attack_of(c)->noise ? "of the attack's random numbers" : "";
     if (c->data.fresh)
         say(c, "confidence %s %% over the draw %s%sof the %" PRIu64 " %s declared fresh, %s, ",
-            confidence(c->delta, level), drawn, *drawn ? " and " : "", c->inputs.m,
+            surety_confidence(c->delta, level), drawn, *drawn ? " and " : "", c->inputs.m,
             c->data.unit[0] ? "units" : "rows",
             is_imported(c)
                 ? "which had no part in the training of this imported model by the word of whoever "
                   "declared it"
                 : "none of which trained the model");
     else
-        say(c, "confidence %s %% over the draw of the %" PRIu64 " %s of S%s%s, ", confidence(c->delta, level),
-            c->inputs.m, c->data.unit[0] ? "units" : "examples", *drawn ? " and " : "", drawn);
+        say(c, "confidence %s %% over the draw of the %" PRIu64 " %s of S%s%s, ",
+            surety_confidence(c->delta, level), c->inputs.m, c->data.unit[0] ? "units" : "examples",
+            *drawn ? " and " : "", drawn);
     say(c, "the %s vote of this model (SHA-256 %.16s) ", c->inputs.frozen ? "weighted" : "learned weighted",
         c->model.sha256);
     if (states(c, SURETY_SAY_CLASSES) && !c->vacuous) {
