@@ -53,7 +53,7 @@ static surety_status take_frame(const surety_document *kind, json_t *object, cha
                                 surety_error *err) {
     const char *stated = json_string_value(json_object_get(object, "format"));
     if (!stated || strcmp(stated, kind->format) != 0) {
-        surety_fail(err, SURETY_E_INPUT, "it is not a certificate that this version reads here");
+        surety_fail(err, SURETY_E_INPUT, "it is not a certificate that this version reads");
         surety_fail_place(err, "key format");
         surety_fail_expected(err, "\"format\": \"%s\"", kind->format);
         return SURETY_E_INPUT;
