@@ -12,7 +12,7 @@
 
 /* Bytes that all functions of a file are below, compiled by gcc or clang for x86 or ARM at any level of
  * optimisation: their text hardly depends on the model (tests/model/test_export.py measures it). */
-enum { CODE = 8192 };
+enum { CODE = 16384 };
 
 typedef struct writing {
     const surety_model *m;
