@@ -106,6 +106,36 @@ def test_best_iteration():
     assert replay(path("best.json"), HOLES, all_, all_ > 0, 2, "--iterations", "all")["trees"] == 12
 
 
+def test_names_of_features():
+    """Columns are found by name, in any order, beside one of labels; a table that lacks one, or has more, is refused."""
+    package = xgboost()
+    names = [f"f {j}" for j in range(D)]
+    model = package.train({"objective": "binary:logistic", "nthread": 1}, package.DMatrix(X, label=labels(2), feature_names=names), 5)
+    model.save_model(path("named.json"))
+    run("import", path("named.json"), "--out", path("m"), "--quiet")
+    np.save(path("X.npy"), X)
+    run("predict", path("m"), path("X.npy"), "--out", path("right.npy"), "--quiet")
+
+    def table(order, more=(), name="named.csv"):
+        head = [*more, *(names[j] for j in order)]
+        with open(path(name), "w") as file:
+            file.write(",".join(head) + "\n")
+            for i, row in enumerate(X):
+                file.write(",".join([str(labels(2)[i])] * len(more) + [repr(float(row[j])) for j in order]) + "\n")
+        return path(name)
+
+    for order, more in ((range(D), ()), (range(D)[::-1], ()), ([3, 1, 0, 2, 7, 6, 5, 4], ["answer"])):
+        run("predict", path("m"), table(order, more), "--out", path("got.npy"), "--quiet")
+        assert np.load(path("got.npy")).tobytes() == np.load(path("right.npy")).tobytes(), order
+    fresh = lambda *words: answer("evaluate", path("m"), "--attacks", "none", "--eps", 0, *words)["attacks"][0]
+    right = fresh("--fresh", table(range(D), ["answer"]))
+    assert right == fresh("--fresh", table([3, 1, 0, 2, 7, 6, 5, 4], ["answer"]))
+    assert right["adversarial_risk"] < 0.3, right
+    assert "lacks the column 'f 3'" in error("predict", path("m"), table([0, 1, 2, 4, 5, 6, 7]), "--out", path("got.npy"), code=3)["what"]
+    assert "none of the columns" in error("predict", path("m"), table(range(D), ["id", "answer"]), "--out", path("got.npy"), code=3)["what"]
+    assert "labels" in error("evaluate", path("m"), "--attacks", "none", "--eps", 0, "--fresh", table(range(D)), code=3)["what"]
+
+
 def test_threshold():
     package, data, model = booster()
     model.save_model(path("model.json"))
