@@ -379,7 +379,20 @@ def test_bad_trees():
     refused(changed(split_conditions=["a", 0, 0]), "numbers")
     refused(changed(split_conditions=[1e39, 0, 0]), "threshold")
     refused(changed(split_conditions=[0, 1e39, 0]), "finite")
-    refused(changed(left_children=[-1, -1, -1]), "tests a feature")
+    refused(changed(left_children=[-1, -1, -1], right_children=[-1, -1, -1]), "tests a feature")
+    refused(changed(left_children=[-1, -1, -1]), "two children")
+    refused(changed(left_children=[-7, -1, -1], right_children=[-7, -1, -1]), "two children")
+    for base in ("5E-1x", "[5E-1", "[5E-1,5E-1]", "banana", "", "[]", "2", "0", "nan"):
+        refused(changed(base=base), "base_score")
+    for best in ("banana", "1", "-1", "1e99"):
+        early = fixture()
+        early["learner"]["attributes"]["best_iteration"] = best
+        refused(write(early), "best_iteration")
+        run("import", path("fixture.json"), "--out", path("m"), "--iterations", "all")
+    dart = fixture()
+    gbtree = dart["learner"]["gradient_booster"]
+    dart["learner"]["gradient_booster"] = {"name": "dart", "gbtree": gbtree, "weight_drop": []}
+    refused(write(dart), "a weight for each tree")
     refused(write(deep_fixture(65)), "too deep")
     run("import", write(deep_fixture(64)), "--out", path("m"))
     far = fixture()
