@@ -86,6 +86,7 @@ SURETY_API int surety_radius_rank(double promise, uint64_t m, double delta, uint
 
 /* How far new inputs may be from those that S was drawn from, P' against P. */
 typedef enum surety_shift {
+    SURETY_SHIFT_NONE, /* nothing is assumed */
     SURETY_SHIFT_TV,   /* "tv": total variation, at least 0 */
     SURETY_SHIFT_KL,   /* "kl": KL(P'||P), at least 0 */
     SURETY_SHIFT_CHI2, /* "chi2": chi^2(P'||P), at least 0 */
@@ -100,8 +101,9 @@ SURETY_API double surety_shift_limit(surety_shift shift, double budget, double l
 
 /* What is known about wrong labels. */
 typedef enum surety_label_noise {
-    SURETY_NOISE_FLIPS, /* "flips": a label is replaced by another one, all others being as likely,
-                           independently of the input, with a probability known to be at least eta */
+    SURETY_NOISE_NONE,  /* nothing is assumed */
+    SURETY_NOISE_FLIPS, /* "flips": a label is replaced by another one, all others being as likely, with one
+                           probability for every input and class, known to be at least eta */
     SURETY_NOISE_PAIRS, /* "pairs": the share of wrong labels among the pairs that S is drawn from is at most
                            eta */
     SURETY_NOISE_ROWS   /* "rows": at most a share eta of the rows of S has a wrong label */

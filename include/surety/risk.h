@@ -125,6 +125,10 @@ typedef struct surety_risks {
     const uint64_t *class_examples; /* examples of the class */
     const uint64_t *class_failed;   /* those on which the vote is not right on all n */
 
+    /* Per group of the set, (group_count) examples, then as many failures; NULL: it has no groups. Owned. */
+    size_t group_count;
+    uint64_t *groups;
+
     double averaged, averaged_max; /* R, A: a tie is an error */
     double rbar, abar, gmax;       /* rounded up; abar <= gmax, rbar <= gmax, and rbar <= abar if K = 2 */
     double tv, tandem;             /* rounded up */

@@ -89,6 +89,7 @@ static surety_status settle(cli *c, options *o, const surety_model *model) {
     o->certify.delta = isnan(o->delta) ? own.delta : o->delta;
     o->certify.model_file = c->words[0];
     o->certify.despite_test = o->despite_test;
+    o->data.group = o->statement.groups;
     if (cli_given(c, "seed") && threat->seed != facts->seed)
         return cli_wrong(c, "a certificate's random numbers are those of the model's seed, %llu",
                          (unsigned long long)facts->seed);
@@ -101,10 +102,12 @@ static void print_inputs(const surety_certificate *c) {
     cli_print("\n%-22s %s (on the risk of the vote%s)\n", "bound", c->bound,
               isnan(c->surrogate) ? "" : ", factor 2 included");
     cli_print("%-22s %.6f\n", "value", cli_limit(c->value, 6));
-    cli_print("%-22s m = %" PRIu64 "%s of S, n = %" PRIu64 " perturbations each, H = %" PRIu64 " voters\n",
-              "sizes", c->inputs.m, c->data.unit[0] ? " units" : "", c->inputs.n, c->inputs.voter_count);
-    cli_print("%-22s T_p = %" PRIu64 " candidates, KL(Q||P) = %.6f%s\n", "prior", c->inputs.priors_compared,
-              c->inputs.kl,
+    cli_print("%-22s m = %" PRIu64 "%s of S, ", "sizes", c->inputs.m, c->data.unit[0] ? " units" : "");
+    if (strcmp(c->risk, surety_risk_kind_name(SURETY_RISK_WORST_CASE)) != 0)
+        cli_print("n = %" PRIu64 " perturbation%s each, ", c->inputs.n, c->inputs.n == 1 ? "" : "s");
+    cli_print("H = %" PRIu64 " voter%s\n", c->inputs.voter_count, c->inputs.voter_count == 1 ? "" : "s");
+    cli_print("%-22s T_p = %" PRIu64 " candidate%s, KL(Q||P) = %.6f%s\n", "prior", c->inputs.priors_compared,
+              c->inputs.priors_compared == 1 ? "" : "s", c->inputs.kl,
               c->data.fresh      ? " (Q was fixed before the fresh rows)"
               : c->inputs.frozen ? " (Q is P)"
                                  : "");
@@ -120,14 +123,19 @@ static void print_inputs(const surety_certificate *c) {
         cli_print("%-22s Rbar %.6f, Gmax %.6f\n", "surrogates", c->risks.rbar, c->risks.gmax);
     }
     cli_print("%-22s %.6g, spent on\n", "delta", c->delta);
-    size_t parts = c->limit_count + c->curve_count;
+    size_t parts = c->limit_count + c->group_count + c->curve_count;
     if (parts)
         cli_print("%22s %.6g for each of %zu %s: %s; %" PRIu64 " look%s\n", "", c->inputs.delta_share, parts,
-                  c->limit_count ? "classes" : "radii", c->bound, c->inputs.looks,
-                  c->inputs.looks == 1 ? "" : "s");
-    for (size_t i = 0; i < c->event_count && !parts; i++)
-        cli_print("%22s %.6g: %s; %" PRIu64 " look%s\n", "", c->events[i].share, c->events[i].event,
-                  c->events[i].looks, c->events[i].looks == 1 ? "" : "s");
+                  c->limit_count   ? "classes"
+                  : c->group_count ? "groups"
+                                   : "radii",
+                  c->bound, c->inputs.looks, c->inputs.looks == 1 ? "" : "s");
+    for (size_t i = 0; i < c->event_count && !parts; i++) {
+        char text[200];
+        snprintf(text, sizeof text, "%.6g: %s; %" PRIu64 " look%s", c->events[i].share, c->events[i].event,
+                 c->events[i].looks, c->events[i].looks == 1 ? "" : "s");
+        cli_print_wrapped(text, 23, 0);
+    }
 }
 
 static void print_copies(const surety_copies *copies) {
@@ -181,8 +189,10 @@ static surety_status certify(cli *c, options *o, const surety_model *model) {
         status = surety_certify(&certificate, model, data, &o->certify, &c->run, &c->error);
     cli_progress_end(c);
     if (status == SURETY_OK) log_look(c, o, &certificate, model, data);
-    if (status == SURETY_E_CHECK && !strncmp(c->error.what, "T refutes", 9))
-        cli_look(c, model, data, "refused: T refutes it"); /* S was looked at, and the message tells of it */
+    const char *refused =
+        strstr(c->error.what, " refutes"); /* S was looked at, and the message tells of it */
+    if (status == SURETY_E_CHECK && refused && refused == c->error.what + 1)
+        cli_look(c, model, data, *c->error.what == 'T' ? "refused: T refutes it" : "refused: S refutes it");
     if (status == SURETY_OK) status = surety_certificate_save(&certificate, o->out, &c->error);
     if (status == SURETY_OK && certificate.test.refuted)
         cli_warn(c,

@@ -10,8 +10,17 @@ typedef struct measuring {
     const surety_set *set;
     size_t threads;
     surety_risk **risk; /* (threads, posterior_count) */
+    int64_t *groups;    /* (posterior_count, 2, groups): examples and failures; NULL without groups */
     uint8_t *verdicts;  /* (posterior_count, units): what the rows of a unit came to; NULL without units */
 } measuring;
+
+/* What the example came to, for its group. */
+static void count_group(const measuring *w, size_t q, size_t i, uint8_t verdict) {
+    int64_t *groups = w->groups + q * 2 * w->set->groups, *failed = groups + w->set->groups;
+    __atomic_fetch_add(&groups[w->set->group[i]], 1, __ATOMIC_RELAXED);
+    if (verdict & (SURETY_VERDICT_WRONG | SURETY_VERDICT_TIED))
+        __atomic_fetch_add(&failed[w->set->group[i]], 1, __ATOMIC_RELAXED);
+}
 
 /* An example's votes into the risks of every posterior. */
 static surety_status count_votes(void *arg, const surety_ended *e, const float *votes, size_t ld,
@@ -26,6 +35,8 @@ static surety_status count_votes(void *arg, const surety_ended *e, const float *
             SURETY_TRY(surety_risk_add_score_columns(mine[q], votes, ld, y, err));
         else
             SURETY_TRY(surety_risk_add_columns(mine[q], votes, ld, surety_sign(y), err));
+    for (size_t q = 0; q < w->posterior_count && w->groups; q++)
+        count_group(w, q, e->i, surety_risk_verdict(mine[q]));
     for (size_t q = 0; q < w->posterior_count && w->verdicts; q++)
         __atomic_fetch_or(&w->verdicts[q * w->set->units + w->set->unit[e->i]], surety_risk_verdict(mine[q]),
                           __ATOMIC_RELAXED); /* rows of a unit may be other threads' */
@@ -65,6 +76,19 @@ static surety_status gather_verdicts(uint8_t *verdicts, size_t count, const sure
     return status;
 }
 
+/* Counts per group into the risks, of all processes. */
+static surety_status take_groups(const measuring *w, size_t q, surety_risks *risks, const surety_run *run,
+                                 surety_error *err) {
+    size_t count = w->set->groups;
+    int64_t *sums = w->groups + q * 2 * count;
+    SURETY_TRY(surety_sum_everyone(run, sums, 2 * count, err));
+    if (surety_apart(run)) return SURETY_OK;
+    SURETY_TRY(surety_alloc(&risks->groups, 2 * count, sizeof *risks->groups, err));
+    for (size_t k = 0; k < 2 * count; k++) risks->groups[k] = (uint64_t)sums[k];
+    risks->group_count = count;
+    return SURETY_OK;
+}
+
 /* Threads and processes together, for posterior q. */
 static surety_status conclude(measuring *w, size_t q, surety_risks *risks, const surety_run *run,
                               surety_error *err) {
@@ -74,9 +98,10 @@ static surety_status conclude(measuring *w, size_t q, surety_risks *risks, const
         SURETY_TRY(surety_risk_merge(sum, w->risk[t * w->posterior_count + q], err));
     SURETY_TRY(surety_risk_gather(sum, run, err));
     if (w->verdicts) SURETY_TRY(gather_verdicts(w->verdicts + q * units, units, run, err));
-    if (surety_apart(run)) return SURETY_OK;
-    return w->verdicts ? surety_risks_of_units(risks, w->verdicts + q * units, units, sum, err)
-                       : surety_risk_result(sum, risks, err);
+    if (!surety_apart(run))
+        SURETY_TRY(w->verdicts ? surety_risks_of_units(risks, w->verdicts + q * units, units, sum, err)
+                               : surety_risk_result(sum, risks, err));
+    return w->groups ? take_groups(w, q, risks, run, err) : SURETY_OK;
 }
 
 static surety_status measure_all(measuring *w, surety_risks *risks, const surety_run *run,
@@ -90,6 +115,8 @@ static surety_status measure_all(measuring *w, surety_risks *risks, const surety
                                 .phase = w->what->phase,
                                 .shared = 1};
     SURETY_TRY(new_risks(w, err));
+    if (w->set->group)
+        SURETY_TRY(surety_alloc(&w->groups, w->posterior_count * 2 * w->set->groups, sizeof *w->groups, err));
     if (w->set->unit) SURETY_TRY(surety_alloc(&w->verdicts, w->posterior_count * w->set->units, 1, err));
     SURETY_TRY(
         surety_sampler_new(&sampler, w->what->threat, w->what->attacked->voters, w->what->set, run, err));
@@ -113,6 +140,7 @@ surety_status surety_measure_each(const surety_measurement *what, const double *
     for (size_t i = 0; w.risk && i < w.threads * count; i++) surety_risk_free(w.risk[i]);
     surety_free((void *)w.risk);
     surety_free(w.verdicts);
+    surety_free(w.groups);
     for (size_t q = 0; q < count && status != SURETY_OK; q++) surety_risks_free(&risks[q]);
     return status;
 }

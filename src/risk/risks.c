@@ -89,6 +89,7 @@ surety_status surety_risks_from_sums(surety_risks *out, const int64_t *sums, siz
 void surety_risks_free(surety_risks *risks) {
     if (!risks) return;
     surety_free(risks->memory);
+    surety_free(risks->groups);
     *risks = (surety_risks){0};
 }
 
