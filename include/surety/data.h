@@ -335,6 +335,10 @@ typedef struct surety_data_info {
     uint64_t filled[SURETY_SETS]; /* missing values that medians (or no category) stand for */
     uint64_t unseen[SURETY_SETS]; /* categories that S' does not have */
     uint64_t kept[SURETY_SETS];   /* missing values that stay */
+    /* Rows whose label is none of the classes, which belong to no set: of the training rows, of the test
+     * rows; and such a label, empty if there is none. */
+    uint64_t left_out[2];
+    char left_out_label[64];
     int boxed;
     double box_lo, box_hi;
     size_t d, height, width; /* height = width = 0: not images */

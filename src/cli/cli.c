@@ -327,6 +327,13 @@ surety_status cli_print_json(cli *c, char *json) {
     return SURETY_OK;
 }
 
+surety_status cli_unreadable(cli *c, const char *file) {
+    c->error.code = errno == ENOENT || errno == ENOTDIR ? SURETY_E_INPUT : SURETY_E_SYSTEM;
+    snprintf(c->error.what, sizeof c->error.what, "it cannot be read: %s", strerror(errno));
+    snprintf(c->error.file, sizeof c->error.file, "%s", file);
+    return c->error.code;
+}
+
 surety_status cli_check_out(cli *c, const char *path) {
     const char *slash = strrchr(path, '/');
     char folder[4096];
