@@ -190,7 +190,7 @@ typedef struct surety_certificate {
 
     struct {
         char name[16], norm[8];
-        char radius_unit[24];       /* of eps: "standard deviations" (surety_scaling_unit), or "tolerances" */
+        char radius_unit[24];       /* of eps (surety_radius_unit) */
         double eps;                 /* with a tolerance: in its units */
         double slack;               /* what the proof added for scaled features, see surety_ball */
         double box_lo, box_hi;      /* NaN: no box */
