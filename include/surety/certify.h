@@ -258,9 +258,10 @@ typedef struct surety_certificate {
 
     struct { /* the exact sums of surety/risk.h, losses in units of 2^-32 */
         uint64_t wrong, tied, max_wrong, max_tied, prior_wrong, prior_max_wrong;
-        uint64_t abar_sum, tv_sum, tandem_sum;
+        uint64_t abar_sum, tv_sum, tandem_sum, prior_coins;
         size_t voter_count; /* of the arrays below, owned by the certificate */
-        uint64_t *loss, *max_loss, *errors, *anchored_loss, *anchored_max, *anchored_errors;
+        uint64_t *loss, *max_loss, *errors, *anchored_loss, *anchored_max, *anchored_errors, *coins,
+            *max_coins;
     } counts;
     char counts_sha256[65]; /* of counts in canonical form */
 

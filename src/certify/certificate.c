@@ -240,21 +240,15 @@ TABLE(software, software_rows);
 
 #define SUM(key, unit) COUNT(#key, IN(counts, key), 0, WHOLE, unit)
 static const surety_field counts_rows[] = {
-    SUM(wrong, VOTES),
-    SUM(tied, VOTES),
-    SUM(max_wrong, EXAMPLES),
-    SUM(max_tied, EXAMPLES),
-    SUM(prior_wrong, VOTES),
-    SUM(prior_max_wrong, EXAMPLES),
-    SUM(abar_sum, LOSS),
-    SUM(tv_sum, LOSS),
-    SUM(tandem_sum, LOSSES),
-    COUNTS(loss, LOSSES),
-    COUNTS(max_loss, LOSS),
-    COUNTS(errors, EXAMPLES),
-    COUNTS(anchored_loss, LOSSES),
-    COUNTS(anchored_max, LOSS),
-    COUNTS(anchored_errors, EXAMPLES),
+    SUM(wrong, VOTES),          SUM(tied, VOTES),
+    SUM(max_wrong, EXAMPLES),   SUM(max_tied, EXAMPLES),
+    SUM(prior_wrong, VOTES),    SUM(prior_max_wrong, EXAMPLES),
+    SUM(abar_sum, LOSS),        SUM(tv_sum, LOSS),
+    SUM(tandem_sum, LOSSES),    SUM(prior_coins, EXAMPLES),
+    COUNTS(loss, LOSSES),       COUNTS(max_loss, LOSS),
+    COUNTS(errors, EXAMPLES),   COUNTS(anchored_loss, LOSSES),
+    COUNTS(anchored_max, LOSS), COUNTS(anchored_errors, EXAMPLES),
+    COUNTS(coins, EXAMPLES),    COUNTS(max_coins, EXAMPLES),
 };
 TABLE(counts, counts_rows);
 

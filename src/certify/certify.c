@@ -49,7 +49,8 @@ void surety_certify_defaults(surety_certify_settings *s, const surety_model *mod
 size_t surety_certify_best_events(const surety_model *model, int worst_case,
                                   surety_bound_id events[SURETY_BOUNDS]) {
     return surety_bound_best(worst_case ? SURETY_RISK_WORST_CASE : SURETY_RISK_AVERAGED_MAX,
-                             is_baseline(model) ? SURETY_Q_FROZEN : SURETY_Q_ANY, events);
+                             is_baseline(model) ? SURETY_Q_FROZEN : SURETY_Q_ANY,
+                             surety_model_about(model)->set == SURETY_SIGNED, events);
 }
 
 const char *surety_certify_default_bound(const surety_model *model, int worst_case) {
@@ -137,9 +138,9 @@ static surety_status check_form(const certifying *w, surety_error *err) {
 
 static surety_status settle_bound(certifying *w, surety_error *err) {
     surety_bound_id best[SURETY_BOUNDS];
-    size_t count =
-        surety_bound_best(is_worst(w) ? SURETY_RISK_WORST_CASE : SURETY_RISK_AVERAGED_MAX,
-                          w->fresh || is_baseline(w->model) ? SURETY_Q_FROZEN : SURETY_Q_ANY, best);
+    size_t count = surety_bound_best(is_worst(w) ? SURETY_RISK_WORST_CASE : SURETY_RISK_AVERAGED_MAX,
+                                     w->fresh || is_baseline(w->model) ? SURETY_Q_FROZEN : SURETY_Q_ANY,
+                                     w->facts->set == SURETY_SIGNED, best);
     const char *name = w->s->bound ? w->s->bound : surety_bound_list()[best[0]].name;
     int classes = w->s->statement == SURETY_SAY_CLASSES || w->s->statement == SURETY_SAY_GROUPS;
     if (w->units && (classes || !strcmp(name, "best"))) {
@@ -538,6 +539,7 @@ static surety_status set_counts(surety_certificate *c, const surety_risks *r, su
     c->counts.wrong = r->wrong, c->counts.tied = r->tied;
     c->counts.max_wrong = r->max_wrong, c->counts.max_tied = r->max_tied;
     c->counts.prior_wrong = r->prior_wrong, c->counts.prior_max_wrong = r->prior_max_wrong;
+    c->counts.prior_coins = r->prior_coins;
     c->counts.abar_sum = r->abar_sum, c->counts.tv_sum = r->tv_sum, c->counts.tandem_sum = r->tandem_sum;
     size_t H = c->counts.voter_count = r->voters;
     SURETY_TRY(copy_counts(&c->counts.loss, r->loss, H, err));
@@ -545,6 +547,8 @@ static surety_status set_counts(surety_certificate *c, const surety_risks *r, su
     SURETY_TRY(copy_counts(&c->counts.errors, r->errors, H, err));
     SURETY_TRY(copy_counts(&c->counts.anchored_loss, r->anchored_loss, H, err));
     SURETY_TRY(copy_counts(&c->counts.anchored_max, r->anchored_max, H, err));
+    SURETY_TRY(copy_counts(&c->counts.coins, r->coins, H, err));
+    SURETY_TRY(copy_counts(&c->counts.max_coins, r->max_coins, H, err));
     return copy_counts(&c->counts.anchored_errors, r->anchored_errors, H, err);
 }
 
@@ -651,13 +655,16 @@ static surety_status stated_risks(surety_risks *out, const surety_certificate *c
                                              c->counts.prior_max_wrong,
                                              c->counts.abar_sum,
                                              c->counts.tv_sum,
-                                             c->counts.tandem_sum};
+                                             c->counts.tandem_sum,
+                                             c->counts.prior_coins};
     const uint64_t *arrays[SURETY_RISK_ARRAYS] = {[SURETY_RISK_LOSS] = c->counts.loss,
                                                   [SURETY_RISK_MAX_LOSS] = c->counts.max_loss,
                                                   [SURETY_RISK_ANCHORED_LOSS] = c->counts.anchored_loss,
                                                   [SURETY_RISK_ANCHORED_MAX] = c->counts.anchored_max,
                                                   [SURETY_RISK_ERRORS] = c->counts.errors,
-                                                  [SURETY_RISK_ANCHORED_ERRORS] = c->counts.anchored_errors};
+                                                  [SURETY_RISK_ANCHORED_ERRORS] = c->counts.anchored_errors,
+                                                  [SURETY_RISK_COINS] = c->counts.coins,
+                                                  [SURETY_RISK_MAX_COINS] = c->counts.max_coins};
     SURETY_TRY(surety_alloc(&sums, surety_risk_sums(H, K), sizeof *sums, err));
     memcpy(sums, head, sizeof head);
     for (size_t k = 0; k < SURETY_RISK_ARRAYS; k++)
@@ -667,7 +674,7 @@ static surety_status stated_risks(surety_risks *out, const surety_certificate *c
         status = surety_risks_from_sums(out, sums, H, c->inputs.n, K, surety_model_posterior(model), err);
     surety_free(sums);
     out->signed_votes = surety_model_about(model)->set == SURETY_SIGNED;
-    out->has_prior = 1;
+    out->has_prior = out->has_coins = 1;
     return status;
 }
 

@@ -146,6 +146,19 @@ static void say_promises(surety_certificate *c) {
     say(c, ", ");
 }
 
+/* An event whose bound replaces losses by coins: the confidence is over them too. */
+static int tosses_coins(const surety_certificate *c) {
+    for (size_t i = 0; i < c->event_count; i++) {
+        char name[40];
+        const surety_bound_info *bound = NULL;
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(c->events[i].event, ","), c->events[i].event);
+        if (surety_bound_find(name, &bound, NULL) == SURETY_OK &&
+            bound->evidence & (SURETY_NEEDS_COINS | SURETY_NEEDS_PRIOR_COINS))
+            return 1;
+    }
+    return 0;
+}
+
 /* One limit. */
 static void say_share(surety_certificate *c) {
     char text[32];
@@ -191,7 +204,11 @@ static void say_limit(surety_certificate *c) {
         say_vacuous(c);
     else
         say(c, "With ");
-    const char *drawn = attack_of(c)->starts || attack_of(c)->noise ? "of the attack's random numbers" : "";
+    int attack = attack_of(c)->starts || attack_of(c)->noise, coins = tosses_coins(c);
+    const char *drawn = attack && coins ? "of the attack's random numbers and of the coins"
+                        : attack        ? "of the attack's random numbers"
+                        : coins         ? "of the coins"
+                                        : "";
     if (c->data.fresh)
         say(c, "confidence %s %% over the draw %s%sof the %" PRIu64 " %s declared fresh, %s, ",
             confidence(c->delta, level), drawn, *drawn ? " and " : "", c->inputs.m,

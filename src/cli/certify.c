@@ -34,7 +34,7 @@ static surety_status read_looks(const char *text, void *target, surety_error *er
 /* "first, second, ..": the bounds that certificates use unless told otherwise. */
 static const char *names_of(surety_risk_kind risk, surety_q_choice q, char text[160]) {
     surety_bound_id events[SURETY_BOUNDS];
-    size_t count = surety_bound_best(risk, q, events), used = 0;
+    size_t count = surety_bound_best(risk, q, 1, events), used = 0;
     for (size_t i = 0; i < count && used < 160; i++)
         used += (size_t)snprintf(text + used, 160 - used, "%s%s", i ? ", " : "",
                                  surety_bound_list()[events[i]].name);
@@ -43,13 +43,15 @@ static const char *names_of(surety_risk_kind risk, surety_q_choice q, char text[
 
 static void word_bound_help(options *o) {
     char learned[160], baseline[160], worst_learned[160], worst_baseline[160];
-    snprintf(o->bound_help, sizeof o->bound_help,
-             "the bound; unless given, the first of %s (baseline: %s; worst-case: %s; both: %s). best: the "
-             "smallest of this list and of others on the same events, delta split evenly among the events",
-             names_of(SURETY_RISK_AVERAGED_MAX, SURETY_Q_ANY, learned),
-             names_of(SURETY_RISK_AVERAGED_MAX, SURETY_Q_FROZEN, baseline),
-             names_of(SURETY_RISK_WORST_CASE, SURETY_Q_ANY, worst_learned),
-             names_of(SURETY_RISK_WORST_CASE, SURETY_Q_FROZEN, worst_baseline));
+    snprintf(
+        o->bound_help, sizeof o->bound_help,
+        "the bound; unless given, the first of %s (baseline: %s; worst-case: %s; both: %s). best: the "
+        "smallest of this list and of others on the same events, delta split evenly among the events; of "
+        "real votes, the union over the voters is that of their coins",
+        names_of(SURETY_RISK_AVERAGED_MAX, SURETY_Q_ANY, learned),
+        names_of(SURETY_RISK_AVERAGED_MAX, SURETY_Q_FROZEN, baseline),
+        names_of(SURETY_RISK_WORST_CASE, SURETY_Q_ANY, worst_learned),
+        names_of(SURETY_RISK_WORST_CASE, SURETY_Q_FROZEN, worst_baseline));
 }
 
 static void add_options(cli *c, options *o) {

@@ -1,6 +1,7 @@
 #include "evaluate/perturbed.h"
 
 #include "base/parallel.h"
+#include "base/random.h"
 #include "risk/accumulate.h"
 
 typedef struct measuring {
@@ -28,6 +29,13 @@ static surety_status count_votes(void *arg, const surety_ended *e, const float *
     const measuring *w = arg;
     surety_risk **mine = w->risk + (size_t)e->thread * w->posterior_count;
     uint8_t y = w->set->y[e->i];
+    const surety_threat *threat = w->what->threat;
+    const surety_address coin = {.row = w->set->row[e->i],
+                                 .epoch = threat->epoch,
+                                 .purpose = (uint8_t)(SURETY_FOR_COIN + w->set->which)};
+    uint32_t bits[4];
+    surety_random_bits(threat->seed, &coin, 0, bits);
+    for (size_t q = 0; q < w->posterior_count; q++) surety_risk_coin(mine[q], bits[0]);
     for (size_t q = 0; q < w->posterior_count; q++)
         if (w->what->threat->kind == SURETY_WORST_CASE)
             SURETY_TRY(surety_risk_add_limits(mine[q], votes, ld, y, err));

@@ -202,7 +202,8 @@ static void print_clauses(surety_growing *page, const surety_certificate *c) {
     char confident[128], level[32];
     surety_print_facts(page, "What its words mean");
     snprintf(confident, sizeof confident, "with confidence %s", confidence(c, level));
-    clause(page, confident, "confidence", "How often such a sentence may be false: 1 - delta of the ledger.");
+    clause(page, confident, "confidence",
+           "Of many such sentences, each from a draw of S of its own, at least this share is true.");
     explain_set(page, c);
     explain_statement(page, c);
     explain_failure(page, c);
@@ -256,7 +257,7 @@ static void print_numbers(surety_growing *page, const surety_certificate *c) {
     if (c->test.m)
         surety_print_fact(page, "the same on T",
                           "%s of %" PRIu64
-                          "; chance of so many, if the limit is true: "
+                          "; chance of so many or more, if the limit is true: "
                           "%.2g%s",
                           surety_share((size_t)c->test.failed, (size_t)c->test.m, share), c->test.m,
                           c->test.chance, c->test.refuted ? ". T refutes the certificate" : "");
@@ -272,8 +273,7 @@ static void print_each(surety_growing *page, const surety_class_limit *limits, s
     surety_print(page, "<div class=\"wide\" tabindex=\"0\"><table><caption>%s</caption><thead><tr><th>",
                  caption);
     surety_print_html(page, what);
-    surety_print(
-        page, "</th><th>examples of S</th><th>failed</th><th>limit for new ones</th></tr></thead><tbody>\n");
+    surety_print(page, "</th><th>examples of S</th><th>failed</th><th>limit</th></tr></thead><tbody>\n");
     for (size_t k = 0; k < count; k++) {
         const surety_class_limit *l = &limits[k];
         surety_print(page, "<tr><th scope=\"row\">");
@@ -289,22 +289,22 @@ static void print_curve(surety_growing *page, const surety_certificate *c) {
     if (!c->curve_count) return;
     surety_print(
         page,
-        "<div class=\"wide\" tabindex=\"0\"><table><caption>At every radius, all at once: between two "
-        "rows the limit of the larger radius holds</caption><thead><tr><th>radius</th><th>not proved "
-        "right on S</th><th>limit for new ones</th></tr></thead><tbody>\n");
+        "<div class=\"wide\" tabindex=\"0\"><table><caption>At every radius, all at once</caption><thead><tr>"
+        "<th>radius</th><th>not proved on S</th><th>limit</th></tr></thead><tbody>\n");
     for (size_t i = 0; i < c->curve_count; i++)
         surety_print(page, "<tr><td>%.6g</td><td>%s</td><td>%s</td></tr>\n", c->curve[i].radius,
                      surety_share((size_t)c->curve[i].failed, (size_t)c->inputs.m, share),
                      surety_percent(c->curve[i].value, limit));
     surety_print(page, "</tbody></table></div>\n");
+    surety_print_curve(page, c);
 }
 
 static void print_promises(surety_growing *page, const surety_certificate *c) {
     char limit[32];
     if (!c->promise_count) return;
     surety_print(page,
-                 "<div class=\"wide\" tabindex=\"0\"><table><caption>Promises in the order that was fixed "
-                 "before; the first that fails ends the list</caption><thead><tr><th>radius</th><th>at most"
+                 "<div class=\"wide\" tabindex=\"0\"><table><caption>In the order that was fixed before; the "
+                 "first that fails ends it</caption><thead><tr><th>radius</th><th>at most"
                  "</th><th>failed on S</th><th>promised</th></tr></thead><tbody>\n");
     for (size_t i = 0; i < c->promise_count; i++) {
         const surety_promise_tested *p = &c->promises[i];
