@@ -398,7 +398,7 @@ static const surety_bound_info rows[SURETY_BOUNDS] = {
         .evidence = SURETY_NEEDS_HELD_OUT, .rule = rule_holdout},
     [SURETY_BOUND_VOTERS_COINS] = {
         .id = SURETY_BOUND_VOTERS_COINS, .name = "voters_coins",
-        .heading = "union over the voters (coins)", .way = "a limit for each voter, by coins",
+        .heading = "union over voters (coins)", .way = "a limit for each voter, by coins",
         .promise = "as voters_union, losses replaced by coins of the same mean",
         .needs = "the posterior and each voter's coins",
         .risk = SURETY_RISK_AVERAGED, .event = SURETY_BOUND_VOTERS_COINS,
@@ -406,7 +406,7 @@ static const surety_bound_info rows[SURETY_BOUNDS] = {
         .evidence = SURETY_NEEDS_POSTERIOR | SURETY_NEEDS_COINS, .rule = rule_coins},
     [SURETY_BOUND_AVERAGE_MAX_VOTERS_COINS] = {
         .id = SURETY_BOUND_AVERAGE_MAX_VOTERS_COINS, .name = "average_max_voters_coins",
-        .heading = "union over the voters (coins)", .way = "a limit for each voter, by coins",
+        .heading = "union over voters (coins)", .way = "a limit for each voter, by coins",
         .promise = "as average_max_voters_union, losses replaced by coins of the same mean",
         .needs = "the posterior and each voter's coins",
         .risk = SURETY_RISK_AVERAGED_MAX, .event = SURETY_BOUND_AVERAGE_MAX_VOTERS_COINS,
@@ -414,7 +414,7 @@ static const surety_bound_info rows[SURETY_BOUNDS] = {
         .evidence = SURETY_NEEDS_POSTERIOR | SURETY_NEEDS_COINS, .rule = rule_coins},
     [SURETY_BOUND_WORST_CASE_COINS] = {
         .id = SURETY_BOUND_WORST_CASE_COINS, .name = "worst_case_coins",
-        .heading = "union over the voters (coins)", .way = "a limit for each voter, by coins",
+        .heading = "union over voters (coins)", .way = "a limit for each voter, by coins",
         .promise = WRONG_SOMEWHERE ", from a limit for each voter: no KL, losses replaced by coins",
         .needs = "the posterior and each voter's coins",
         .risk = SURETY_RISK_WORST_CASE, .event = SURETY_BOUND_WORST_CASE_COINS,

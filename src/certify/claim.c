@@ -205,7 +205,7 @@ static void say_limit(surety_certificate *c) {
     else
         say(c, "With ");
     int attack = attack_of(c)->starts || attack_of(c)->noise, coins = tosses_coins(c);
-    const char *drawn = attack && coins ? "of the attack's random numbers and of the coins"
+    const char *drawn = attack && coins ? "of the attack's random numbers and coins"
                         : attack        ? "of the attack's random numbers"
                         : coins         ? "of the coins"
                                         : "";

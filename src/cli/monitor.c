@@ -103,6 +103,13 @@ static surety_status count_rows(cli *c, const options *o, watch *w, const surety
     return status;
 }
 
+/* Rows that trained the model say little about it; a few may be equal by chance. */
+static void warn_if_known(const cli *c, const surety_model *model, const surety_data *data) {
+    surety_error known = SURETY_ERROR_NONE;
+    if (surety_model_check_fresh(model, surety_data_describe(data), &known) != SURETY_OK)
+        cli_warn(c, "%s: these outcomes say less than they seem to", known.what);
+}
+
 /* The vote of the certified model on rows in their order; rows of other classes are not its inputs. */
 static surety_status add_rows(cli *c, options *o, watch *w) {
     surety_model *model = NULL;
@@ -121,6 +128,7 @@ static surety_status add_rows(cli *c, options *o, watch *w) {
     if (status == SURETY_OK) status = cli_settle_model(c, model, &o->data, &threat);
     o->data.copies = SURETY_COPIES_KEEP; /* every row is an outcome */
     if (status == SURETY_OK) status = cli_open_data(c, &data, &o->data, NULL);
+    if (status == SURETY_OK && !surety_model_imported(model)) warn_if_known(c, model, data);
     if (status == SURETY_OK) status = count_rows(c, o, w, model, surety_data_set(data, SURETY_SET_LEARN));
     cli_progress_end(c);
     surety_data_free(data);
