@@ -229,7 +229,7 @@ def test_the_dossier_points_at_evidence_and_judges_nothing():
     assert found.fact("agrees") == ["yes"] and found.fact("level") == ["bits"]
     rows = found.with_head("objective", "about")
     assert [row[0] for row in rows] == ["LM-04", "LM-07", "LM-12", "LM-13", "LM-14", "DM-06", "IMP-06 to IMP-10"]
-    assert rows[-1][2] == "not covered" and all(row[2] for row in rows)
+    assert rows[-1][2].startswith("not covered") and all(row[2] for row in rows)
     assert not re.search(r"compl(y|ies|iant|iance)", found.words, re.IGNORECASE)
     found = page("numbers.html", path("images.model"), path("limit.json"), "--dossier")
     assert found.fact("agrees") == ["yes"] and found.fact("level") == ["numbers"] and "believed" in found.fact("counts")[0]
