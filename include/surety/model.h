@@ -211,8 +211,6 @@ typedef struct surety_export_result {
     uint64_t comparisons; /* with thresholds, most of one prediction */
     uint64_t products;    /* multiply-adds with one rounding of one prediction */
     uint64_t vectors;     /* test vectors */
-    double near; /* 0: the bits are those of predict. Else the answer may be another one where the two largest
-                    scores are nearer than this, a margin that proofs demand anyway */
 } surety_export_result;
 
 /* Writes the file, safely; the same model gives the same bytes. SURETY_E_USAGE: its kind has no export. */

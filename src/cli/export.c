@@ -16,11 +16,6 @@ static void print(const options *o, const surety_export_result *r) {
     cli_print("one prediction: at most %llu comparisons, %llu multiply-adds\n",
               (unsigned long long)r->comparisons, (unsigned long long)r->products);
     cli_print("%llu test vectors: compile with -D.._SELF_CHECK\n", (unsigned long long)r->vectors);
-    if (r->near > 0)
-        cli_print(
-            "The model decides by a softmax: answers may differ from those of predict where\n"
-            "the two largest scores are nearer than %.3g.\n",
-            r->near);
 }
 
 static surety_status export(cli *c, options *o) {

@@ -57,7 +57,7 @@ static int same_letters(const char *a, const char *b) {
 }
 
 static const char *nearest(const surety_columns *c, const char *wanted) {
-    if (!c->named) return NULL;
+    if (!c->named || surety_column_number(wanted)) return NULL;
     for (size_t i = 0; i < c->file; i++)
         if (same_letters(wanted, c->names[i])) return c->names[i];
     return surety_nearest(wanted, c->names, c->file);
@@ -79,7 +79,8 @@ static surety_status twice(const surety_columns *c, size_t a, size_t b, surety_e
     surety_fail(err, SURETY_E_INPUT, "two columns are called '%.64s': %zu and %zu", c->names[a], a + 1,
                 b + 1);
     surety_fail_place(err, "line 1");
-    surety_fail_expected(err, "a name for each, or one of them left out by its number (--drop %zu)", b + 1);
+    surety_fail_expected(err, "a name for each, or one of them left out by its number (--drop %zu)",
+                         (b == c->label ? a : b) + 1);
     return SURETY_E_INPUT;
 }
 
@@ -187,7 +188,8 @@ static int by_name_only(const void *a, const void *b) {
     return strcmp(((const named *)a)->name, ((const named *)b)->name);
 }
 
-/* Columns that are used, sorted by name; no two of one name. */
+/* Columns that are used, sorted by name; no two of one name, nor one that is called as the label is: a later
+ * table is asked for its columns by name. */
 static surety_status sort_used(const surety_columns *c, named **out, size_t *count, surety_error *err) {
     SURETY_TRY(surety_alloc(out, c->file, sizeof **out, err));
     *count = 0;
@@ -197,7 +199,9 @@ static surety_status sort_used(const surety_columns *c, named **out, size_t *cou
     for (size_t i = 1; i < *count; i++)
         if (!strcmp((*out)[i - 1].name, (*out)[i].name))
             return twice(c, (*out)[i - 1].column, (*out)[i].column, err);
-    return SURETY_OK;
+    if (!c->named || c->label == SURETY_NO_COLUMN) return SURETY_OK;
+    named label = {c->names[c->label], 0}, *same = bsearch(&label, *out, *count, sizeof label, by_name_only);
+    return same ? twice(c, same->column, c->label, err) : SURETY_OK;
 }
 
 static surety_status use_all(surety_columns *c, surety_error *err) {

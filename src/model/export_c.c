@@ -10,6 +10,10 @@
 #include "base/number.h"
 #include "model/export.h"
 
+/* Bytes that all functions of a file are below, compiled by gcc or clang for x86 or ARM at any level of
+ * optimisation: their text hardly depends on the model (tests/model/test_export.py measures it). */
+enum { CODE = 8192 };
+
 typedef struct writing {
     const surety_model *m;
     const surety_export_settings *s;
@@ -46,20 +50,11 @@ static void put_head(const writing *w, const surety_export_result *r, const char
     put_certificate(w);
     surety_c_put(out, " *\n");
     surety_format(text, sizeof text,
-                  "Constants: %llu bytes. Arrays on the stack: %llu bytes. One prediction: at most %llu "
-                  "comparisons with thresholds, %llu multiply-adds.",
-                  (unsigned long long)r->data, (unsigned long long)r->stack,
+                  "Arrays of constants: %llu bytes; on the stack: %llu bytes; code: below %d bytes. One "
+                  "prediction: at most %llu comparisons with thresholds, %llu multiply-adds.",
+                  (unsigned long long)r->data, (unsigned long long)r->stack, CODE,
                   (unsigned long long)r->comparisons, (unsigned long long)r->products);
     surety_c_comment(out, text);
-    if (r->near > 0) {
-        surety_format(
-            text, sizeof text,
-            "The model decides by a softmax, this file by the scores before it: answers may differ "
-            "from those of surety predict where the two largest scores are nearer than %.3g. Proofs "
-            "of a worst case demand a larger margin than that.",
-            r->near);
-        surety_c_comment(out, text);
-    }
     surety_c_comment(out,
                      "Demanded: IEEE-754 binary32 and binary64, rounding to nearest, no excess precision, no "
                      "contraction (a*b + c keeps both roundings), subnormal numbers, no -ffast-math.");
@@ -101,6 +96,8 @@ static void put_demands(const writing *w) {
         "#error \"no excess precision is allowed (32-bit x86: -msse2 -mfpmath=sse)\"\n#endif\n"
         "#if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__ > 0)\n"
         "#error \"compile without -ffast-math\"\n#endif\n"
+        "#if defined(__ASSOCIATIVE_MATH__) || defined(__RECIPROCAL_MATH__) || defined(__NO_SIGNED_ZEROS__)\n"
+        "#error \"compile without -funsafe-math-optimizations\"\n#endif\n"
         "#if defined(__GNUC__) && !defined(__clang__)\n"
         "#if (defined(__FP_FAST_FMA) || defined(__FP_FAST_FMAF)) && !defined(__STRICT_ANSI__) && \\\n"
         "    !defined(%s_NO_CONTRACTION)\n"
@@ -438,14 +435,13 @@ static surety_status put_body(const writing *w, surety_export_result *r, surety_
     put_vote(w);
     SURETY_TRY(put_columns(w, err));
     put_classes(w);
-    SURETY_TRY(surety_vectors_make(&vectors, w->m, facts.near, err));
+    SURETY_TRY(surety_vectors_make(&vectors, w->m, err));
     put_self_check(w, &vectors);
     surety_c_put(w->out, "#endif\n");
     r->data = w->out->data;
-    r->stack = (w->d + w->H * w->width) * sizeof(float);
+    r->stack = (w->d + w->H * w->width) * sizeof(float) + facts.stack;
     r->comparisons = facts.comparisons;
     r->products = facts.products;
-    r->near = facts.near;
     r->vectors = vectors.count;
     surety_vectors_free(&vectors);
     return SURETY_OK;
