@@ -328,7 +328,7 @@ surety_status cli_open_data(cli *c, surety_data **data, const surety_data_settin
     say_left_out(c, info, settings->fresh);
     status = settle_ball(c, info, attack);
     if (status != SURETY_OK) return status;
-    const surety_tolerance *tolerance = attack->ball.tolerance;
+    const surety_tolerance *tolerance = attack ? attack->ball.tolerance : NULL;
     return surety_agree(&c->run, "tolerance", tolerance ? tolerance->sha256 : "", &c->error);
 }
 

@@ -86,6 +86,20 @@ def test_same_bytes():
             assert ask(maker, ranks, *EVALUATE) == shown, (maker, ranks)
 
 
+def test_cells_of_a_study():
+    launcher("openmpi")
+    study = ("reproduce", "--tasks", "fashion-sandal-v-boot", "--norms", "l2", "--voters", "signed", "--defenses", "ifgsm,pgd", "--epochs", 1,
+             "--samples", 3, "--steps", 2)
+    if subprocess.run([SURETY, "data", "show", "--task", "fashion-sandal-v-boot"], capture_output=True).returncode:
+        raise Skip("the data of fashion-sandal-v-boot is not here")
+    ask("", 0, *study, "--out", "study")
+    for maker in MAKERS:
+        for ranks in (2, 3) if FULL else (2,):
+            name = f"study-{maker}-{ranks}"
+            assert "2 cells, 2 computed now" in ask(maker, ranks, *study, "--out", name)
+            assert read(f"{name}/results.csv") == read("study/results.csv")
+
+
 def test_only_one_speaks():
     said = ask("openmpi", 3, "certify", "not-there", "--looks", 1, "--out", "x", code=3)
     assert said.count("surety: not-there") == 1, said
