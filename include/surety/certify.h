@@ -298,6 +298,10 @@ SURETY_API surety_status surety_certificate_save(const surety_certificate *certi
 SURETY_API surety_status surety_certificate_load(surety_certificate *out, const char *path,
                                                  surety_error *err);
 
+/* Sets what an export says of a certificate (surety/model.h); the texts stay the certificate's. */
+SURETY_API void surety_certificate_export(surety_export_settings *settings,
+                                          const surety_certificate *certificate);
+
 /* ---- is it true? ---- */
 
 typedef struct surety_verify_settings {
