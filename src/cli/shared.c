@@ -98,10 +98,11 @@ static surety_status read_separator(const char *text, void *target, surety_error
     *separator = 0;
     if (!strcmp(text, "auto")) return SURETY_OK;
     *separator = !strcmp(text, "tab") || !strcmp(text, "\\t") ? '\t' : text[0];
-    if ((!text[1] || *separator == '\t') && *separator > 0 && !strchr("\"\n\r .+-_", *separator) &&
+    if (!strcmp(text, "blank") || !strcmp(text, " ")) return *separator = ' ', SURETY_OK;
+    if ((!text[1] || *separator == '\t') && *separator > 0 && !strchr("\"\n\r.+-_", *separator) &&
         !((*separator | 32) >= 'a' && (*separator | 32) <= 'z') && !(*separator >= '0' && *separator <= '9'))
         return SURETY_OK;
-    return bad_value(err, text, "auto, tab or one character such as , ; |");
+    return bad_value(err, text, "auto, tab, blank or one character such as , ; |");
 }
 
 /* N or P%. */
@@ -184,7 +185,7 @@ void cli_data_file_options(cli *c, surety_data_settings *data) {
     cli_other(c, "header", "auto|yes|no", &data->header, read_header, NULL,
               "CSV: whether the first line holds names");
     cli_other(c, "separator", "C", &data->separator, read_separator, NULL,
-              "CSV: what stands between fields: auto, tab or one character");
+              "CSV: what stands between fields: auto, tab, blank (any run of blanks) or one character");
     cli_other(c, "drop", "A,B,..", data, read_drop, NULL,
               "columns that are left out, by name or number from 1");
     cli_other(c, "copies", "refuse|keep|drop", &data->copies, read_copies, show_copies,
@@ -321,11 +322,14 @@ surety_status cli_open_data(cli *c, surety_data **data, const surety_data_settin
     char digests[256];
     snprintf(digests, sizeof digests, "%s %s %s", info->set_sha256[SURETY_SET_PRIOR],
              info->set_sha256[SURETY_SET_LEARN], info->set_sha256[SURETY_SET_TEST]);
-    status = cli_mpi_agree(c, "data", digests);
+    status = surety_agree(&c->run, "data", digests, &c->error);
     if (status != SURETY_OK) return status;
     say_columns(c, info);
     say_left_out(c, info, settings->fresh);
-    return settle_ball(c, info, attack);
+    status = settle_ball(c, info, attack);
+    if (status != SURETY_OK) return status;
+    const surety_tolerance *tolerance = attack ? attack->ball.tolerance : NULL;
+    return surety_agree(&c->run, "tolerance", tolerance ? tolerance->sha256 : "", &c->error);
 }
 
 /* ---- ball ---- */
@@ -383,7 +387,10 @@ surety_status cli_settle_model(cli *c, const surety_model *model, surety_data_se
                                surety_threat *attack) {
     const surety_model_facts *facts = surety_model_about(model);
     surety_data_settings own = *data;
+    char sha256[65];
     surety_status status = surety_model_data_settings(model, &own, &c->error);
+    if (status == SURETY_OK) status = surety_model_sha256(model, sha256, &c->error);
+    if (status == SURETY_OK) status = surety_agree(&c->run, "model", sha256, &c->error);
     if (status != SURETY_OK) return status;
     if (data->fresh && (status = check_fresh(c)) != SURETY_OK) return status;
     if (!cli_given(c, "task") && !cli_given(c, "train") && !data->fresh) data->task = own.task;
