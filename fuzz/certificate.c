@@ -1,4 +1,5 @@
-/* Certificates whose digests were made to fit again: none is called true that says something else than what the data give. */
+/* Certificates whose digests were made to fit again: none is called true that says something else than what
+ * the data give. */
 #include "fuzz.h"
 #include "io/json.h"
 #include "io/sha256.h"

@@ -1,4 +1,5 @@
-/* Checkpoints with a checksum that fits: a training that goes on from one ends, with a model or a sentence. */
+/* Checkpoints with a checksum that fits: a training that goes on from one ends, with a model or a sentence.
+ */
 #include <unistd.h>
 
 #include "fuzz.h"

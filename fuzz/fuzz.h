@@ -1,7 +1,8 @@
 /* What the fuzz targets share. A target is one file: LLVMFuzzerTestOneInput, which gets bytes and must come
  * back whatever they are, and fuzz_seeds, which offers valid inputs to start from. Built by clang it is a
  * libFuzzer program (script/fuzz); built with the tests it replays seeds, past crashes and a few mutations
- * (replay.c). What must be true of accepted input is said by require(): a lie ends the program as a crash does. */
+ * (replay.c). What must be true of accepted input is said by require(): a lie ends the program as a crash
+ * does. */
 #ifndef FUZZ_H
 #define FUZZ_H
 
@@ -20,12 +21,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 void fuzz_seeds(fuzz_take take);
 
-#define require(fact)                                                                \
-    do {                                                                             \
-        if (!(fact)) {                                                               \
-            fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #fact);     \
-            abort();                                                                 \
-        }                                                                            \
+#define require(fact)                                                            \
+    do {                                                                         \
+        if (!(fact)) {                                                           \
+            fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #fact); \
+            abort();                                                             \
+        }                                                                        \
     } while (0)
 
 /* A file of this name in the program's own folder; with bytes, written anew. */
@@ -37,7 +38,8 @@ void fuzz_take_file(fuzz_take take, const char *path); /* its bytes are a seed *
 int fuzz_accepts(surety_status status, const surety_error *err);
 extern unsigned long fuzz_accepted;
 
-/* A small world, made once: 60 rows of three features in two classes, a model of two soft trees, a certificate of it. */
+/* A small world, made once: 60 rows of three features in two classes, a model of two soft trees, a
+ * certificate of it. */
 typedef struct fuzz_world {
     surety_data *data;
     surety_train_settings settings;

@@ -1,4 +1,5 @@
-/* Trees of others: XGBoost (JSON, UBJSON), LightGBM, scikit-learn. An imported model has one form in bytes. */
+/* Trees of others: XGBoost (JSON, UBJSON), LightGBM, scikit-learn. An imported model has one form in bytes.
+ */
 #include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {

@@ -1,6 +1,6 @@
 /* JSON: what is accepted is written, read and written again to the same bytes. */
-#include "fuzz.h"
 #include "io/json.h"
+#include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     surety_error err = SURETY_ERROR_NONE;

@@ -1,4 +1,5 @@
-/* Models: what is accepted has one form in bytes, predicts, and is certified only if the certificate can be read again. */
+/* Models: what is accepted has one form in bytes, predicts, and is certified only if the certificate can be
+ * read again. */
 #include "fuzz.h"
 
 static void use(const surety_model *model) {

@@ -1,5 +1,6 @@
-/* replay CORPUS REGRESSIONS: a target without libFuzzer. Runs its own seeds and those of the folder CORPUS, which must be
- * accepted, with some mutations of each by a fixed generator (SURETY_TEST_FULL=1: many), and past crashes. TAP on stdout. */
+/* replay CORPUS REGRESSIONS: a target without libFuzzer. Runs its own seeds and those of the folder CORPUS,
+ * which must be accepted, with some mutations of each by a fixed generator (SURETY_TEST_FULL=1: many), and
+ * past crashes. TAP on stdout. */
 #include <dirent.h>
 #include <sys/stat.h>
 
@@ -17,20 +18,29 @@ static uint32_t draw(uint32_t below) {
 
 /* One to four changes: a bit, a byte, a piece that goes, comes twice or moves, a number at its limits. */
 static size_t mutate(uint8_t *bytes, size_t size) {
-    static const char *const words[] = {"1e308", "-1", "18446744073709551615", "nan", "\"\"", "[[", "\xff\xff\xff\xff"};
+    static const char *const words[] = {"1e308", "-1", "18446744073709551615", "nan",
+                                        "\"\"",  "[[", "\xff\xff\xff\xff"};
     for (uint32_t times = 1 + draw(4); times && size; times--) {
         size_t at = draw((uint32_t)size), length = 1 + draw(16);
         if (at + length > size) length = size - at;
         const char *word = words[draw(7)];
         switch (draw(6)) {
-            case 0: bytes[at] ^= (uint8_t)(1 << draw(8)); break;
-            case 1: bytes[at] = (uint8_t)draw(256); break;
-            case 2: memmove(bytes + at, bytes + at + length, size - at - length), size -= length; break;
+            case 0:
+                bytes[at] ^= (uint8_t)(1 << draw(8));
+                break;
+            case 1:
+                bytes[at] = (uint8_t)draw(256);
+                break;
+            case 2:
+                memmove(bytes + at, bytes + at + length, size - at - length), size -= length;
+                break;
             case 3:
                 if (size + length > MOST) break;
                 memmove(bytes + at + length, bytes + at, size - at), size += length;
                 break;
-            case 4: size = at; break;
+            case 4:
+                size = at;
+                break;
             default:
                 if (at + strlen(word) <= size) memcpy(bytes + at, word, strlen(word));
         }

@@ -1,9 +1,11 @@
-/* Votes of any model (surety bound): one byte of settings, two bytes with the length of the labels, labels, votes. A bound is
- * never below what was counted. */
+/* Votes of any model (surety bound): one byte of settings, two bytes with the length of the labels, labels,
+ * votes. A bound is never below what was counted. */
 #include "fuzz.h"
 
 static double counted(const surety_risks *r, surety_risk_kind kind) {
-    return kind == SURETY_RISK_AVERAGED ? r->averaged : kind == SURETY_RISK_AVERAGED_MAX ? r->averaged_max : 0;
+    return kind == SURETY_RISK_AVERAGED       ? r->averaged
+           : kind == SURETY_RISK_AVERAGED_MAX ? r->averaged_max
+                                              : 0;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
@@ -31,13 +33,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     return 0;
 }
 
-static void seed(fuzz_take take, uint8_t how, const char *labels, const char *type, const char *shape, const void *values,
-                 size_t size) {
+static void seed(fuzz_take take, uint8_t how, const char *labels, const char *type, const char *shape,
+                 const void *values, size_t size) {
     uint8_t bytes[1000] = {how, (uint8_t)strlen(labels)}, *at = bytes + 3 + strlen(labels);
     memcpy(bytes + 3, labels, strlen(labels));
     memset(at, ' ', 128);
     char head[120];
-    int length = snprintf(head, sizeof head, "{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", type, shape);
+    int length =
+        snprintf(head, sizeof head, "{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", type, shape);
     memcpy(at, "\x93NUMPY\x01\x00\x76\x00", 10);
     memcpy(at + 10, head, (size_t)length);
     at[127] = '\n';

@@ -1,10 +1,12 @@
 /* Loaded before a program (LD_PRELOAD), makes one of its calls fail. SURETY_FAULT=CALL:K:HOW
  *
- *   CALL  malloc (and its kin), or a file call: open, read, write, fsync, rename, stat, close, ..; K: which of them, from 0
- *   HOW   the number errno gets (for malloc it is not read), or "short": half of what was asked for is read or written
+ *   CALL  malloc (and its kin), or a file call: open, read, write, fsync, rename, stat, close, ..; K: which
+ * of them, from 0 HOW   the number errno gets (for malloc it is not read), or "short": half of what was asked
+ * for is read or written
  *
- * Only calls from the program itself, jansson and zlib count: what other libraries do without memory (libgomp ends
- * the process) is not ours. When the call is made, the file SURETY_FAULT_MARK appears: without it K was too large. */
+ * Only calls from the program itself, jansson and zlib count: what other libraries do without memory (libgomp
+ * ends the process) is not ours. When the call is made, the file SURETY_FAULT_MARK appears: without it K was
+ * too large. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <dlfcn.h>
@@ -22,9 +24,7 @@ extern void *__libc_malloc(size_t), *__libc_calloc(size_t, size_t), *__libc_real
     *__libc_memalign(size_t, size_t);
 
 enum { RANGES = 32 };
-static struct {
-    uintptr_t begin, end;
-} range[RANGES];
+static struct { uintptr_t begin, end; } range[RANGES];
 static int ranges, short_count, number;
 static char call[16];
 static long left = -1;
@@ -32,7 +32,8 @@ static const char *mark;
 
 static int take_range(struct dl_phdr_info *info, size_t size, void *arg) {
     (void)size, (void)arg;
-    if (info->dlpi_name[0] && !strstr(info->dlpi_name, "jansson") && !strstr(info->dlpi_name, "libz.")) return 0;
+    if (info->dlpi_name[0] && !strstr(info->dlpi_name, "jansson") && !strstr(info->dlpi_name, "libz."))
+        return 0;
     for (int i = 0; i < info->dlpi_phnum && ranges < RANGES; i++)
         if (info->dlpi_phdr[i].p_type == PT_LOAD) {
             range[ranges].begin = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
