@@ -190,7 +190,7 @@ typedef struct surety_certificate {
 
     struct {
         char name[16], norm[8];
-        char radius_unit[24];       /* of eps: "standard deviations" (surety_scaling_unit), or "tolerances" */
+        char radius_unit[24];       /* of eps (surety_radius_unit) */
         double eps;                 /* with a tolerance: in its units */
         double slack;               /* what the proof added for scaled features, see surety_ball */
         double box_lo, box_hi;      /* NaN: no box */
@@ -297,6 +297,10 @@ SURETY_API surety_status surety_certificate_save(const surety_certificate *certi
  * surety_verify. */
 SURETY_API surety_status surety_certificate_load(surety_certificate *out, const char *path,
                                                  surety_error *err);
+
+/* Sets what an export says of a certificate (surety/model.h); the texts stay the certificate's. */
+SURETY_API void surety_certificate_export(surety_export_settings *settings,
+                                          const surety_certificate *certificate);
 
 /* ---- is it true? ---- */
 

@@ -98,10 +98,11 @@ static surety_status read_separator(const char *text, void *target, surety_error
     *separator = 0;
     if (!strcmp(text, "auto")) return SURETY_OK;
     *separator = !strcmp(text, "tab") || !strcmp(text, "\\t") ? '\t' : text[0];
-    if ((!text[1] || *separator == '\t') && *separator > 0 && !strchr("\"\n\r .+-_", *separator) &&
+    if (!strcmp(text, "blank") || !strcmp(text, " ")) return *separator = ' ', SURETY_OK;
+    if ((!text[1] || *separator == '\t') && *separator > 0 && !strchr("\"\n\r.+-_", *separator) &&
         !((*separator | 32) >= 'a' && (*separator | 32) <= 'z') && !(*separator >= '0' && *separator <= '9'))
         return SURETY_OK;
-    return bad_value(err, text, "auto, tab or one character such as , ; |");
+    return bad_value(err, text, "auto, tab, blank or one character such as , ; |");
 }
 
 /* N or P%. */
@@ -184,7 +185,7 @@ void cli_data_file_options(cli *c, surety_data_settings *data) {
     cli_other(c, "header", "auto|yes|no", &data->header, read_header, NULL,
               "CSV: whether the first line holds names");
     cli_other(c, "separator", "C", &data->separator, read_separator, NULL,
-              "CSV: what stands between fields: auto, tab or one character");
+              "CSV: what stands between fields: auto, tab, blank (any run of blanks) or one character");
     cli_other(c, "drop", "A,B,..", data, read_drop, NULL,
               "columns that are left out, by name or number from 1");
     cli_other(c, "copies", "refuse|keep|drop", &data->copies, read_copies, show_copies,

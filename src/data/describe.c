@@ -110,7 +110,10 @@ static json_t *features_json(const surety_data_info *info) {
 
 static json_t *separator_json(const surety_data_info *info) {
     const char text[2] = {info->separator, 0};
-    return surety_json_string(info->separator == '\t' ? "tab" : info->separator ? text : NULL);
+    return surety_json_string(info->separator == '\t'  ? "tab"
+                              : info->separator == ' ' ? "blank"
+                              : info->separator        ? text
+                                                       : NULL);
 }
 
 static json_t *columns_json(const surety_data_info *info) {
