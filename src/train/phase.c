@@ -50,7 +50,8 @@ typedef struct loop {
     const float **rows;         /* (2 batch) the points, then the examples themselves */
     double *losses;             /* (batch, H) */
     float *g;                   /* (2 batch, terms) */
-    surety_robust *robust;      /* NULL unless phase->certified; then all of these */
+    double radius;              /* of the worst case of this batch */
+    surety_robust *robust;      /* NULL unless phase->certified, by ranges of arguments; then all of these */
     float *g_even, *g_odd;      /* (batch, padded N) */
     float *room_rows, **even, **odd; /* (2 batch, stride), and its rows */
     float *room;                     /* (2, N, stride) */
@@ -203,16 +204,12 @@ static surety_status attack_batch(loop *l, surety_timing *timing, const surety_r
     return SURETY_OK;
 }
 
-/* The voters at the defense's points of a block. */
-static void ask_attacked(loop *l, const surety_examples *e, size_t block, int thread) {
-    const surety_voters *v = surety_sampler_voters(l->sampler, thread);
-    size_t at = block * SURETY_LANES;
-    workspace w = workspace_of(l, thread);
+/* What a block's outputs w.h, of rows that lie in the batch's slots from `at` on, lose and contribute; g:
+ * their terms. */
+static void learn_from(loop *l, const surety_voters *v, const surety_examples *e, size_t at, double weight,
+                       workspace w, float *g) {
     uint8_t rival[SURETY_LANES], y[SURETY_LANES] = {0};
     float share[SURETY_LANES];
-    double weight = 1 - l->phase->certified;
-    surety_voters_ask(v, l->rows + at, e->rows, w.h, w.scratch);
-    l->work[block].forward_rows += e->rows;
     if (l->logistic) {
         surety_vote vote = {l->state->voters, l->Q, SURETY_REAL};
         memcpy(y, e->y, e->rows);
@@ -225,7 +222,28 @@ static void ask_attacked(loop *l, const surety_examples *e, size_t block, int th
         pull_rival(l, e, rival, NULL, w.pull);
     }
     fill_derivative(l, e, weight, w.pull, w.h);
-    surety_voters_gradient_terms(v, w.h, e->rows, l->g + at * l->terms, w.scratch);
+    surety_voters_gradient_terms(v, w.h, e->rows, g, w.scratch);
+}
+
+/* The voters at the defense's points of a block. */
+static void ask_attacked(loop *l, const surety_examples *e, size_t block, int thread) {
+    const surety_voters *v = surety_sampler_voters(l->sampler, thread);
+    size_t at = block * SURETY_LANES;
+    workspace w = workspace_of(l, thread);
+    surety_voters_ask(v, l->rows + at, e->rows, w.h, w.scratch);
+    l->work[block].forward_rows += e->rows;
+    learn_from(l, v, e, at, 1 - l->phase->certified, w, l->g + at * l->terms);
+}
+
+/* The worst case of a block where it is a forward pass. */
+static void ask_lowered(loop *l, const surety_examples *e, size_t block, int thread) {
+    const surety_voters *v = l->state->voters;
+    size_t at = block * SURETY_LANES;
+    workspace w = workspace_of(l, thread);
+    for (size_t r = 0; r < e->rows; r++) l->rows[l->attacked + at + r] = e->x[r];
+    surety_voters_ask_lowered(v, &l->s->defense.ball, l->radius, e->x, e->rows, e->y, w.h, w.scratch);
+    l->work[block].forward_rows += e->rows;
+    learn_from(l, v, e, at, l->phase->certified, w, l->g + (l->attacked + at) * l->terms);
 }
 
 /* The worst case of a block. Of several classes, the rival stands for all. */
@@ -268,7 +286,7 @@ static surety_status ask_block(void *arg, size_t block, int thread, surety_error
     memset(l->losses + block * SURETY_LANES * l->state->H, 0, e.rows * l->state->H * sizeof *l->losses);
     if (l->phase->votes) look_up(l, &e, block);
     if (l->attacked) ask_attacked(l, &e, block, thread);
-    if (l->certified) ask_certified(l, &e, block, thread);
+    if (l->certified) (l->robust ? ask_certified : ask_lowered)(l, &e, block, thread);
     l->work[block].busy = surety_busy_seconds() - begin;
     return SURETY_OK;
 }
@@ -322,28 +340,65 @@ static surety_status move_theta(loop *l, surety_error *err) {
     return SURETY_OK;
 }
 
-/* Slices of voters for an update: few, since each reads all points of the batch. */
+/* Slices of pieces for an update: few, since each reads all points of the batch. */
 static size_t slices_of(const loop *l) {
     return l->threads > 1 ? 2 * l->threads : 1;
 }
 
-/* Gradient and Adam for voters [first, end) of each tensor: a tensor holds its voters one after the other. */
-static surety_status move_slice(void *arg, size_t slice, int thread, surety_error *err) {
+/* The gradient of the pieces of a slice. */
+static surety_status sum_slice(void *arg, size_t slice, int thread, surety_error *err) {
     loop *l = arg;
     (void)thread, (void)err;
     surety_voters *v = l->state->voters;
-    size_t H = l->state->H, slices = slices_of(l), first = slice * H / slices, end = (slice + 1) * H / slices;
+    size_t pieces = surety_voters_pieces(v), slices = slices_of(l), first = slice * pieces / slices,
+           end = (slice + 1) * pieces / slices;
     if (first == end) return SURETY_OK;
     surety_voters_gradient_sum(v, l->g, l->rows, l->attacked + l->certified, first, end, l->gradients);
-    if (l->certified)
+    if (l->robust)
         surety_robust_sum(l->robust, l->g_even, l->g_odd, (const float *const *)l->even,
                           (const float *const *)l->odd, l->certified, first, end, l->gradients, l->room);
+    return SURETY_OK;
+}
+
+/* Adam, for a slice of each tensor. Voters lie one after the other in it: where pieces are voters, these are
+ * the values whose gradient sum_slice has made. */
+static surety_status adam_slice(void *arg, size_t slice, int thread, surety_error *err) {
+    loop *l = arg;
+    (void)thread, (void)err;
+    size_t H = l->state->H, pieces = surety_voters_pieces(l->state->voters), slices = slices_of(l);
     for (size_t k = 0; k < l->state->tensors; k++) {
-        surety_tensor t = surety_voters_tensor(v, k);
-        size_t each = (t.rows == 1 ? t.length : t.rows * t.stride) / H, at = first * each;
+        surety_tensor t = surety_voters_tensor(l->state->voters, k);
+        size_t all = t.rows == 1 ? t.length : t.rows * t.stride, each = pieces == H ? all / H : 1,
+               parts = all / each, at = slice * parts / slices * each,
+               end = (slice + 1) * parts / slices * each;
         surety_adam_move(l->adam, l->gradients[k] + at, l->state->m[k] + at, l->state->v[k] + at,
-                         t.values + at, (end - first) * each);
+                         t.values + at, end - at);
     }
+    return SURETY_OK;
+}
+
+static surety_status move_slice(void *arg, size_t slice, int thread, surety_error *err) {
+    SURETY_TRY(sum_slice(arg, slice, thread, err));
+    return adam_slice(arg, slice, thread, err);
+}
+
+/* Parameters near a surface: all gradients first, then along it, then back to it. */
+static surety_status move_on_surface(loop *l, const surety_run *run, surety_error *err) {
+    surety_voters *v = l->state->voters;
+    SURETY_TRY(surety_parallel(run, NULL, slices_of(l), sum_slice, l, err));
+    SURETY_TRY(surety_voters_along(v, l->gradients, run, err));
+    SURETY_TRY(surety_parallel(run, NULL, slices_of(l), adam_slice, l, err));
+    return surety_voters_back(v, run, err);
+}
+
+static surety_status move_voters(loop *l, const surety_run *run, surety_error *err) {
+    surety_voters *v = l->state->voters;
+    if (surety_voters_on_surface(v)) return move_on_surface(l, run, err);
+    SURETY_TRY(surety_parallel(run, NULL, slices_of(l), move_slice, l, err));
+    if (l->certified)
+        surety_voters_changed(v);
+    else
+        surety_voters_moved(v);
     return SURETY_OK;
 }
 
@@ -359,7 +414,8 @@ static void open_batch(loop *l) {
     l->attacked = l->phase->certified < 1 && !l->phase->votes ? l->count : 0;
     l->certified = l->phase->certified > 0 ? l->count : 0;
     for (size_t i = 0; i < l->attacked; i++) l->rows[i] = l->points + i * l->stride;
-    if (l->certified) surety_robust_prepare(l->robust, growth * l->s->defense.ball.radius);
+    l->radius = growth * l->s->defense.ball.radius;
+    if (l->robust) surety_robust_prepare(l->robust, l->radius);
 }
 
 static void add_work(const loop *l, size_t parts, surety_timing *timing) {
@@ -382,13 +438,7 @@ static surety_status run_batch(loop *l, const surety_run *run, surety_timing *ti
     double rest = l->s->decay ? fmin(2 * (1 - progress(l)), 1) : 1;
     l->adam = surety_adam_at(l->s->lr * rest, ++l->state->steps);
     SURETY_TRY(l->logistic ? sum_logistic(l, err) : move_theta(l, err));
-    if (l->phase->moves_voters) {
-        SURETY_TRY(surety_parallel(run, NULL, slices_of(l), move_slice, l, err));
-        if (l->certified)
-            surety_voters_changed(l->state->voters);
-        else
-            surety_voters_moved(l->state->voters);
-    }
+    if (l->phase->moves_voters) SURETY_TRY(move_voters(l, run, err));
     surety_softmax(l->state->theta, l->state->H, l->Q);
     timing->update += surety_seconds() - attacked;
     return SURETY_OK;
@@ -562,7 +612,10 @@ static surety_status loop_new(loop *l, const surety_run *run, surety_error *err)
     l->stride = surety_padded(surety_voters_features(v));
     l->terms = surety_voters_terms(v);
     SURETY_TRY(surety_sampler_new(&l->sampler, &l->attack, v, l->s->set, run, err));
-    if (l->phase->certified > 0 && !l->grows) /* both blocks of a thread use the same memory, one by one */
+    if (l->phase->certified > 0 && !l->grows)
+        SURETY_TRY(surety_voters_need(v, SURETY_CAN_HARDEN, "the certified defense", err));
+    if (l->phase->certified > 0 && !l->grows &&
+        !surety_voters_can(v, SURETY_CAN_LOWER)) /* both blocks of a thread use the same memory, one by one */
         SURETY_TRY(surety_robust_new(&l->robust, l->state->voters, &l->s->defense.ball, err));
     size_t scratch = surety_voters_scratch(v), worst = l->robust ? surety_robust_scratch(l->robust) : 0;
     l->asking_floats = (1 + l->width) * surety_padded(l->state->H * SURETY_LANES) + l->width * SURETY_LANES +

@@ -76,6 +76,16 @@ double surety_ball_widest(const surety_ball *ball, size_t d) {
     return ball->norm == SURETY_LINF ? side : side * (ball->norm == SURETY_L2 ? sqrt((double)d) : (double)d);
 }
 
+double surety_ball_scale(const surety_ball *ball, size_t d) {
+    double length = ball->radius, unit = ball->tolerance ? 0 : 1;
+    for (size_t j = 0; ball->tolerance && j < d; j++) unit = fmax(unit, ball->tolerance->unit[j]);
+    double side = ball->has_box && !ball->tolerance ? fmin(length, ball->hi - ball->lo) : length;
+    if (ball->norm == SURETY_L1) length = sqrt(side * length);
+    length *= unit;
+    if (!(length > 0x1p-30 && length < 0x1p30)) length = 1;
+    return exp2(round(log2(4 * length)));
+}
+
 /* b + ||eps_j / r_j||_p over the features that can move, eps_j = slack (|x_j| + b r_j) + 2^-148, the last for
  * results that underflow. All terms are not negative: d + 8 roundings of doubles. */
 double surety_ball_cover(const surety_ball *ball, double radius, const float *x, size_t d) {
