@@ -47,6 +47,10 @@ typedef struct surety_set {
      * a unit is what risks count: it fails if one of its rows does. */
     const uint32_t *unit;
     size_t units;
+    /* (m), S only: the group that each row belongs to, below groups, where a column of groups was asked for;
+     * else NULL. */
+    const uint32_t *group;
+    size_t groups;
 } surety_set;
 
 enum { SURETY_CLASSES_MOST = 255 };
@@ -176,7 +180,8 @@ typedef struct surety_data_settings {
     const char *train_labels, *test_labels; /* NULL: beside them */
     const char *label_column; /* CSV: name in the header, or number from 1 (-1: last); NULL: the last */
     surety_header header;     /* CSV; default AUTO */
-    char separator;           /* CSV: between fields; 0: the first of tab ; | , that cuts all lines alike */
+    char separator;           /* CSV: between fields; 0: the first of tab ; | , that cuts all lines alike;
+                               * ' ': any run of blanks and tabs */
     /* Columns, by name or number from 1 (-1: last): left out; taken as categories, each of which becomes a
      * feature of 0 or 1 (a category that S' does not have is all zeros). */
     const char *const *drop;
@@ -187,6 +192,9 @@ typedef struct surety_data_settings {
      * unit. They stay in one set, and sizes and shares count units. NULL: every row is its own. Not with a
      * split by indices. */
     const char *unit;
+    /* A column, by name or number, whose values are groups of examples (a site, a sex), which certificates
+     * can limit one by one. It may be a feature, or left out, or the label. NULL: none. */
+    const char *group;
     surety_missing missing; /* default ERROR */
     surety_scaling scaling; /* default AUTO */
     /* A model's preparation: columns are matched with its own by name, and it is applied instead of one that
@@ -328,6 +336,10 @@ typedef struct surety_data_info {
     uint64_t filled[SURETY_SETS]; /* missing values that medians (or no category) stand for */
     uint64_t unseen[SURETY_SETS]; /* categories that S' does not have */
     uint64_t kept[SURETY_SETS];   /* missing values that stay */
+    /* Rows whose label is none of the classes, which belong to no set: of the training rows, of the test
+     * rows; and such a label, empty if there is none. */
+    uint64_t left_out[2];
+    char left_out_label[64];
     int boxed;
     double box_lo, box_hi;
     size_t d, height, width; /* height = width = 0: not images */
@@ -335,6 +347,9 @@ typedef struct surety_data_info {
     size_t m[SURETY_SETS];
     const char *unit;                   /* the column of units, or NULL */
     size_t units[SURETY_SETS];          /* that the rows of the sets are of; without units, the rows */
+    const char *group;                  /* the column of groups, or NULL */
+    size_t groups;                      /* values of it in S; one more if some are missing */
+    const char *const *group_names;     /* (groups), sorted; "(missing)" comes last */
     const size_t *class_m[SURETY_SETS]; /* (K): examples of each class */
     /* Digests of the decoded rows (docs/certificates.md, "Digests of rows"), the same from a file or from
      * memory: of each set with its order, labels and row numbers; and of all training rows of each class,
@@ -440,6 +455,9 @@ SURETY_API surety_status surety_data_tolerance(surety_tolerance **out, const sur
 
 /* 1 if every feature that moves has one unit of the scale as its radius. */
 SURETY_API int surety_tolerance_is_scale(const surety_tolerance *tolerance);
+
+/* What a radius is in: "tolerances" where the tolerance (or NULL) is the user's, else surety_scaling_unit. */
+SURETY_API const char *surety_radius_unit(const surety_tolerance *tolerance, surety_scaling scaling);
 
 /* From a CSV file whose first line names its columns: feature, radius and, if they are there, lo and hi;
  * other columns are not read. One line for each feature, in any order, by its name. */

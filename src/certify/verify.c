@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "certify/certifying.h"
+#include "certify/exported.h"
 #include "data/copies.h"
 #include "data/dataset.h"
 #include "io/read.h"
@@ -207,6 +208,7 @@ static surety_status open_files(verifying *v, surety_error *err) {
         explain(v->out, ": rows declared fresh are given with --fresh FILE");
         return SURETY_OK;
     }
+    if (v->stated.group_column[0]) s.group = v->stated.group_column;
     if (v->s->data.label_column) s.label_column = v->s->data.label_column;
     if (v->s->data.header != SURETY_HEADER_AUTO) s.header = v->s->data.header;
     if (s.task)
@@ -240,6 +242,9 @@ static void settings_of(const verifying *v, surety_certify_settings *s) {
     s->bound = strcmp(c->choice, "best") ? c->bound : "best";
     s->statement = surety_statement_of(surety_statement_find(c->statement)); /* checked too */
     surety_statement_about(s->statement)->settings(c, s);
+    if (c->assumed.noise[0]) surety_label_noise_parse(c->assumed.noise, &s->noise, NULL); /* checked */
+    if (c->assumed.shift[0]) surety_shift_parse(c->assumed.shift, &s->shift, NULL);
+    s->noise_share = c->assumed.noise_share, s->shift_budget = c->assumed.shift_budget;
     surety_threat_defaults(a);
     surety_threat_parse(c->attack.name, &a->kind, NULL); /* both were checked when it was read */
     surety_norm_parse(c->attack.norm, &a->ball.norm, NULL);
@@ -380,7 +385,16 @@ static surety_status retrain(verifying *v, const surety_run *run, surety_error *
     return SURETY_OK;
 }
 
-static surety_status verify(verifying *v, const surety_run *run, surety_error *err) {
+static surety_status check_export(verifying *v, surety_error *err) {
+    char reason[512] = "";
+    const surety_set *learn = v->data ? surety_data_set(v->data, SURETY_SET_LEARN) : NULL;
+    SURETY_TRY(surety_exported_check(&v->out->exported, v->s, v->model, &v->stated, learn, differs, v->out,
+                                     reason, err));
+    if (reason[0]) set_reason(v->out, reason);
+    return SURETY_OK;
+}
+
+static surety_status derive_all(verifying *v, const surety_run *run, surety_error *err) {
     SURETY_TRY(read_certificate(v, err));
     if (!v->out->agrees) return SURETY_OK;
     SURETY_TRY(open_model(v, err));
@@ -394,6 +408,11 @@ static surety_status verify(verifying *v, const surety_run *run, surety_error *e
     SURETY_TRY(derive(v, run, err));
     if (v->out->agrees) SURETY_TRY(compare(v, err));
     return v->out->agrees && v->s->retrain ? retrain(v, run, err) : SURETY_OK;
+}
+
+static surety_status verify(verifying *v, const surety_run *run, surety_error *err) {
+    SURETY_TRY(derive_all(v, run, err));
+    return v->out->agrees && v->s->export ? check_export(v, err) : SURETY_OK;
 }
 
 surety_status surety_verify(surety_verification *out, const char *path,
@@ -425,6 +444,14 @@ static json_t *refuted_json(const surety_refutation *r) {
                               {"chance", surety_json_real(r->chance)});
 }
 
+static json_t *exported_json(const surety_exported *e) {
+    if (!e->checked) return json_null();
+    return SURETY_JSON_OBJECT({"names_certificate", json_boolean(e->names_certificate)},
+                              {"same_bytes", json_boolean(e->same_bytes)},
+                              {"vectors", surety_json_count(e->vectors)},
+                              {"rows", surety_json_count(e->rows)});
+}
+
 char *surety_verification_json(const surety_verification *out) {
     json_t *list = json_array();
     size_t shown = out->differences < SURETY_DIFFERENCES ? out->differences : SURETY_DIFFERENCES;
@@ -442,9 +469,9 @@ char *surety_verification_json(const surety_verification *out) {
     return surety_json_text(SURETY_JSON_OBJECT(
         {"agrees", json_boolean(out->agrees)}, {"level", surety_json_string(out->level)},
         {"counted", json_boolean(out->counted)}, {"retrained", json_boolean(out->retrained)},
-        {"tolerance", surety_json_real(out->tolerance)}, {"reason", surety_json_string(out->reason)},
-        {"claim", surety_json_string(out->claim)}, {"refuted", refuted_json(&out->test)},
-        {"copies", surety_copies_json(&out->copies)}, {"value", surety_json_real(out->value)},
-        {"found", surety_json_real(out->found)}, {"difference_count", surety_json_count(out->differences)},
-        {"differences", list}));
+        {"export", exported_json(&out->exported)}, {"tolerance", surety_json_real(out->tolerance)},
+        {"reason", surety_json_string(out->reason)}, {"claim", surety_json_string(out->claim)},
+        {"refuted", refuted_json(&out->test)}, {"copies", surety_copies_json(&out->copies)},
+        {"value", surety_json_real(out->value)}, {"found", surety_json_real(out->found)},
+        {"difference_count", surety_json_count(out->differences)}, {"differences", list}));
 }

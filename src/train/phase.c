@@ -5,6 +5,10 @@
  * lie in slots in batch order and are summed in that order; the gradient of the voters is split by voters: no
  * result depends on the number of threads.
  *
+ * Several processes (surety_everyone) cut a batch by blocks: each attacks and asks its own examples, then all
+ * know what became of every example; each moves its own voters, then all know all voters. So they do the same
+ * sums in the same order as one process.
+ *
  * With r_t the mean loss of voter t on the batch and Q = softmax(theta) (docs/theory.md 4.4):
  *   Rbar = sum_t Q_t r_t,  dRbar/dtheta_t = Q_t (r_t - Rbar),  dKL/dtheta_t = Q_t (ln(Q_t/P_t) - KL).
  * With one perturbation per example, Abar and Gmax are Rbar. */
@@ -38,13 +42,15 @@ typedef struct loop {
     float *asking; /* per thread: v (H, lanes) | pull (width, lanes) | h (H, width, lanes) | scratch */
     size_t asking_floats;
     size_t threads, stride, terms;
-    uint32_t *order;            /* of the epoch, over phase->train */
-    size_t first, count;        /* the batch: order[first .. first + count) */
-    uint32_t *steps;            /* (train->m) of the last attack on each */
-    uint32_t *slots, *queue;    /* (batch) its slots as they are attacked, and which of the set they are */
-    size_t most, *begins;       /* steps; (most + 2) where in the queue those with fewer begin */
-    double *Q, *P;              /* (H) */
-    double *r, *d_theta;        /* (H) mean losses of the voters on the batch, gradient */
+    uint32_t *order;               /* of the epoch, over phase->train */
+    size_t first, count;           /* the batch: order[first .. first + count) */
+    size_t begin_block, end_block; /* those of its blocks that this process takes */
+    size_t begin_voter, end_voter; /* voters that it moves */
+    uint32_t *steps;               /* (train->m) of the last attack on each */
+    uint32_t *slots, *queue;       /* (batch) its slots as they are attacked, and which of the set they are */
+    size_t most, *begins;          /* steps; (most + 2) where in the queue those with fewer begin */
+    double *Q, *P;                 /* (H) */
+    double *r, *d_theta;           /* (H) mean losses of the voters on the batch, gradient */
     size_t attacked, certified; /* rows of the batch that are attacked points, then rows of the worst case */
     float *points;              /* (batch, stride) */
     const float **rows;         /* (2 batch) the points, then the examples themselves */
@@ -165,17 +171,22 @@ static void fill_derivative(const loop *l, const surety_examples *e, double weig
             a[t * each + n] = (float)(of[n % SURETY_LANES] * (double)pull[n] * l->Q[t] / (double)l->count);
 }
 
-/* The batch, longest attacks first by what they took last: counted, then dealt out. */
-static void line_up(loop *l) {
+/* This process's examples of the batch, longest attacks first by what they took last: counted, then dealt
+ * out. Returns how many they are. */
+static size_t line_up(loop *l) {
     size_t most = l->most, *at = l->begins;
+    size_t begin = l->begin_block * SURETY_LANES, end = l->end_block * SURETY_LANES;
     const uint32_t *batch = l->order + l->first;
+    if (begin > l->count) begin = l->count;
+    if (end > l->count) end = l->count;
     memset(at, 0, (most + 2) * sizeof *at);
-    for (size_t i = 0; i < l->count; i++) at[most + 1 - l->steps[batch[i]]]++;
+    for (size_t i = begin; i < end; i++) at[most + 1 - l->steps[batch[i]]]++;
     for (size_t b = 0; b <= most; b++) at[b + 1] += at[b];
-    for (uint32_t i = 0; i < l->count; i++) {
+    for (size_t i = begin; i < end; i++) {
         size_t k = at[most - l->steps[batch[i]]]++;
-        l->queue[k] = batch[i], l->slots[k] = i;
+        l->queue[k] = batch[i], l->slots[k] = (uint32_t)i;
     }
+    return end - begin;
 }
 
 static surety_status keep_point(void *arg, const surety_ended *e, size_t j, const float *x,
@@ -192,11 +203,10 @@ static surety_status attack_batch(loop *l, surety_timing *timing, const surety_r
     surety_sampler_work work = {0};
     surety_sampling batch = {.set = l->phase->train,
                              .order = l->queue,
-                             .end = l->count,
+                             .end = line_up(l),
                              .vote = {l->state->voters, l->Q, l->s->set},
                              .point = keep_point,
                              .arg = l};
-    line_up(l);
     SURETY_TRY(surety_sampler_run(l->sampler, &batch, &work, run, err));
     timing->busy += work.busy;
     timing->forward_rows += work.asked;
@@ -240,7 +250,6 @@ static void ask_lowered(loop *l, const surety_examples *e, size_t block, int thr
     const surety_voters *v = l->state->voters;
     size_t at = block * SURETY_LANES;
     workspace w = workspace_of(l, thread);
-    for (size_t r = 0; r < e->rows; r++) l->rows[l->attacked + at + r] = e->x[r];
     surety_voters_ask_lowered(v, &l->s->defense.ball, l->radius, e->x, e->rows, e->y, w.h, w.scratch);
     l->work[block].forward_rows += e->rows;
     learn_from(l, v, e, at, l->phase->certified, w, l->g + (l->attacked + at) * l->terms);
@@ -255,7 +264,6 @@ static void ask_certified(loop *l, const surety_examples *e, size_t block, int t
     double weight = l->phase->certified;
     surety_robust_out out = {l->even + at, l->odd + at, w.v, w.margins, rival};
     for (size_t r = 0; r < SURETY_LANES; r++) y[r] = e->y[r < e->rows ? r : 0];
-    for (size_t r = 0; r < e->rows; r++) l->rows[l->attacked + at + r] = e->x[r];
     surety_robust_forward(l->robust, e->x, e->rows, l->Q, y, &out, w.scratch);
     l->work[block].forward_rows += 3 * e->rows;
     if (l->logistic)
@@ -277,10 +285,11 @@ static void look_up(loop *l, const surety_examples *e, size_t block) {
                 0.5 * (1 - (double)l->phase->votes[l->order[l->first + at + r] * H + t]);
 }
 
-static surety_status ask_block(void *arg, size_t block, int thread, surety_error *err) {
+static surety_status ask_block(void *arg, size_t k, int thread, surety_error *err) {
     loop *l = arg;
     (void)err;
     double begin = surety_busy_seconds();
+    size_t block = l->begin_block + k;
     surety_examples e = batch_block(l, block);
     l->work[block] = (surety_timing){0};
     memset(l->losses + block * SURETY_LANES * l->state->H, 0, e.rows * l->state->H * sizeof *l->losses);
@@ -288,6 +297,29 @@ static surety_status ask_block(void *arg, size_t block, int thread, surety_error
     if (l->attacked) ask_attacked(l, &e, block, thread);
     if (l->certified) (l->robust ? ask_certified : ask_lowered)(l, &e, block, thread);
     l->work[block].busy = surety_busy_seconds() - begin;
+    return SURETY_OK;
+}
+
+/* What became of the batch's examples, in all processes. */
+static surety_status share_batch(const loop *l, const surety_run *run, surety_error *err) {
+    size_t N = l->robust ? surety_padded(surety_robust_arguments(l->robust)) : 0, batch = l->s->batch;
+    const struct {
+        void *rows;
+        size_t bytes;
+        int used;
+    } of[] = {
+        {l->losses, l->state->H * sizeof *l->losses, 1},
+        {l->points, l->stride * sizeof(float), l->attacked && l->phase->moves_voters},
+        {l->g, l->terms * sizeof(float), l->attacked && l->phase->moves_voters},
+        {l->g + l->attacked * l->terms, l->terms * sizeof(float), l->certified > 0},
+        {l->g_even, N * sizeof(float), l->robust != NULL},
+        {l->g_odd, N * sizeof(float), l->robust != NULL},
+        {l->room_rows, l->stride * sizeof(float), l->robust != NULL},                     /* even .. */
+        {l->room_rows + batch * l->stride, l->stride * sizeof(float), l->robust != NULL}, /* and odd */
+    };
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++)
+        if (of[i].used)
+            SURETY_TRY(surety_share_everyone(run, of[i].rows, l->count, SURETY_LANES, of[i].bytes, err));
     return SURETY_OK;
 }
 
@@ -345,13 +377,27 @@ static size_t slices_of(const loop *l) {
     return l->threads > 1 ? 2 * l->threads : 1;
 }
 
+/* A tensor holds its voters one after the other. */
+static size_t floats_of_voter(const loop *l, const surety_tensor *t) {
+    return (t->rows == 1 ? t->length : t->rows * t->stride) / l->state->H;
+}
+
+/* The pieces of a slice: of the voters that this process moves, or of all where voters are more than a piece.
+ */
+static void pieces_of(const loop *l, size_t slice, size_t *first, size_t *end) {
+    size_t slices = slices_of(l), begin = l->begin_voter, mine = l->end_voter - begin;
+    if (surety_voters_on_surface(l->state->voters)) begin = 0, mine = surety_voters_pieces(l->state->voters);
+    *first = begin + slice * mine / slices;
+    *end = begin + (slice + 1) * mine / slices;
+}
+
 /* The gradient of the pieces of a slice. */
 static surety_status sum_slice(void *arg, size_t slice, int thread, surety_error *err) {
     loop *l = arg;
     (void)thread, (void)err;
     surety_voters *v = l->state->voters;
-    size_t pieces = surety_voters_pieces(v), slices = slices_of(l), first = slice * pieces / slices,
-           end = (slice + 1) * pieces / slices;
+    size_t first, end;
+    pieces_of(l, slice, &first, &end);
     if (first == end) return SURETY_OK;
     surety_voters_gradient_sum(v, l->g, l->rows, l->attacked + l->certified, first, end, l->gradients);
     if (l->robust)
@@ -360,29 +406,45 @@ static surety_status sum_slice(void *arg, size_t slice, int thread, surety_error
     return SURETY_OK;
 }
 
-/* Adam, for a slice of each tensor. Voters lie one after the other in it: where pieces are voters, these are
- * the values whose gradient sum_slice has made. */
+/* Adam, for a slice of each tensor: that of the voters whose gradient sum_slice has made; any, where
+ * gradients were made before. */
 static surety_status adam_slice(void *arg, size_t slice, int thread, surety_error *err) {
     loop *l = arg;
     (void)thread, (void)err;
-    size_t H = l->state->H, pieces = surety_voters_pieces(l->state->voters), slices = slices_of(l);
+    int any = surety_voters_on_surface(l->state->voters);
+    size_t first, end, slices = slices_of(l);
+    pieces_of(l, slice, &first, &end);
     for (size_t k = 0; k < l->state->tensors; k++) {
         surety_tensor t = surety_voters_tensor(l->state->voters, k);
-        size_t all = t.rows == 1 ? t.length : t.rows * t.stride, each = pieces == H ? all / H : 1,
-               parts = all / each, at = slice * parts / slices * each,
-               end = (slice + 1) * parts / slices * each;
+        size_t each = floats_of_voter(l, &t), all = each * l->state->H;
+        size_t at = any ? slice * all / slices : first * each,
+               to = any ? (slice + 1) * all / slices : end * each;
         surety_adam_move(l->adam, l->gradients[k] + at, l->state->m[k] + at, l->state->v[k] + at,
-                         t.values + at, end - at);
+                         t.values + at, to - at);
     }
     return SURETY_OK;
 }
 
+/* Gradient and Adam for voters [first, end) of each tensor. */
 static surety_status move_slice(void *arg, size_t slice, int thread, surety_error *err) {
     SURETY_TRY(sum_slice(arg, slice, thread, err));
     return adam_slice(arg, slice, thread, err);
 }
 
-/* Parameters near a surface: all gradients first, then along it, then back to it. */
+/* The voters that each process has moved, in all of them; Adam's moments too, which a checkpoint needs. */
+static surety_status share_voters(const loop *l, int moments, const surety_run *run, surety_error *err) {
+    for (size_t k = 0; k < l->state->tensors; k++) {
+        surety_tensor t = surety_voters_tensor(l->state->voters, k);
+        float *of[] = {t.values, l->state->m[k], l->state->v[k]};
+        for (size_t i = moments ? 1 : 0; i < (moments ? 3 : 1); i++)
+            SURETY_TRY(surety_share_everyone(run, of[i], l->state->H, 1,
+                                             floats_of_voter(l, &t) * sizeof(float), err));
+    }
+    return SURETY_OK;
+}
+
+/* Parameters near a surface: all gradients first, then along it, then back to it; the same in every process.
+ */
 static surety_status move_on_surface(loop *l, const surety_run *run, surety_error *err) {
     surety_voters *v = l->state->voters;
     SURETY_TRY(surety_parallel(run, NULL, slices_of(l), sum_slice, l, err));
@@ -395,6 +457,7 @@ static surety_status move_voters(loop *l, const surety_run *run, surety_error *e
     surety_voters *v = l->state->voters;
     if (surety_voters_on_surface(v)) return move_on_surface(l, run, err);
     SURETY_TRY(surety_parallel(run, NULL, slices_of(l), move_slice, l, err));
+    SURETY_TRY(share_voters(l, 0, run, err));
     if (l->certified)
         surety_voters_changed(v);
     else
@@ -408,18 +471,23 @@ static double progress(const loop *l) {
     return epochs / (double)l->phase->epochs;
 }
 
-/* Which rows this batch has, and the radius of its worst case. */
-static void open_batch(loop *l) {
+/* Which rows this batch has, those that are this process's, and the radius of its worst case. */
+static void open_batch(loop *l, const surety_run *run) {
     double growth = fmin(2 * progress(l), 1);
+    const surety_set *set = l->phase->train;
+    l->begin_block = 0, l->end_block = (l->count + SURETY_LANES - 1) / SURETY_LANES;
+    surety_my_share(run, &l->begin_block, &l->end_block);
     l->attacked = l->phase->certified < 1 && !l->phase->votes ? l->count : 0;
     l->certified = l->phase->certified > 0 ? l->count : 0;
     for (size_t i = 0; i < l->attacked; i++) l->rows[i] = l->points + i * l->stride;
+    for (size_t i = 0; i < l->certified; i++)
+        l->rows[l->attacked + i] = set->x + l->order[l->first + i] * set->stride;
     l->radius = growth * l->s->defense.ball.radius;
     if (l->robust) surety_robust_prepare(l->robust, l->radius);
 }
 
-static void add_work(const loop *l, size_t parts, surety_timing *timing) {
-    for (size_t i = 0; i < parts; i++) {
+static void add_work(const loop *l, surety_timing *timing) {
+    for (size_t i = l->begin_block; i < l->end_block; i++) {
         timing->busy += l->work[i].busy;
         timing->forward_rows += l->work[i].forward_rows;
         timing->backward_rows += l->work[i].backward_rows;
@@ -427,12 +495,12 @@ static void add_work(const loop *l, size_t parts, surety_timing *timing) {
 }
 
 static surety_status run_batch(loop *l, const surety_run *run, surety_timing *timing, surety_error *err) {
-    size_t blocks = (l->count + SURETY_LANES - 1) / SURETY_LANES;
     double begin = surety_seconds();
-    open_batch(l);
+    open_batch(l, run);
     if (l->attacked) SURETY_TRY(attack_batch(l, timing, run, err));
-    SURETY_TRY(surety_parallel(run, NULL, blocks, ask_block, l, err));
-    add_work(l, blocks, timing);
+    SURETY_TRY(surety_parallel(run, NULL, l->end_block - l->begin_block, ask_block, l, err));
+    SURETY_TRY(share_batch(l, run, err));
+    add_work(l, timing);
     double attacked = surety_seconds();
     timing->attack += attacked - begin;
     double rest = l->s->decay ? fmin(2 * (1 - progress(l)), 1) : 1;
@@ -519,7 +587,7 @@ static surety_status run_batches(loop *l, const surety_run *run, surety_timing *
         surety_report(run, l->phase->name, l->state->epoch * train->m + l->first + l->count,
                       l->phase->epochs * train->m, "");
     }
-    return SURETY_OK;
+    return l->phase->moves_voters ? share_voters(l, 1, run, err) : SURETY_OK;
 }
 
 /* An epoch of a kind that grows; the weights stay. */
@@ -611,6 +679,8 @@ static surety_status loop_new(loop *l, const surety_run *run, surety_error *err)
     l->logistic = l->phase->moves_voters && l->s->loss == SURETY_LOSS_LOGISTIC;
     l->stride = surety_padded(surety_voters_features(v));
     l->terms = surety_voters_terms(v);
+    l->end_voter = l->state->H;
+    surety_my_share(run, &l->begin_voter, &l->end_voter);
     SURETY_TRY(surety_sampler_new(&l->sampler, &l->attack, v, l->s->set, run, err));
     if (l->phase->certified > 0 && !l->grows)
         SURETY_TRY(surety_voters_need(v, SURETY_CAN_HARDEN, "the certified defense", err));

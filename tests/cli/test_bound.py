@@ -131,8 +131,11 @@ def bounds_of(r, m, n, H, p, delta, T, signed):
 
     counted, flat = signed, signed and n == 1
     frozen = lambda d: binomial_limit(r["prior_max"], m, d / T) if n == 1 else kl_inv(r["prior"], mp.log(T / d) / m)
+    most = max(range(H), key=lambda h: weights[h])
+    crowned = signed and weights[most] > sum(weights) - weights[most]
+    dictator = {"average_max_dictator": binomial_limit(r["errors"][most], m, delta / (T * H))} if crowned else {}
     return dict(
-        chromatic_seeger=2 * kl_inv(r["rbar"], chromatic),
+        **dictator, chromatic_seeger=2 * kl_inv(r["rbar"], chromatic),
         chromatic_mcallester=2 * (real(r["rbar"]) + mp.sqrt(chromatic / 2)),
         average_max=2 * (real(r["gmax"]) + mp.sqrt(seeger / 2)),
         average_max_tv=2 * (real(r["abar"]) + real(r["tv"]) + mp.sqrt(seeger / 2)),
@@ -236,7 +239,7 @@ def check_case(rng):
         assert e * (1 - mpf(10)**-15) <= bound["vote"] <= e + mpf(10)**-6, (name, bound, float(e))
         assert bound["vote_clipped"] == min(1, bound["vote"])
         if not name == "tandem":
-            assert (bound["surrogate"] is None) == name.startswith("vote_"), (name, bound)
+            assert (bound["surrogate"] is None) == (name.startswith("vote_") or "dictator" in name), (name, bound)
 
 
 def test_agrees_with_fractions_and_mpmath():
@@ -266,6 +269,10 @@ def test_forms_of_the_same_votes():
                 assert got.pop("class_names") == (list(names) if file.endswith("txt") else None)
                 first = first or got
                 assert got == first
+        if K == 2:  # whole numbers are signed votes, -1 and +1 too
+            words = ["bound", "--labels", save("signs.npy", 2 * labels - 1)]
+            whole = answer(*words, "--votes", save("v.npy", (2 * named - 1).astype(np.int8)))
+            assert whole["voters"] == "signed" and whole == answer(*words, "--votes", save("v.npy", 2. * named - 1), "--voters", "signed")
         text = run("bound", "--votes", save("v.npy", named), "--labels", path("y.txt")).stdout
         for k, c in enumerate(answer("bound", "--votes", path("v.npy"), "--labels", path("y.npy"))["risks"]["classes"]):
             assert (f"  class class {chr(97 + k)}  {c['failed']} of {c['examples']}\n" in text) == (K > 2)
@@ -352,6 +359,10 @@ def test_bad_input_exits_3_with_the_index():
         refused(words(labels=save("bad.npy", bad)), "index [17]")
     for shape in [(60,), (60, 3, 4, 1), (60, 3, 4, 2, 1), (0, 3, 4), (60, 0, 4), (60, 3, 0)]:
         refused(words(votes=save("bad.npy", np.zeros(shape, np.float32))), "")
+    record = refused(words(votes=save("bad.npy", np.zeros((60, 3, 4), np.int8)), labels=save("y3.npy", np.arange(60) % 4 - 1)), "index [1]")
+    assert record["what"] == "the label is 0"  # these labels are not called -1 and +1
+    record = refused(words(labels=save("y3.npy", np.arange(60) % 4)), "index [2]")  # class labels, votes in [-1, 1]
+    assert "whole numbers or scores" in record["expected"]
     record = refused(words(votes=save("bad.npy", np.zeros((60, 3, 4), np.int8))), "")
     assert "abstains" in record["expected"], record
     refused(words(labels=save("bad.npy", labels[:-1])), "")
