@@ -83,7 +83,7 @@ enum { SURETY_GROWN_TREES = 200, SURETY_GROWN_DEPTH = 6 };
  * one network with two layers of SURETY_NETWORK_UNITS units, real votes, no step 2, logistic loss, a learning
  * rate that falls to 0, the last epoch kept. For l2 and l1; a linf ball needs sqrt(d) times its radius. */
 SURETY_API void surety_train_lipschitz(surety_train_settings *settings);
-enum { SURETY_NETWORK_UNITS = 128 };
+enum { SURETY_NETWORK_UNITS = 128, SURETY_NETWORK_BATCH = 32 };
 #define SURETY_NETWORK_RATE 0.003
 
 /* Turns settings, with either defense, into those for tables that are not images: real votes, logistic loss,

@@ -16,7 +16,9 @@ static void print_voters(const surety_model *m) {
         for (size_t j = 0; j < w.length; j++) kept += w.mask[i * w.stride + j], all++;
     cli_print("%-16s %zu %s", "voters", surety_voters_count(v), surety_voters_words(v));
     if (surety_voters_depth(v)) cli_print(" of depth %zu", surety_voters_depth(v));
-    cli_print(" over %zu features", surety_voters_features(v));
+    size_t units[SURETY_LAYERS], layers = surety_voters_layers(v, units);
+    for (size_t l = 0; l < layers; l++) cli_print("%s%zu", l ? "," : " of ", units[l]);
+    cli_print("%s over %zu features", layers ? " units" : "", surety_voters_features(v));
     if (all) cli_print(", each split sees %.0f %% of them", 100. * (double)kept / (double)all);
     cli_print("\n");
 }

@@ -154,8 +154,9 @@ static void add_options(cli *c, options *o) {
               "kind lipschitz: units of the layers (default 128,128)");
     cli_real(c, "mask", "P", &t->kind.mask, "a split does not see a feature with this probability");
     cli_size(c, "epochs", "T", &o->epochs, "epochs of each step; 0: as many as make 2500 batches");
-    cli_size(c, "batch", "B", &t->batch, "examples per batch");
-    cli_real(c, "lr", "R", &t->lr, "learning rate of Adam; kind trees: what a tree counts (default 0.1)");
+    cli_size(c, "batch", "B", &t->batch, "examples per batch; kind lipschitz: 32 unless given");
+    cli_real(c, "lr", "R", &t->lr,
+             "learning rate of Adam (kind lipschitz: 0.003); kind trees: what a tree counts (default 0.1)");
     cli_flag(c, "balance", &o->balance, "every class counts the same in step 1, however rare it is");
     cli_flag(c, "decay", &o->decay, "the learning rate falls to 0 over the second half of the epochs");
     cli_real(c, "delta", "D", &t->delta, "1 - confidence");
@@ -196,6 +197,7 @@ static void settle_rest(const cli *c, options *o) {
     if (!cli_given(c, "loss")) t->loss = own.loss;
     if (!cli_given(c, "epochs")) t->step1_epochs = own.step1_epochs, t->step2_epochs = own.step2_epochs;
     if ((grown || network) && !cli_given(c, "lr")) t->lr = own.lr;
+    if (!cli_given(c, "batch")) t->batch = own.batch;
     if (network && !cli_given(c, "layers")) memcpy(t->kind.layers, own.kind.layers, sizeof own.kind.layers);
     if (grown && !cli_given(c, "holdout") && !cli_given(c, "keep")) t->holdout = own.holdout;
     if (grown) t->step1_epochs = t->kind.voters;
@@ -264,8 +266,12 @@ static void print_classes(const surety_train_result *r, const char *const *names
 }
 
 /* What makes a model useless, said even with --quiet. */
-static void warn(const cli *c, const surety_train_result *r, const char *const *names) {
+static void warn(const cli *c, const options *o, const surety_train_result *r, const char *const *names) {
     size_t answer = 0;
+    if (!strcmp(r->kind, "lipschitz") && o->train.defense.ball.norm == SURETY_LINF)
+        cli_warn(c,
+                 "these networks measure l2 distances, and a linf ball reaches radius times sqrt(features): "
+                 "little will be proved. --kind trees is the kind for linf");
     if (!r->constant) return;
     for (size_t k = 0; k < r->clean.classes; k++)
         for (size_t y = 0; y < r->clean.classes; y++)
@@ -350,7 +356,7 @@ static surety_status train(cli *c, options *o) {
     else if (status == SURETY_OK)
         print_all(o, &result, model, surety_class_names(surety_data_describe(data)));
     if (status == SURETY_OK) {
-        warn(c, &result, surety_class_names(surety_data_describe(data)));
+        warn(c, o, &result, surety_class_names(surety_data_describe(data)));
         cli_warn_few(c, surety_data_describe(data)->units[SURETY_SET_LEARN], o->train.delta);
     }
     surety_train_result_free(&result);

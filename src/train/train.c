@@ -100,6 +100,7 @@ void surety_train_lipschitz(surety_train_settings *s) {
     s->set = SURETY_REAL;
     s->loss = SURETY_LOSS_LOGISTIC;
     s->lr = SURETY_NETWORK_RATE;
+    s->batch = SURETY_NETWORK_BATCH;
     s->decay = s->keep_last = 1;
     s->objective = SURETY_OBJECTIVE_BASELINE;
 }
