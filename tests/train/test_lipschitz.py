@@ -30,7 +30,8 @@ def content(name):
 DATA = small.write(FOLDER.name)
 BASE = ["train", *DATA, "--scale", "none", "--learn-size", 200, "--kind", "lipschitz", "--quiet"]
 BALL = ["--norm", "l2", "--eps", 0.5, "--box", "0,1"]
-SMALL = ["--layers", "24,17", "--epochs", 6]
+SHORT = ["--layers", "24,17", "--epochs", 3]
+SMALL = ["--layers", "24,17", "--epochs", 6, "--threads", 1]
 
 
 def three(name):
@@ -103,19 +104,19 @@ def attack(network, x, y, radius):
 
 def test_same_bytes_for_any_threads():
     many = ["train", *three("three.csv"), "--kind", "lipschitz", "--quiet", "--eps", 0.1]
-    for words in ([*BASE, *BALL, *SMALL], [*BASE, *BALL, *SMALL, "--trees", 3, "--defense", "pgd", "--steps", 3],
-                  [*BASE, *BALL, *SMALL, "--mix", 0.3, "--steps", 3], [*many, "--layers", 9, "--epochs", 3]):
-        for threads in (1, 2, 3):
+    for words in ([*BASE, *BALL, *SHORT, "--trees", 3, "--defense", "pgd", "--steps", 3],
+                  [*BASE, *BALL, *SHORT, "--mix", 0.3, "--steps", 3], [*many, "--layers", 9, "--epochs", 3]):
+        for threads in (1, 3):
             run(*words, "--threads", threads, "--out", path(f"t{threads}"))
-        assert content("t1") == content("t2") == content("t3"), words
-        run(*words, "--out", path("avx2"), env={"SURETY_CPU": "avx2"})
+        assert content("t1") == content("t3"), words
+        run(*words, "--threads", 1, "--out", path("avx2"), env={"SURETY_CPU": "avx2"})
         assert content("t1") == content("avx2"), words
-    run(*BASE, *BALL, *SMALL, "--seed", 1, "--out", path("other"))
+    run(*BASE, *BALL, *SHORT, "--seed", 1, "--out", path("other"))
     assert content("other") != content("t1")
 
 
 def test_kill_and_resume():
-    words = [*BASE, *BALL, "--layers", "40,40", "--epochs", 40, "--threads", 1]
+    words = [*BASE, *BALL, "--layers", "32,32", "--epochs", 25, "--threads", 1]
     began = time.time()
     run(*words, "--out", path("whole"), "--checkpoint", path("c0"))
     lasts, rng = time.time() - began, random.Random(2)
@@ -125,7 +126,7 @@ def test_kill_and_resume():
         while not os.path.exists(out):
             process = subprocess.Popen(again, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             try:
-                process.wait(rng.uniform(0.2, 0.9) * lasts if kills < 3 else None)
+                process.wait(rng.uniform(0.2, 0.9) * lasts if kills < 2 else None)
             except subprocess.TimeoutExpired:
                 process.send_signal(signal.SIGKILL)
                 kills += 1
@@ -154,7 +155,7 @@ def test_radii_beside_numpy():
 
 
 def test_predict_proves():
-    run("predict", path("m"), "--input", path("X_test.npy"), "--out", path("v.csv"), "--prove", "--radius", "--quiet")
+    run("predict", path("m"), "--input", path("X_test.npy"), "--classes", path("v.csv"), "--prove", "--radius", "--quiet")
     with open(path("v.csv")) as f:
         rows = list(csv.DictReader(f))
     network, x = Network("m"), np.load(path("X_test.npy")).astype(float)
@@ -168,7 +169,7 @@ def test_predict_proves():
 def test_more_classes_and_votes():
     data = three("three.csv")
     for words in (["--layers", 16], ["--layers", 16, "--trees", 3], ["--layers", 16, "--trees", 3, "--voters", "signed"]):
-        run("train", *data, "--kind", "lipschitz", "--eps", 0.2, "--epochs", 20, *words, "--quiet", "--out", path("k"))
+        run("train", *data, "--kind", "lipschitz", "--eps", 0.2, "--epochs", 20, "--threads", 1, *words, "--quiet", "--out", path("k"))
         of = {a["attack"]: a for a in answer("evaluate", path("k"), *data, "--attacks", "none,apgd,worst-case",
                                              "--quiet")["attacks"]}
         clean, found, worst = (of["none"]["adversarial_risk"], of["apgd"]["adversarial_risk"],
@@ -187,7 +188,7 @@ def test_other_norms_and_tolerances():
     data = three("three.csv")
     with open(path("tolerance.csv"), "w") as f:
         f.write("feature,radius,lo,hi\na,0.05,,\nb,0.5,,\nc,0,,\nd,0.2,,\n")
-    run("train", *data, "--kind", "lipschitz", "--tolerance", path("tolerance.csv"), "--norm", "l2", "--layers", 16, "--epochs", 20,
+    run("train", *data, "--kind", "lipschitz", "--tolerance", path("tolerance.csv"), "--norm", "l2", "--layers", 16, "--epochs", 20, "--threads", 1,
         "--quiet", "--out", path("m2"))
     of = {a["attack"]: a for a in answer("evaluate", path("m2"), *data, "--attacks", "none,apgd,worst-case",
                                          "--quiet")["attacks"]}
