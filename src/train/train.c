@@ -113,6 +113,15 @@ static surety_status validate_network(const surety_train_settings *s, surety_err
                        LARGEST, s->batch);
 }
 
+void surety_train_own(surety_train_settings *s) {
+    if (!strcmp(s->kind.kind, "trees")) {
+        surety_train_trees(s);
+        return;
+    }
+    surety_train_table(s);
+    if (!strcmp(s->kind.kind, "lipschitz")) surety_train_lipschitz(s);
+}
+
 /* Trees that grow: one voter, a sum of trees. */
 static surety_status validate_grown(const surety_train_settings *s, surety_error *err) {
     if (strcmp(s->kind.kind, "trees") != 0) return SURETY_OK;
