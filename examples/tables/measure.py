@@ -66,9 +66,9 @@ def measure(file, column, classes, eps, seed):
     own += ["--classes", classes] if classes else []
     data = own[:4]
     ball = ["--norm", "linf", "--eps", eps]
-    plain = surety("train", *own, "--seed", seed, *WITH, "--out", at("plain"))
+    surety("train", *own, "--seed", seed, *WITH, "--out", at("plain"))
     surety("train", *own, "--seed", seed, *ball, *WITH, "--out", at("hard"))
-    shown = surety("evaluate", at("hard"), *data)
+    plain, shown = surety("evaluate", at("plain"), *data), surety("evaluate", at("hard"), *data)
     worst = next(row for row in shown["attacks"] if row["attack"] == "worst-case")
     attacked = next(row for row in shown["attacks"] if row["attack"] not in ("none", "worst-case"))
     limit = surety("certify", at("hard"), *data, "--looks", 1, "--out", at("c.json"))["value"]

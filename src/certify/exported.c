@@ -37,6 +37,14 @@ typedef struct checking {
     uint8_t *classes; /* (rows) */
 } checking;
 
+void surety_certificate_export(surety_export_settings *s, const surety_certificate *c) {
+    s->digest = c->digest, s->claim = c->claim, s->certified = c->model.sha256;
+    s->tolerance_count = c->tolerance.count;
+    s->tolerance_features = c->tolerance.features;
+    s->tolerance_radius = c->tolerance.radius, s->tolerance_lo = c->tolerance.lo;
+    s->tolerance_hi = c->tolerance.hi;
+}
+
 /* ---- the text ---- */
 
 static const char begins[] = ": written by surety export --format c --prefix ";
@@ -98,11 +106,7 @@ static surety_status check_text(checking *c, surety_error *err) {
     surety_export_settings settings = {.format = "c", .prefix = c->prefix};
     surety_export_result result;
     surety_c_text made;
-    if (c->digest[0]) {
-        settings.digest = c->certificate->digest;
-        settings.claim = c->certificate->claim;
-        settings.certified = c->certificate->model.sha256;
-    }
+    if (c->digest[0]) surety_certificate_export(&settings, c->certificate);
     c->out->names_certificate = c->digest[0] != 0;
     if (c->digest[0] && strcmp(c->digest, c->certificate->digest) != 0) {
         c->differs(c->arg, "export, certificate", c->digest, c->certificate->digest);

@@ -186,6 +186,16 @@ void cli_print_wrapped(const char *text, int indent, int at) {
     cli_print("\n");
 }
 
+void cli_print_fact(const char *name, int width, const char *format, ...) {
+    char text[500];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    cli_print("%-*s ", width, name);
+    cli_print_wrapped(text, width + 1, width + 1);
+}
+
 /* The option of that name; an unambiguous beginning is enough, as with getopt_long. */
 static cli_option *find_option(cli *c, const char *name, size_t length, size_t *matches) {
     cli_option *found = NULL;

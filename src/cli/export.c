@@ -25,9 +25,7 @@ static surety_status export(cli *c, options *o) {
     surety_status status = surety_model_load(&model, c->words[0], &c->error);
     if (status == SURETY_OK && o->certificate) {
         status = surety_certificate_load(&certificate, o->certificate, &c->error);
-        o->export.digest = certificate.digest;
-        o->export.claim = certificate.claim;
-        o->export.certified = certificate.model.sha256;
+        surety_certificate_export(&o->export, &certificate);
     }
     if (status == SURETY_OK) status = surety_model_export(&r, model, o->out, &o->export, &c->error);
     if (status == SURETY_OK && c->json)

@@ -122,9 +122,9 @@ static void print_completion(const cli *c) {
 
 surety_status cli_completion(cli *c) {
     cli_print(
-        "# Completion for bash; 'surety help --completion' writes it.\n"
+        "# shellcheck shell=bash\n# 'surety help --completion' writes this.\n"
         "_surety() {\n"
-        "    local cur=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} words= key\n"
+        "    local cur=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} words='' key\n"
         "    key=\"${COMP_WORDS[1]} \"\n"
         "    if [[ $before == --* && $cur != --* ]]; then key=${COMP_WORDS[1]}=$before; fi\n"
         "    if ((COMP_CWORD == 1)) || [[ ${COMP_WORDS[1]} == help ]]; then key=commands; fi\n"

@@ -220,6 +220,8 @@ void cli_box_option(cli *c, surety_data_settings *data) {
     cli_other(c, "box", "LO,HI|none", data, read_box, show_box, "features and perturbed features lie in it");
 }
 
+static bool stream;
+
 void cli_data_options(cli *c, surety_data_settings *data) {
     cli_text(c, "task", "NAME", &data->task, "a task by name: 'surety data list' names them");
     cli_data_file_options(c, data);
@@ -230,6 +232,9 @@ void cli_data_options(cli *c, surety_data_settings *data) {
     cli_other(c, "test-size", "N|P%", data, read_test, show_test,
               "without --test: examples of --train that are held out");
     cli_box_option(c, data);
+    cli_flag(c, "stream", &stream,
+             "for data larger than memory: keep it in unnamed files in $TMPDIR or /var/tmp, with room for "
+             "twice the data; results are the same");
 }
 
 void cli_preparation_options(cli *c, surety_data_settings *data) {
@@ -314,7 +319,9 @@ surety_status cli_open_data(cli *c, surety_data **data, const surety_data_settin
                             surety_threat *attack) {
     if (settings->test && cli_given(c, "test-size"))
         return cli_wrong(c, "--test and --test-size do not go together: T is one of the two");
-    surety_status status = surety_data_open(data, settings, &c->error);
+    surety_data_settings own = *settings;
+    own.stream = stream;
+    surety_status status = surety_data_open(data, &own, &c->error);
     const surety_data_info *info = status == SURETY_OK ? surety_data_describe(*data) : NULL;
     for (size_t i = 0; info && i < info->files && status == SURETY_OK; i++)
         status = cli_file_check(c, &(cli_file){NULL, info->file[i].path, false});
@@ -322,11 +329,14 @@ surety_status cli_open_data(cli *c, surety_data **data, const surety_data_settin
     char digests[256];
     snprintf(digests, sizeof digests, "%s %s %s", info->set_sha256[SURETY_SET_PRIOR],
              info->set_sha256[SURETY_SET_LEARN], info->set_sha256[SURETY_SET_TEST]);
-    status = cli_mpi_agree(c, "data", digests);
+    status = surety_agree(&c->run, "data", digests, &c->error);
     if (status != SURETY_OK) return status;
     say_columns(c, info);
     say_left_out(c, info, settings->fresh);
-    return settle_ball(c, info, attack);
+    status = settle_ball(c, info, attack);
+    if (status != SURETY_OK) return status;
+    const surety_tolerance *tolerance = attack ? attack->ball.tolerance : NULL;
+    return surety_agree(&c->run, "tolerance", tolerance ? tolerance->sha256 : "", &c->error);
 }
 
 /* ---- ball ---- */
@@ -384,7 +394,10 @@ surety_status cli_settle_model(cli *c, const surety_model *model, surety_data_se
                                surety_threat *attack) {
     const surety_model_facts *facts = surety_model_about(model);
     surety_data_settings own = *data;
+    char sha256[65];
     surety_status status = surety_model_data_settings(model, &own, &c->error);
+    if (status == SURETY_OK) status = surety_model_sha256(model, sha256, &c->error);
+    if (status == SURETY_OK) status = surety_agree(&c->run, "model", sha256, &c->error);
     if (status != SURETY_OK) return status;
     if (data->fresh && (status = check_fresh(c)) != SURETY_OK) return status;
     if (!cli_given(c, "task") && !cli_given(c, "train") && !data->fresh) data->task = own.task;

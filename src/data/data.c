@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "base/random.h"
 #include "data/dataset.h"
 
@@ -20,6 +21,7 @@ surety_set surety_set_slice(const surety_set *set, size_t first, size_t count) {
     part.y += first;
     part.row += first;
     if (set->unit) part.unit += first;
+    if (set->group) part.group += first;
     return part;
 }
 
@@ -118,6 +120,7 @@ void surety_tables_close(surety_tables *o) {
 surety_wanted surety_data_wanted(const surety_data_settings *s) {
     return (surety_wanted){.label = s->label_column,
                            .unit = s->unit,
+                           .group = s->group,
                            .drop = s->drop,
                            .drop_count = s->drop_count,
                            .categorical = s->categorical,
@@ -197,8 +200,10 @@ surety_status surety_data_open(surety_data **out, const surety_data_settings *se
     *out = NULL;
     SURETY_TRY(surety_data_check(settings, err));
     const surety_task *task = settings->task ? surety_task_find(settings->task, err) : NULL;
+    int spilled = surety_spill(settings->stream);
     surety_status status = task ? open_task(&tables, settings, task, err) : open_own(&tables, settings, err);
     if (status == SURETY_OK) status = surety_data_build(out, &tables, settings, task, NULL, err);
+    surety_spill(spilled);
     surety_tables_close(&tables);
     return status;
 }
@@ -211,11 +216,15 @@ void surety_data_free(surety_data *data) {
         surety_free(data->own[s].row);
         surety_free(data->own[s].digests);
         surety_free(data->own[s].unit);
+        surety_free(data->own[s].group);
     }
     for (int i = 0; i < 4; i++) surety_free(data->paths[i]);
     surety_free(data->label_text);
     surety_free(data->label_column);
     surety_free(data->index_column);
+    surety_free(data->group_text);
+    surety_free(data->group_names);
+    surety_free(data->group_texts);
     surety_preparation_free(data->preparation);
     surety_free(data);
 }

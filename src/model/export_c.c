@@ -4,6 +4,7 @@
  * Operations of the vote are those of voters/vote.c and forest_kernel.c, in their order: products and sums in
  * double, rounded apart. Those of the preparation are data/preparation.c's.
  */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -12,7 +13,7 @@
 
 /* Bytes that all functions of a file are below, compiled by gcc or clang for x86 or ARM at any level of
  * optimisation: their text hardly depends on the model (tests/model/test_export.py measures it). */
-enum { CODE = 8192 };
+enum { CODE = 16384 };
 
 typedef struct writing {
     const surety_model *m;
@@ -25,6 +26,25 @@ typedef struct writing {
     int keeps;    /* features may be NaN */
 } writing;
 
+/* One line per feature. */
+static void put_tolerances(const writing *w) {
+    const surety_export_settings *s = w->s;
+    char text[400], numbers[3][32];
+    if (s->tolerance_count)
+        surety_c_comment(w->out,
+                         "Its tolerances: how far each feature may move either way, in the units of the "
+                         "table, and the range in which it stays:");
+    for (size_t j = 0; j < s->tolerance_count; j++) {
+        int length = surety_format(text, sizeof text, "  %.200s: %s", s->tolerance_features[j],
+                                   surety_shortest(s->tolerance_radius[j], numbers[0]));
+        if (!isnan(s->tolerance_lo[j]) || !isnan(s->tolerance_hi[j]))
+            snprintf(text + length, sizeof text - (size_t)length, ", %s .. %s",
+                     isnan(s->tolerance_lo[j]) ? "" : surety_shortest(s->tolerance_lo[j], numbers[1]),
+                     isnan(s->tolerance_hi[j]) ? "" : surety_shortest(s->tolerance_hi[j], numbers[2]));
+        surety_c_comment(w->out, text);
+    }
+}
+
 static void put_certificate(const writing *w) {
     char text[128];
     if (!w->s->digest) {
@@ -34,6 +54,7 @@ static void put_certificate(const writing *w) {
     snprintf(text, sizeof text, "Certificate, digest %.64s:", w->s->digest);
     surety_c_comment(w->out, text);
     surety_c_comment(w->out, w->s->claim);
+    put_tolerances(w);
 }
 
 static void put_head(const writing *w, const surety_export_result *r, const char *sum) {
@@ -42,9 +63,9 @@ static void put_head(const writing *w, const surety_export_result *r, const char
     char number[4], text[512];
     surety_c_put(out, "/* %s: written by surety export --format c --prefix %s\n *\n", w->p, w->p);
     surety_format(text, sizeof text,
-                  "A vote of %zu voters (%s) over %zu features, made from %zu columns; %zu classes. Model, "
+                  "A vote of %zu voter%s (%s) over %zu features, made from %zu columns; %zu classes. Model, "
                   "SHA-256: %s",
-                  w->H, surety_voters_kind(v), w->d, w->columns, w->K, sum);
+                  w->H, w->H == 1 ? "" : "s", surety_voters_kind(v), w->d, w->columns, w->K, sum);
     surety_c_comment(out, text);
     surety_c_put(out, " *\n");
     put_certificate(w);
