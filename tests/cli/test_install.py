@@ -96,7 +96,7 @@ def test_manual():
     assert len(names) > 15 and names[-1] == "help"
     for name in names[:-1]:
         page = sh(surety, "help", "--man", name)
-        options = re.findall(r"^  (--[a-z-]+)", sh(surety, "help", name), re.M)
+        options = re.findall(r"^  (--[a-z-]+)", sh(surety, "help", name).split("Options:")[1].split("Example:")[0], re.M)
         shown = [word.replace("\\-", "-") for word in re.findall(r"^\.TP\n\.B (\S+)", page, re.M)]
         assert shown == options and page.startswith(f".TH SURETY-{name.upper()} 1"), name
         if shutil.which("groff"):
