@@ -122,6 +122,12 @@ void surety_train_own(surety_train_settings *s) {
     if (!strcmp(s->kind.kind, "lipschitz")) surety_train_lipschitz(s);
 }
 
+void surety_train_follow(surety_train_settings *s, size_t classes, int set_chosen) {
+    if (!strcmp(s->kind.kind, "trees")) s->step1_epochs = s->kind.voters;
+    if (!strcmp(s->kind.kind, "lipschitz") && !set_chosen)
+        s->set = s->kind.voters == 1 && classes == 2 ? SURETY_SIGNED : SURETY_REAL;
+}
+
 /* Trees that grow: one voter, a sum of trees. */
 static surety_status validate_grown(const surety_train_settings *s, surety_error *err) {
     if (strcmp(s->kind.kind, "trees") != 0) return SURETY_OK;
