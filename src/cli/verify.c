@@ -134,6 +134,7 @@ static surety_status run(cli *c) {
         return cli_wrong(c, "--cc and --emulator are for an export: give --export model.c");
     estimate e = estimate_of(c);
     settings.numbers = numbers;
+    settings.data.stream = cli_stream();
     settings.retrain = retrain;
     if (retrain && !c->quiet) c->run.progress = estimate_progress, c->run.progress_arg = &e;
     status = surety_verify(&verification, c->words[0], &settings, &c->run, &c->error);
