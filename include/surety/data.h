@@ -209,8 +209,7 @@ typedef struct surety_data_settings {
     /* Examples in S; 0: learn_share of the rows, rounded down, at least one; 5000 of a task. */
     size_t learn_size;
     double learn_share; /* default 0.4 */
-    /* Without test: examples of train in T; 0: test_share of the rows. Both 0: T is empty (from arrays only).
-     */
+    /* Without test: examples of train in T; 0: test_share of the rows. Both 0: T is empty. */
     size_t test_size;
     double test_share;     /* default 0.2 */
     surety_box_rule boxed; /* GIVEN: values must lie in [box_lo, box_hi], compared as floats; default AUTO.

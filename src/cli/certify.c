@@ -7,6 +7,7 @@
 #include "cli/parts.h"
 #include "cli/shared.h"
 #include "cli/statement.h"
+#include "cli/votes.h"
 #include "surety/certify.h"
 #include "surety/evaluate.h"
 #include "surety/train.h"
@@ -18,6 +19,7 @@ typedef struct options {
     double delta;
     bool despite_test;
     cli_statement statement;
+    cli_votes votes;
     char bound_help[1024];
 } options;
 
@@ -77,6 +79,7 @@ static void add_options(cli *c, options *o) {
     cli_box_option(c, &o->data);
     cli_part_options(c);
     cli_model_decides(c);
+    cli_votes_options(c, &o->votes);
 }
 
 /* The model's own settings, unless options say otherwise. */
@@ -228,13 +231,33 @@ static surety_status certify(cli *c, options *o, const surety_model *model) {
     return status;
 }
 
+/* Of --votes: what is not about a model. */
+static surety_status certify_votes(cli *c, options *o) {
+    static const char *const fits[] = {"votes",   "labels",  "weights",   "rows",        "threat", "of",
+                                       "classes", "voters",  "looks",     "delta",       "out",    "json",
+                                       "quiet",   "threads", "per-class", "largest-file"};
+    for (size_t i = 0; i < c->given_count; i++) {
+        size_t k = 0;
+        while (k < sizeof fits / sizeof *fits && strcmp(c->given[i], fits[k]) != 0) k++;
+        if (k == sizeof fits / sizeof *fits)
+            return cli_wrong(c, "--%s is about a model, and --votes stands for one", c->given[i]);
+    }
+    surety_votes_settings *votes = &o->votes.promise.votes;
+    votes->looks = o->certify.looks;
+    if (!isnan(o->delta)) votes->delta = o->delta;
+    o->votes.promise.per_class = o->statement.per_class;
+    return cli_votes_certify(c, &o->votes, o->out);
+}
+
 static surety_status run(cli *c) {
-    options o = {.data = surety_data_defaults(), .delta = (double)NAN};
+    options o = {.data = surety_data_defaults(), .delta = (double)NAN, .votes = cli_votes_defaults()};
     surety_model *model = NULL;
     surety_threat_defaults(&o.certify.threat);
     add_options(c, &o);
-    surety_status status = cli_parse(c, 1, 1);
+    surety_status status = cli_parse(c, 0, 1);
     if (status != SURETY_OK || c->helped) return status;
+    if (!c->word_count == !o.votes.promise.votes.votes)
+        return cli_wrong(c, "what shall be certified? Give MODEL, or --votes V --labels Y of any classifier");
     if (!o.out && !cli_is_part(c)) return cli_wrong(c, "where should the certificate go? Give --out C.json");
     if (!cli_given(c, "looks"))
         return cli_wrong(c,
@@ -242,6 +265,7 @@ static surety_status run(cli *c) {
                          "looking at S could have led to, this one included: the promise pays for each. The "
                          "usual answer is --looks 1: model, attack, radius, delta and bound were all decided "
                          "before anything was seen of S");
+    if (o.votes.promise.votes.votes) return certify_votes(c, &o);
     status = cli_statement_settle(c, &o.statement, &o.certify);
     if (status == SURETY_OK) status = surety_model_load(&model, c->words[0], &c->error);
     if (status == SURETY_OK) status = surety_train_consistent(model, &c->error);
@@ -252,14 +276,15 @@ static surety_status run(cli *c) {
 
 const cli_command cli_certify = {
     .name = "certify",
-    .usage = "MODEL --looks N --out C.json [options]",
+    .usage = "MODEL | --votes V --labels Y --looks N --out C.json [options]",
     .summary = "write a certificate: how often the vote can fail, and why",
     .text =
         "Perturbs S by attacking the prior's vote, counts how the posterior's vote fares, computes the bound "
         "and writes a certificate: the claim in one sentence with every number it rests on, which 'surety "
         "verify' derives again. Attack, radius, delta and bound must be decided before S is looked at; seed, "
         "data and split are the model's. Refused: other data than the model's (unless they are declared "
-        "fresh), looks that are not paid for.",
+        "fresh), looks that are not paid for. With --votes the certificate is about any classifier, from its "
+        "answers on an S that had no part in making it.",
     .example = "surety certify model.safetensors --attack pgdu --looks 1 --out c.json",
     .run = run,
 };

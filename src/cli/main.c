@@ -89,7 +89,7 @@ static surety_status dispatch(cli *c, int argc, char **argv) {
     }
     if (!strcmp(name, "--version")) return cli_print("surety %s\n", surety_version()), SURETY_OK;
     bool help = !strcmp(name, "help") || !strcmp(name, "--help") || !strcmp(name, "-h");
-    if (help && argc < 3) return list_commands(), SURETY_OK;
+    if (help && (argc < 3 || !strcmp(argv[2], "help"))) return list_commands(), SURETY_OK;
     if (!(c->command = find_command(c, help ? argv[2] : name))) return SURETY_E_USAGE;
     c->argc = help ? 1 : argc - 2;
     c->argv = help ? help_words : argv + 2;

@@ -294,29 +294,21 @@ static void say_left_out(const cli *c, const surety_data_info *info, int fresh) 
 
 static const char *tolerance_file; /* --tolerance */
 
-/* What of a ball depends on the data: box, tolerance (which stays in memory until the command ends) and the
- * roundings of scaled features. */
+/* What of a ball depends on the data. Its tolerance stays in memory until the command ends. */
 static surety_status settle_ball(cli *c, const surety_data_info *info, surety_threat *attack) {
-    static surety_tolerance *tolerance;
+    static surety_tolerance *given, *brought;
     surety_features features = surety_data_features(info);
     if (!attack) return SURETY_OK;
-    surety_ball *ball = &attack->ball;
+    if (!tolerance_file && attack->ball.tolerance && !cli_given(c, "box")) { /* the model's, and its box */
+        attack->ball.slack = info->scaling == SURETY_SCALE_NONE ? 0 : SURETY_SCALED;
+        return SURETY_OK;
+    }
+    surety_tolerance_free(given);
+    surety_tolerance_free(brought);
+    given = brought = NULL;
     surety_status status = SURETY_OK;
-    ball->slack = info->scaling == SURETY_SCALE_NONE ? 0 : SURETY_SCALED;
-    if (!tolerance_file && ball->tolerance && !cli_given(c, "box"))
-        return SURETY_OK; /* the model's, and its box */
-    surety_tolerance_free(tolerance);
-    tolerance = NULL;
-    if (tolerance_file && info->boxed && info->scaling != SURETY_SCALE_NONE)
-        return cli_wrong(c, "--box and --tolerance: of scaled features the file has the ranges, lo and hi");
-    if (tolerance_file)
-        status = surety_tolerance_read(&tolerance, tolerance_file, &features, &c->error);
-    else if (ball->radius > 0)
-        status = surety_data_tolerance(&tolerance, info, &c->error);
-    ball->tolerance = tolerance;
-    ball->has_box = info->boxed && info->scaling == SURETY_SCALE_NONE && (tolerance_file || !tolerance);
-    ball->lo = info->box_lo, ball->hi = info->box_hi;
-    return status;
+    if (tolerance_file) status = surety_tolerance_read(&given, tolerance_file, &features, &c->error);
+    return status == SURETY_OK ? surety_ball_settle(&attack->ball, given, &brought, info, &c->error) : status;
 }
 
 surety_status cli_open_data(cli *c, surety_data **data, const surety_data_settings *settings,

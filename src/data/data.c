@@ -49,9 +49,6 @@ static surety_status check_files(const surety_data_settings *s, surety_error *er
     if (s->task) return surety_task_find(s->task, err) ? SURETY_OK : SURETY_E_USAGE;
     if (s->fresh && s->test_size)
         return surety_data_usage(err, "fresh rows, and a test size", "all fresh rows in S");
-    if (!s->test && !s->test_size && !(s->test_share > 0) && !s->fresh)
-        return surety_data_usage(err, "no test set",
-                                 "a test file, or how many training rows to set aside (--test-size)");
     if (s->test && s->test_size)
         return surety_data_usage(err, "a test file and a test size", "one of the two");
     if (s->test_labels && !s->test)
