@@ -38,6 +38,13 @@ typedef enum surety_loss { SURETY_LOSS_AUTO, SURETY_LOSS_LINEAR, SURETY_LOSS_LOG
 SURETY_API surety_status surety_loss_parse(const char *name, surety_loss *loss, surety_error *err);
 SURETY_API const char *surety_loss_name(surety_loss loss);
 
+/* Copies of the rows of S' that train step 1; S, T and a hold-out never have any. shift: images, and each
+ * moved by one pixel to its four sides. */
+typedef enum surety_augment { SURETY_AUGMENT_NONE, SURETY_AUGMENT_SHIFT } surety_augment;
+
+SURETY_API surety_status surety_augment_parse(const char *name, surety_augment *augment, surety_error *err);
+SURETY_API const char *surety_augment_name(surety_augment augment);
+
 typedef struct surety_train_settings {
     surety_objective objective;
     surety_loss loss; /* auto: logistic for more than two classes or against the worst case, else linear */
@@ -50,6 +57,7 @@ typedef struct surety_train_settings {
                       a hold-out */
     surety_voter_set set;        /* signed or real */
     surety_voters_settings kind; /* which voters, and how many */
+    surety_augment augment;
     int balance;                 /* 1: in the loss of step 1 every class counts the same */
     size_t step1_epochs;         /* T'; 0: as many as make SURETY_TRAIN_STEPS batches */
     size_t step2_epochs;         /* T; 0: the same */

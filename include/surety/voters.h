@@ -47,6 +47,9 @@ SURETY_API size_t surety_voters_depth(const surety_voters *voters);      /* of t
 
 /* Decision trees of the kind `trees`, and in *nodes their tests; 0 of other kinds. */
 SURETY_API size_t surety_voters_trees(const surety_voters *voters, size_t *nodes);
+/* 1: trees of more than two classes that were grown here (docs/theory.md 10.6): two classes at a time meet in
+ * a duel, and the answer is the class that wins all of its own; where none does, the vote is tied. */
+SURETY_API int surety_voters_duels(const surety_voters *voters);
 
 /* What a tensor holds. Parameters that are learned by gradients are floats. */
 typedef enum surety_element { SURETY_ELEMENT_F32, SURETY_ELEMENT_F64, SURETY_ELEMENT_I32 } surety_element;

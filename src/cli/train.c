@@ -79,6 +79,15 @@ static const char *show_loss(const void *target, char *buffer, size_t size) {
     return surety_loss_name(*(const surety_loss *)target);
 }
 
+static surety_status read_augment(const char *text, void *target, surety_error *err) {
+    return surety_augment_parse(text, target, err);
+}
+
+static const char *show_augment(const void *target, char *buffer, size_t size) {
+    (void)buffer, (void)size;
+    return surety_augment_name(*(const surety_augment *)target);
+}
+
 /* The kinds of voters, as the library has them. */
 static const char *kinds_help(void) {
     static char text[256];
@@ -127,6 +136,8 @@ static void add_options(cli *c, options *o) {
     cli_size(c, "batch", "B", &t->batch, "examples per batch");
     cli_real(c, "lr", "R", &t->lr, "learning rate of Adam; kind trees: what a tree counts (default 0.1)");
     cli_flag(c, "balance", &o->balance, "every class counts the same in step 1, however rare it is");
+    cli_other(c, "augment", "none|shift", &t->augment, read_augment, show_augment,
+              "images: step 1 also trains on copies that are moved by a pixel to each side");
     cli_flag(c, "decay", &o->decay, "the learning rate falls to 0 over the second half of the epochs");
     cli_real(c, "delta", "D", &t->delta, "1 - confidence");
     cli_real(c, "holdout", "SHARE", &t->holdout,

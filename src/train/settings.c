@@ -48,6 +48,8 @@ char *surety_train_settings_text(const surety_train_settings *s, const surety_da
         {"decay", json_boolean(s->decay)}, {"seed", surety_json_count(s->seed)}, {"data", data},
         {"rows_prior", surety_json_string(info->set_sha256[SURETY_SET_PRIOR])},
         {"rows_learn", surety_json_string(info->set_sha256[SURETY_SET_LEARN])});
+    if (s->augment != SURETY_AUGMENT_NONE)
+        all = surety_json_put(all, "augment", surety_json_string(surety_augment_name(s->augment)));
     char sum[SURETY_SHA256_TEXT] = "";
     const char *preparation = info->preparation; /* digests of rows do not depend on it */
     if (preparation && surety_sha256(preparation, strlen(preparation), sum, NULL) == SURETY_OK)
@@ -126,6 +128,7 @@ static void read_settings(surety_train_settings *s, const json_t *from) {
     s->keep_last = flag_at(from, "keep_last");
     s->decay = flag_at(from, "decay");
     s->balance = flag_at(from, "balance");
+    surety_augment_parse(text_at(from, "augment"), &s->augment, NULL);
     s->seed = s->defense.seed = count_at(from, "seed");
 }
 
@@ -146,7 +149,7 @@ static surety_status check_facts(const surety_model *model, const surety_train_s
     surety_train_facts(s, &must);
     size_t depth = surety_voters_depth(voters), nodes, count = surety_voters_count(voters);
     size_t grown = surety_voters_trees(voters, &nodes), columns = surety_voters_classes(voters);
-    if (columns == 2) columns = 1;
+    columns = columns * (columns - 1) / 2; /* a tree for each pair of classes */
     const struct {
         const char *key;
         int same;
@@ -162,7 +165,8 @@ static surety_status check_facts(const surety_model *model, const surety_train_s
         {"defense", !strcmp(is->defense, must.defense)},
         {"objective", !strcmp(is->objective, must.objective)},
         {"voters", is->set == must.set},
-        {"kind", !strcmp(surety_voters_kind(voters), s->kind.kind)},
+        {"kind", !strcmp(surety_voters_kind(voters), s->kind.kind) &&
+                     (!grown || surety_voters_duels(voters) == (surety_voters_classes(voters) > 2))},
         {"trees", grown ? grown <= s->kind.voters * columns : count == s->kind.voters},
         {"depth", grown ? depth <= s->kind.depth : !depth || depth == s->kind.depth},
     };
