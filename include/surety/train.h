@@ -83,7 +83,7 @@ SURETY_API void surety_train_certified(surety_train_settings *settings);
  * step 2, a hold-out of S' that chooses how many trees are kept. voters is the number of trees and is that of
  * the epochs of step 1. */
 SURETY_API void surety_train_trees(surety_train_settings *settings);
-enum { SURETY_GROWN_TREES = 200, SURETY_GROWN_DEPTH = 6 };
+enum { SURETY_GROWN_TREES = 400, SURETY_GROWN_DEPTH = 6 };
 #define SURETY_GROWN_RATE 0.1
 #define SURETY_GROWN_HOLDOUT 0.15
 

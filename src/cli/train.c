@@ -128,7 +128,7 @@ static void add_options(cli *c, options *o) {
     cli_text(c, "kind", "NAME", &t->kind.kind, kinds_help());
     cli_size(c, "trees", "H", &t->kind.voters,
              "how many voters: trees of the forest, or linear ones; kind trees: at most so many are grown, "
-             "one in an epoch (default 200)");
+             "one in an epoch (default 400)");
     cli_size(c, "depth", "L", &t->kind.depth,
              "depth of soft trees, 1 to 8, or of grown ones, 1 to 12 (default 6)");
     cli_real(c, "mask", "P", &t->kind.mask, "a split does not see a feature with this probability");
