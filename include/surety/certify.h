@@ -171,7 +171,7 @@ typedef struct surety_certificate {
 
     struct {
         char name[16], norm[8];
-        char radius_unit[24];       /* of eps: "standard deviations" (surety_scaling_unit), or "tolerances" */
+        char radius_unit[24];       /* of eps (surety_radius_unit) */
         double eps;                 /* with a tolerance: in its units */
         double slack;               /* what the proof added for scaled features, see surety_ball */
         double box_lo, box_hi;      /* NaN: no box */
@@ -278,6 +278,10 @@ SURETY_API surety_status surety_certificate_save(const surety_certificate *certi
 SURETY_API surety_status surety_certificate_load(surety_certificate *out, const char *path,
                                                  surety_error *err);
 
+/* Sets what an export says of a certificate (surety/model.h); the texts stay the certificate's. */
+SURETY_API void surety_certificate_export(surety_export_settings *settings,
+                                          const surety_certificate *certificate);
+
 /* ---- is it true? ---- */
 
 typedef struct surety_verify_settings {
@@ -288,6 +292,10 @@ typedef struct surety_verify_settings {
     int numbers; /* 1: the data are not at hand. The stated counts are believed, and all that follows from
                     them, the model and the settings is computed again: level numbers */
     int retrain; /* 1: also trains the model again from its recorded settings and compares the bytes */
+    const char *export; /* NULL, or an export of the model (surety_model_export): it must have the bytes that
+                           are written now, and is compiled and asked again about rows of S */
+    const char *compiler; /* of the export: words parted by spaces; NULL: "cc" */
+    const char *emulator; /* what runs the compiled export, as words; NULL: this machine does */
 } surety_verify_settings;
 
 SURETY_API surety_verify_settings surety_verify_defaults(void);
@@ -301,17 +309,27 @@ typedef struct surety_difference {
 
 enum { SURETY_DIFFERENCES = 64 };
 
+/* What became of an export. */
+typedef struct surety_exported {
+    int checked;           /* 1: there was one */
+    int names_certificate; /* 1: the certificate's digest stands in its head */
+    int same_bytes;        /* 1: it is what surety_model_export writes */
+    uint64_t vectors;      /* its test vectors */
+    uint64_t rows;         /* of S on which, compiled, it has the model's bits */
+} surety_exported;
+
 typedef struct surety_verification {
-    int agrees;       /* 1: the claim follows from the data, the model and the seed */
-    char level[8];    /* "bits": every field is the same, bit for bit. "numbers": everything follows from the
-                         stated    counts, and the counts were compared with the tolerance below, because the
-                         certificate was    made on a CPU with FMA and this one has none, or were believed
-                         (counted    0) */
-    int counted;      /* 1: the counts were made again from the data */
-    int retrained;    /* 1: the model was trained again, and has these bytes if all agrees */
-    double tolerance; /* level numbers, counted: share of the examples (or votes) that the certificate may
-                         have counted too few of, see docs/certificates.md; else 0 */
-    char reason[512]; /* why it does not agree, "" if it does */
+    int agrees;    /* 1: the claim follows from the data, the model and the seed */
+    char level[8]; /* "bits": every field is the same, bit for bit. "numbers": everything follows from the
+                      stated    counts, and the counts were compared with the tolerance below, because the
+                      certificate was    made on a CPU with FMA and this one has none, or were believed
+                      (counted    0) */
+    int counted;   /* 1: the counts were made again from the data */
+    int retrained; /* 1: the model was trained again, and has these bytes if all agrees */
+    surety_exported exported;
+    double tolerance;   /* level numbers, counted: share of the examples (or votes) that the certificate may
+                           have counted too few of, see docs/certificates.md; else 0 */
+    char reason[512];   /* why it does not agree, "" if it does */
     size_t differences; /* how many; the first SURETY_DIFFERENCES of them are in difference[] */
     surety_difference difference[SURETY_DIFFERENCES];
     char claim[SURETY_CLAIM]; /* of the certificate, as it was read; "" if it could not be */

@@ -176,7 +176,8 @@ typedef struct surety_data_settings {
     const char *train_labels, *test_labels; /* NULL: beside them */
     const char *label_column; /* CSV: name in the header, or number from 1 (-1: last); NULL: the last */
     surety_header header;     /* CSV; default AUTO */
-    char separator;           /* CSV: between fields; 0: the first of tab ; | , that cuts all lines alike */
+    char separator;           /* CSV: between fields; 0: the first of tab ; | , that cuts all lines alike;
+                               * ' ': any run of blanks and tabs */
     /* Columns, by name or number from 1 (-1: last): left out; taken as categories, each of which becomes a
      * feature of 0 or 1 (a category that S' does not have is all zeros). */
     const char *const *drop;
@@ -328,6 +329,10 @@ typedef struct surety_data_info {
     uint64_t filled[SURETY_SETS]; /* missing values that medians (or no category) stand for */
     uint64_t unseen[SURETY_SETS]; /* categories that S' does not have */
     uint64_t kept[SURETY_SETS];   /* missing values that stay */
+    /* Rows whose label is none of the classes, which belong to no set: of the training rows, of the test
+     * rows; and such a label, empty if there is none. */
+    uint64_t left_out[2];
+    char left_out_label[64];
     int boxed;
     double box_lo, box_hi;
     size_t d, height, width; /* height = width = 0: not images */
@@ -440,6 +445,9 @@ SURETY_API surety_status surety_data_tolerance(surety_tolerance **out, const sur
 
 /* 1 if every feature that moves has one unit of the scale as its radius. */
 SURETY_API int surety_tolerance_is_scale(const surety_tolerance *tolerance);
+
+/* What a radius is in: "tolerances" where the tolerance (or NULL) is the user's, else surety_scaling_unit. */
+SURETY_API const char *surety_radius_unit(const surety_tolerance *tolerance, surety_scaling scaling);
 
 /* From a CSV file whose first line names its columns: feature, radius and, if they are there, lo and hi;
  * other columns are not read. One line for each feature, in any order, by its name. */

@@ -120,7 +120,7 @@ typedef struct surety_row {
     surety_copies copies;    /* of the data */
     surety_origin origin;    /* OTHER: learn is empty, no bound is available */
     surety_overlap overlap;  /* of T with the rows that trained the model */
-    const char *radius_unit; /* what a radius is in (surety_scaling_unit) */
+    const char *radius_unit; /* what a radius is in (surety_radius_unit) */
     int units; /* 1: risks count units of several rows (averaged_risk is NaN), by class they count rows */
     /* By class: examples of T that count in R_att; of a worst case those not proved right. Of how many:
      * test.class_examples. */

@@ -194,9 +194,13 @@ SURETY_API char *surety_import_json(const surety_model *model, const surety_repl
 typedef struct surety_export_settings {
     const char *format; /* a name of surety_export_format */
     const char *prefix; /* of the file's public names: 1 to 32 of a-z, 0-9 and _, a letter first */
-    /* Of a certificate whose digest and sentence stand in the file's head: digest NULL: none. certified is
-     * the SHA-256 of the model it is about; another model is SURETY_E_CHECK. */
+    /* Of a certificate whose digest, sentence and tolerances stand in the file's head
+     * (surety_certificate_export sets them); digest NULL: none. certified is the SHA-256 of the model it is
+     * about; another model is SURETY_E_CHECK. */
     const char *digest, *claim, *certified;
+    size_t tolerance_count; /* features that have one; 0: the sentence speaks of none */
+    const char *const *tolerance_features;
+    const double *tolerance_radius, *tolerance_lo, *tolerance_hi; /* NaN: no such end */
 } surety_export_settings;
 
 /* C, names that begin with model_, no certificate. */
@@ -211,8 +215,6 @@ typedef struct surety_export_result {
     uint64_t comparisons; /* with thresholds, most of one prediction */
     uint64_t products;    /* multiply-adds with one rounding of one prediction */
     uint64_t vectors;     /* test vectors */
-    double near; /* 0: the bits are those of predict. Else the answer may be another one where the two largest
-                    scores are nearer than this, a margin that proofs demand anyway */
 } surety_export_result;
 
 /* Writes the file, safely; the same model gives the same bytes. SURETY_E_USAGE: its kind has no export. */

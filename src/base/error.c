@@ -93,6 +93,8 @@ const char *surety_nearest(const char *word, const char *const *names, size_t co
         size_t distance = edit_distance(word, names[i]);
         if (distance < least) least = distance, best = names[i];
     }
+    for (size_t i = 0; i < count && !best && strlen(word) > 2; i++)
+        if (strstr(names[i], word)) best = names[i]; /* forest: soft-forest */
     return best;
 }
 

@@ -363,9 +363,8 @@ static surety_status ask_test(certifying *w, const surety_risks *test, surety_er
 
 static void set_attack(surety_certificate *c, const surety_threat *a, int fresh, const surety_model *model) {
     const surety_preparation *prepared = surety_model_preparation(model);
-    int of_table = a->ball.tolerance && !surety_tolerance_is_scale(a->ball.tolerance);
     snprintf(c->attack.radius_unit, sizeof c->attack.radius_unit, "%s",
-             of_table ? "tolerances" : surety_scaling_unit(prepared ? prepared->scaling : SURETY_SCALE_NONE));
+             surety_radius_unit(a->ball.tolerance, prepared ? prepared->scaling : SURETY_SCALE_NONE));
     const surety_voters *v = surety_model_voters(model);
     const surety_threat_info *info = surety_threat_about(a->kind);
     int random = info->starts;

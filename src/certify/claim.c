@@ -238,6 +238,10 @@ static void say_tolerance(surety_certificate *c, const char *eps) {
         say(c, " with every feature within %s times its own tolerance", eps);
 }
 
+static int missing_is(const surety_certificate *c, surety_missing rule) {
+    return !strcmp(c->data.missing, surety_missing_name(rule));
+}
+
 /* Features that cannot change, and ranges. */
 static void say_features(surety_certificate *c) {
     size_t fixed = 0, ends = 0;
@@ -245,9 +249,15 @@ static void say_features(surety_certificate *c) {
         fixed += c->tolerance.radius[j] == 0;
         ends += !isnan(c->tolerance.lo[j]) || !isnan(c->tolerance.hi[j]);
     }
-    if (c->tolerance.count)
+    if (c->tolerance.count && !strcmp(c->attack.radius_unit, "tolerances"))
         say(c, " (table of %zu feature%s, of which %zu cannot change)", c->tolerance.count,
             plural(c->tolerance.count), fixed);
+    else if (fixed) /* by themselves, only those */
+        say(c, " (%zu of %zu features, categories or flags of missing values, cannot change)", fixed,
+            c->tolerance.count);
+    if (missing_is(c, SURETY_MISSING_KEEP)) say(c, ", what is missing staying missing,");
+    if (missing_is(c, SURETY_MISSING_MEDIAN) || missing_is(c, SURETY_MISSING_FLAG))
+        say(c, ", what is missing counting as the median of S',");
     if (ends)
         say(c, " and inside the range that the table gives it (or no farther outside than the input is)");
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "certify/certifying.h"
+#include "certify/exported.h"
 #include "data/copies.h"
 #include "data/dataset.h"
 #include "io/read.h"
@@ -380,7 +381,16 @@ static surety_status retrain(verifying *v, const surety_run *run, surety_error *
     return SURETY_OK;
 }
 
-static surety_status verify(verifying *v, const surety_run *run, surety_error *err) {
+static surety_status check_export(verifying *v, surety_error *err) {
+    char reason[512] = "";
+    const surety_set *learn = v->data ? surety_data_set(v->data, SURETY_SET_LEARN) : NULL;
+    SURETY_TRY(surety_exported_check(&v->out->exported, v->s, v->model, &v->stated, learn, differs, v->out,
+                                     reason, err));
+    if (reason[0]) set_reason(v->out, reason);
+    return SURETY_OK;
+}
+
+static surety_status derive_all(verifying *v, const surety_run *run, surety_error *err) {
     SURETY_TRY(read_certificate(v, err));
     if (!v->out->agrees) return SURETY_OK;
     SURETY_TRY(open_model(v, err));
@@ -394,6 +404,11 @@ static surety_status verify(verifying *v, const surety_run *run, surety_error *e
     SURETY_TRY(derive(v, run, err));
     if (v->out->agrees) SURETY_TRY(compare(v, err));
     return v->out->agrees && v->s->retrain ? retrain(v, run, err) : SURETY_OK;
+}
+
+static surety_status verify(verifying *v, const surety_run *run, surety_error *err) {
+    SURETY_TRY(derive_all(v, run, err));
+    return v->out->agrees && v->s->export ? check_export(v, err) : SURETY_OK;
 }
 
 surety_status surety_verify(surety_verification *out, const char *path,
@@ -425,6 +440,14 @@ static json_t *refuted_json(const surety_refutation *r) {
                               {"chance", surety_json_real(r->chance)});
 }
 
+static json_t *exported_json(const surety_exported *e) {
+    if (!e->checked) return json_null();
+    return SURETY_JSON_OBJECT({"names_certificate", json_boolean(e->names_certificate)},
+                              {"same_bytes", json_boolean(e->same_bytes)},
+                              {"vectors", surety_json_count(e->vectors)},
+                              {"rows", surety_json_count(e->rows)});
+}
+
 char *surety_verification_json(const surety_verification *out) {
     json_t *list = json_array();
     size_t shown = out->differences < SURETY_DIFFERENCES ? out->differences : SURETY_DIFFERENCES;
@@ -442,9 +465,9 @@ char *surety_verification_json(const surety_verification *out) {
     return surety_json_text(SURETY_JSON_OBJECT(
         {"agrees", json_boolean(out->agrees)}, {"level", surety_json_string(out->level)},
         {"counted", json_boolean(out->counted)}, {"retrained", json_boolean(out->retrained)},
-        {"tolerance", surety_json_real(out->tolerance)}, {"reason", surety_json_string(out->reason)},
-        {"claim", surety_json_string(out->claim)}, {"refuted", refuted_json(&out->test)},
-        {"copies", surety_copies_json(&out->copies)}, {"value", surety_json_real(out->value)},
-        {"found", surety_json_real(out->found)}, {"difference_count", surety_json_count(out->differences)},
-        {"differences", list}));
+        {"export", exported_json(&out->exported)}, {"tolerance", surety_json_real(out->tolerance)},
+        {"reason", surety_json_string(out->reason)}, {"claim", surety_json_string(out->claim)},
+        {"refuted", refuted_json(&out->test)}, {"copies", surety_copies_json(&out->copies)},
+        {"value", surety_json_real(out->value)}, {"found", surety_json_real(out->found)},
+        {"difference_count", surety_json_count(out->differences)}, {"differences", list}));
 }

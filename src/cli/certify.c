@@ -125,9 +125,12 @@ static void print_inputs(const surety_certificate *c) {
         cli_print("%22s %.6g for each of %zu %s: %s; %" PRIu64 " look%s\n", "", c->inputs.delta_share, parts,
                   c->limit_count ? "classes" : "radii", c->bound, c->inputs.looks,
                   c->inputs.looks == 1 ? "" : "s");
-    for (size_t i = 0; i < c->event_count && !parts; i++)
-        cli_print("%22s %.6g: %s; %" PRIu64 " look%s\n", "", c->events[i].share, c->events[i].event,
-                  c->events[i].looks, c->events[i].looks == 1 ? "" : "s");
+    for (size_t i = 0; i < c->event_count && !parts; i++) {
+        char text[sizeof c->events[i].event + 64];
+        snprintf(text, sizeof text, "%.6g: %s; %" PRIu64 " look%s", c->events[i].share, c->events[i].event,
+                 c->events[i].looks, c->events[i].looks == 1 ? "" : "s");
+        cli_print_wrapped(text, 23, 0);
+    }
 }
 
 static void print_copies(const surety_copies *copies) {
@@ -145,7 +148,8 @@ static void print_command(const cli *c, const options *o) {
     if (o->data.train_labels) cli_print(" --%s-labels %s", role, o->data.train_labels);
     if (o->data.test) cli_print(" --test %s", o->data.test);
     if (o->data.test_labels) cli_print(" --test-labels %s", o->data.test_labels);
-    if (o->data.label_column) cli_print(" --label-column %s", o->data.label_column);
+    if (o->data.label_column) cli_print(" --label-column '%s'", o->data.label_column);
+    if (o->data.separator) cli_print(" --separator '%c'", o->data.separator);
     cli_print("\n");
 }
 

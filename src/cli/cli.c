@@ -327,6 +327,13 @@ surety_status cli_print_json(cli *c, char *json) {
     return SURETY_OK;
 }
 
+surety_status cli_unreadable(cli *c, const char *file) {
+    c->error.code = errno == ENOENT || errno == ENOTDIR ? SURETY_E_INPUT : SURETY_E_SYSTEM;
+    snprintf(c->error.what, sizeof c->error.what, "it cannot be read: %s", strerror(errno));
+    snprintf(c->error.file, sizeof c->error.file, "%s", file);
+    return c->error.code;
+}
+
 surety_status cli_check_out(cli *c, const char *path) {
     const char *slash = strrchr(path, '/');
     char folder[4096];
@@ -344,12 +351,13 @@ double cli_limit(double value, int digits) {
     return up < value ? up + 1 / scale : up;
 }
 
-/* The progress line: phase, bar, share, time left, and what the phase wants to say. Drawn at most ten times a
- * second, on a terminal only; elsewhere a phase that says something gets a line of its own when it is done.
- */
+/* The progress line: phase, bar, share, time left. Drawn at most ten times a second, on a terminal only. What
+ * a phase wants to say gets a line of its own, on every 5 % of the way or after 10 seconds: hundreds of
+ * epochs are not hundreds of lines. */
 static struct {
     char phase[64];
-    double began, drawn;
+    double began, drawn, said; /* seconds */
+    int percent;               /* of the line said last */
     bool open;
 } line;
 
@@ -387,13 +395,16 @@ void cli_progress(void *arg, const surety_progress *p) {
         snprintf(line.phase, sizeof line.phase, "%s", p->phase);
         line.began = now;
         line.drawn = 0;
+        line.percent = -5;
     }
     bool terminal = isatty(STDERR_FILENO);
-    if (p->text[0]) { /* worth a line of its own */
+    int percent = p->total ? (int)(100 * p->done / p->total) : 0;
+    if (p->text[0] && (percent >= line.percent + 5 || p->done == p->total || now >= line.said + 10)) {
         if (terminal) cli_progress_end(c);
-        cli_print_to(stderr, "%s %d %%: %s\n", p->phase, p->total ? (int)(100 * p->done / p->total) : 0,
-                     p->text);
+        cli_print_to(stderr, "%s %d %%: %s\n", p->phase, percent, p->text);
         line.drawn = 0;
+        line.said = now;
+        line.percent = percent;
     }
     if (terminal && p->done < p->total && now - line.drawn >= 0.1) draw(p, now);
     if (terminal && p->done == p->total) cli_progress_end(c);

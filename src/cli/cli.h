@@ -104,6 +104,10 @@ surety_status cli_parse(cli *c, size_t min_words, size_t max_words);
 /* Was the option given on the command line? */
 bool cli_given(const cli *c, const char *name);
 
+/* A file that could not be opened or looked at, errno telling why: SURETY_E_INPUT if it is absent, else
+ * SURETY_E_SYSTEM. */
+surety_status cli_unreadable(cli *c, const char *file);
+
 /* Wrong usage, with a sentence; goes into c->error. */
 surety_status cli_wrong(cli *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

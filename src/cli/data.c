@@ -48,6 +48,21 @@ static void print_classes(const surety_data_info *info) {
     if (shown < info->classes) cli_print("       .. and %zu more\n", info->classes - shown);
 }
 
+/* A feature, and what its scale is made of. */
+static void print_feature(const surety_data_info *info, size_t j) {
+    double shift = (double)info->shift[j], unit = 1 / (double)info->factor[j];
+    char name[CLI_NAME_BYTES];
+    cli_print("  %s", cli_fit(info->feature_names[j], -CLI_NAME, name));
+    if (!info->moves[j])
+        cli_print(" 0 or 1\n");
+    else if (info->scaling == SURETY_SCALE_STANDARD)
+        cli_print(" mean %-11.5g deviation %.5g\n", shift, unit);
+    else if (info->scaling == SURETY_SCALE_MINMAX)
+        cli_print(" from %-11.5g to %.5g\n", shift, shift + unit);
+    else
+        cli_print(" as it is\n");
+}
+
 /* What became of the columns of an own table. */
 static void print_columns(const surety_data_info *info) {
     uint64_t filled = 0, kept = 0;
@@ -56,6 +71,8 @@ static void print_columns(const surety_data_info *info) {
     for (size_t j = 0; j < info->d; j++) fixed += !info->moves[j];
     if (info->separator == '\t')
         cli_print("%zu columns, separated by tabs", info->columns);
+    else if (info->separator == ' ')
+        cli_print("%zu columns, separated by blanks", info->columns);
     else if (info->separator)
         cli_print("%zu columns, separated by '%c'", info->columns, info->separator);
     else
@@ -70,9 +87,7 @@ static void print_columns(const surety_data_info *info) {
     if (info->rounded)
         cli_print("%llu values are rounded to float32, by at most 6e-8 of their size\n",
                   (unsigned long long)info->rounded);
-    for (size_t j = 0; info->preparation && j < info->d && j < 12; j++)
-        cli_print("  %-24s shift %-12g factor %g\n", info->feature_names[j], (double)info->shift[j],
-                  (double)info->factor[j]);
+    for (size_t j = 0; info->preparation && j < info->d && j < 12; j++) print_feature(info, j);
     if (info->preparation && info->d > 12) cli_print("  .. and %zu more features\n", info->d - 12);
 }
 
@@ -167,12 +182,15 @@ static surety_status run(cli *c) {
     surety_status status = cli_parse(c, 1, 2);
     if (status != SURETY_OK || c->helped) return status;
     if (strcmp(c->words[0], "fetch") && c->word_count > 1)
-        return cli_wrong(c, "'%s' is one word too many", c->words[1]);
+        return cli_wrong(c, "'%s' is one word too many: an own file is given by --train", c->words[1]);
     if (!strcmp(c->words[0], "list")) return list(c, settings.data_dir);
     if (!strcmp(c->words[0], "show")) return show(c, &settings);
     if (!strcmp(c->words[0], "fetch")) return fetch(c, settings.data_dir, mirror);
     if (!strcmp(c->words[0], "tolerances")) return tolerances(c, &settings, out);
-    return cli_wrong(c, "unknown word '%s': list, show, fetch or tolerances", c->words[0]);
+    static const char *const words[] = {"list", "show", "fetch", "tolerances"};
+    const char *nearest = surety_nearest(c->words[0], words, 4);
+    return cli_wrong(c, nearest ? "unknown word '%s': did you mean '%s'?" : "unknown word '%s': %s",
+                     c->words[0], nearest ? nearest : "list, show, fetch or tolerances");
 }
 
 const cli_command cli_data = {

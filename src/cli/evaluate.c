@@ -196,8 +196,6 @@ static void print_origin(const surety_row *row, int imported) {
         cli_print("Of the %llu rows of T, %llu trained the model: %llu are rows of S', %llu of S.\n",
                   (unsigned long long)o->m, (unsigned long long)o->known, (unsigned long long)o->in_prior,
                   (unsigned long long)o->in_learn);
-    if (strcmp(row->radius_unit, surety_scaling_unit(SURETY_SCALE_NONE)))
-        cli_print("The radius is in %s of each feature in S'.\n", row->radius_unit);
     if (row->units)
         cli_print(
             "Risks and bounds count units: one fails if one of its rows does. By class, rows are counted.\n");
@@ -270,9 +268,19 @@ static surety_status list_examples(cli *c, const opened *o, const attack_list *a
                                     &threat, &c->run, &c->error);
 }
 
+/* What was attacked, in which unit; nothing without a radius. */
+static void print_ball(const opened *o) {
+    const surety_ball *ball = &o->row.threat.ball;
+    char words[160];
+    if (ball->radius > 0)
+        cli_print("Perturbed in the %s.\n",
+                  cli_ball_words(ball, surety_data_describe(o->data)->scaling, words));
+}
+
 static void print_all(const opened *o, const surety_row *rows, size_t count, const surety_clean *clean) {
     const char *const *names = o->names;
     print_rows(rows, count, surety_model_imported(o->model) != NULL);
+    print_ball(o);
     cli_print("\n");
     cli_print_class_risks(rows, count, names);
     if (clean->classes > 2) cli_print_confusion(clean, names);
@@ -435,8 +443,12 @@ static surety_status run_curve(cli *c) {
         if (status == SURETY_OK)
             status = surety_evaluate_curve(out, o.model, test_set(&o), &s, &c->run, &c->error);
         cli_progress_end(c);
-        if (status == SURETY_OK && !c->json) cli_print("curve: %s\n", out);
-        if (status == SURETY_OK && c->json) cli_print("{\"done\": true}\n");
+        if (status == SURETY_OK && !c->json)
+            cli_print("curve: %s, radii in %s\n", out,
+                      surety_radius_unit(o.row.threat.ball.tolerance, surety_data_describe(o.data)->scaling));
+        if (status == SURETY_OK && c->json)
+            cli_print("{\"done\": true, \"radius_unit\": \"%s\"}\n",
+                      surety_radius_unit(o.row.threat.ball.tolerance, surety_data_describe(o.data)->scaling));
         status = cli_part_end(c, status);
     }
     close_all(&o);

@@ -16,11 +16,6 @@ static void print(const options *o, const surety_export_result *r) {
     cli_print("one prediction: at most %llu comparisons, %llu multiply-adds\n",
               (unsigned long long)r->comparisons, (unsigned long long)r->products);
     cli_print("%llu test vectors: compile with -D.._SELF_CHECK\n", (unsigned long long)r->vectors);
-    if (r->near > 0)
-        cli_print(
-            "The model decides by a softmax: answers may differ from those of predict where\n"
-            "the two largest scores are nearer than %.3g.\n",
-            r->near);
 }
 
 static surety_status export(cli *c, options *o) {
@@ -30,9 +25,7 @@ static surety_status export(cli *c, options *o) {
     surety_status status = surety_model_load(&model, c->words[0], &c->error);
     if (status == SURETY_OK && o->certificate) {
         status = surety_certificate_load(&certificate, o->certificate, &c->error);
-        o->export.digest = certificate.digest;
-        o->export.claim = certificate.claim;
-        o->export.certified = certificate.model.sha256;
+        surety_certificate_export(&o->export, &certificate);
     }
     if (status == SURETY_OK) status = surety_model_export(&r, model, o->out, &o->export, &c->error);
     if (status == SURETY_OK && c->json)

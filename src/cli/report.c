@@ -163,6 +163,8 @@ static surety_status run(cli *c) {
     cli_model_decides(c);
     surety_status status = cli_parse(c, 1, SURETY_PAGE_CERTIFICATES);
     if (status != SURETY_OK || c->helped) return status;
+    for (size_t i = 0; i < c->word_count; i++)
+        if (stat(c->words[i], &about)) return cli_unreadable(c, c->words[i]);
     if (!stat(c->words[0], &about) && S_ISDIR(about.st_mode)) return report_study(c);
     return report_page(c, &p);
 }

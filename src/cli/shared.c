@@ -98,10 +98,11 @@ static surety_status read_separator(const char *text, void *target, surety_error
     *separator = 0;
     if (!strcmp(text, "auto")) return SURETY_OK;
     *separator = !strcmp(text, "tab") || !strcmp(text, "\\t") ? '\t' : text[0];
-    if ((!text[1] || *separator == '\t') && *separator > 0 && !strchr("\"\n\r .+-_", *separator) &&
+    if (!strcmp(text, "blank") || !strcmp(text, " ")) return *separator = ' ', SURETY_OK;
+    if ((!text[1] || *separator == '\t') && *separator > 0 && !strchr("\"\n\r.+-_", *separator) &&
         !((*separator | 32) >= 'a' && (*separator | 32) <= 'z') && !(*separator >= '0' && *separator <= '9'))
         return SURETY_OK;
-    return bad_value(err, text, "auto, tab or one character such as , ; |");
+    return bad_value(err, text, "auto, tab, blank or one character such as , ; |");
 }
 
 /* N or P%. */
@@ -184,7 +185,7 @@ void cli_data_file_options(cli *c, surety_data_settings *data) {
     cli_other(c, "header", "auto|yes|no", &data->header, read_header, NULL,
               "CSV: whether the first line holds names");
     cli_other(c, "separator", "C", &data->separator, read_separator, NULL,
-              "CSV: what stands between fields: auto, tab or one character");
+              "CSV: what stands between fields: auto, tab, blank (any run of blanks) or one character");
     cli_other(c, "drop", "A,B,..", data, read_drop, NULL,
               "columns that are left out, by name or number from 1");
     cli_other(c, "copies", "refuse|keep|drop", &data->copies, read_copies, show_copies,
@@ -268,6 +269,20 @@ static void say_columns(const cli *c, const surety_data_info *info) {
                     (unsigned long long)info->unseen[k], letters[k]);
 }
 
+/* A vote has no answer to other labels: whoever meets such rows should know that they were not counted. That
+ * training rows are left out was decided by --classes; of test and fresh rows nobody may have known it. */
+static void say_left_out(const cli *c, const surety_data_info *info, int fresh) {
+    static const char *const of[2] = {"training", "test"};
+    for (int k = 0; k < 2 && !info->task; k++) {
+        int known = cli_given(c, "classes") || (k == 0 && !fresh);
+        if (info->left_out[k])
+            (known ? cli_say : cli_warn)(
+                c, "%s%llu %s rows are left out: their labels, such as '%s', are none of the classes",
+                known ? "note: " : "", (unsigned long long)info->left_out[k],
+                k == 0 && fresh ? "fresh" : of[k], info->left_out_label);
+    }
+}
+
 static const char *tolerance_file; /* --tolerance */
 
 /* What of a ball depends on the data: box, tolerance (which stays in memory until the command ends) and the
@@ -310,6 +325,7 @@ surety_status cli_open_data(cli *c, surety_data **data, const surety_data_settin
     status = cli_mpi_agree(c, "data", digests);
     if (status != SURETY_OK) return status;
     say_columns(c, info);
+    say_left_out(c, info, settings->fresh);
     return settle_ball(c, info, attack);
 }
 
@@ -374,6 +390,10 @@ surety_status cli_settle_model(cli *c, const surety_model *model, surety_data_se
     if (!cli_given(c, "task") && !cli_given(c, "train") && !data->fresh) data->task = own.task;
     if (!data->task && !data->train)
         return cli_wrong(c, "the model was trained on own data: give it again with --train (and --test)");
+    if (data->test && own.test_size && !data->fresh && !cli_given(c, "test-size"))
+        return cli_wrong(c,
+                         "the model's T are rows of --train: give other rows that should be judged by "
+                         "--fresh, not --test");
     if (!cli_given(c, "classes") && !data->task) {
         data->classes = own.classes;
         data->class_count = own.class_count;

@@ -1,6 +1,5 @@
 #include "cli/statement.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -99,12 +98,7 @@ static surety_status read_promises(cli *c, const char *file, FILE *in, surety_ce
 
 static surety_status promise_points(cli *c, const char *file, surety_certify_settings *out) {
     FILE *in = fopen(file, "r");
-    if (!in) {
-        c->error.code = SURETY_E_INPUT;
-        snprintf(c->error.what, sizeof c->error.what, "it cannot be read: %s", strerror(errno));
-        snprintf(c->error.file, sizeof c->error.file, "%s", file);
-        return SURETY_E_INPUT;
-    }
+    if (!in) return cli_unreadable(c, file);
     surety_status status = read_promises(c, file, in, out);
     fclose(in);
     return status;

@@ -345,7 +345,7 @@ static surety_status run(cli *c) {
 
 const cli_command cli_train = {
     .name = "train",
-    .usage = "--task NAME --out MODEL [options]",
+    .usage = "--task NAME|--train FILE --out MODEL [options]",
     .summary = "train a vote that resists attacks (Algorithm 1)",
     .text =
         "Step 1 learns voters and prior from S', every batch attacked by the defense under the current vote; "

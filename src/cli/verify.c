@@ -21,12 +21,25 @@ static void print_differences(const surety_verification *v) {
     if (v->differences > shown) cli_print("and %zu more\n", v->differences - shown);
 }
 
+static void print_exported(const surety_exported *e) {
+    if (!e->checked) return;
+    cli_print(
+        "\nThe export is what surety writes, byte for byte. Compiled, it passed its %llu test\n"
+        "vectors and has the model's bits on ",
+        (unsigned long long)e->vectors);
+    cli_print(e->rows ? "%llu rows of S.\n" : "them; rows of S were not asked.\n",
+              (unsigned long long)e->rows);
+    if (!e->names_certificate)
+        cli_print("It does not name this certificate: export it with --certificate for that.\n");
+}
+
 static void print_agreement(const surety_verification *v) {
     cli_print("agrees (%s)\n\n", v->level);
     cli_print_wrapped(v->claim, 0, 0);
     cli_print("\n");
     cli_print_copies(&v->copies);
     if (v->retrained) cli_print("\nTrained again, the model has the same bytes.\n");
+    print_exported(&v->exported);
     if (v->tolerance > 0)
         cli_print(
             "\nThis CPU has no FMA: the certificate may have counted up to %g of the\n"
@@ -107,10 +120,18 @@ static surety_status run(cli *c) {
         "the data are not at hand: the counts are believed, all that follows from them is computed again");
     cli_flag(c, "retrain", &retrain,
              "also train the model again from its recorded settings, and compare the bytes of the two");
+    cli_input(
+        c, "export", "model.c", &settings.export,
+        "also an export of the model: must be what surety writes, is compiled and asked about rows of S");
+    cli_text(c, "cc", "WORDS", &settings.compiler, "its compiler with flags; unless given, cc");
+    cli_text(c, "emulator", "WORDS", &settings.emulator,
+             "what runs the compiled export: qemu-arm; unless given, this machine");
     cli_data_file_options(c, &settings.data);
     cli_fresh_options(c, &settings.data);
     surety_status status = cli_parse(c, 1, 1);
     if (status != SURETY_OK || c->helped) return status;
+    if (!settings.export && (settings.compiler || settings.emulator))
+        return cli_wrong(c, "--cc and --emulator are for an export: give --export model.c");
     estimate e = estimate_of(c);
     settings.numbers = numbers;
     settings.retrain = retrain;
@@ -130,7 +151,9 @@ const cli_command cli_verify = {
         "bit "
         "for bit; 1 if something differs, and what. Exit code 5: level numbers. Everything follows from the "
         "stated counts; the counts were compared with a tolerance that is printed (this CPU has no FMA), or "
-        "believed (--numbers). --retrain trusts the model file no further than its settings.",
+        "believed (--numbers). --retrain trusts the model file no further than its settings. --export does "
+        "the "
+        "same for the C file of a device (docs/embedded.md).",
     .example = "surety verify c.json --model model.safetensors",
     .run = run,
 };

@@ -106,6 +106,23 @@ static void note(surety_data *data, const surety_labels *labels, const surety_ta
     for (int s = 0; s < SURETY_SETS; s++) info->class_m[s] = data->class_m[s];
 }
 
+/* NA and its like, which say that a field is empty, are a class only by name. */
+static surety_status check_missing(const surety_table *train, surety_error *err) {
+    for (size_t n = 0; n < train->labels.count; n++) {
+        const char *name = train->labels.names[n];
+        size_t row = 0;
+        if (!surety_text_missing(&(surety_text){name, strlen(name)})) continue;
+        while (train->labels.of[row] != n) row++;
+        surety_fail(err, SURETY_E_INPUT, "the label '%s' says that a value is missing", name);
+        surety_fail_expected(
+            err, "a label in every row; or name the classes (--classes A,B,..), with '%s' if it is one",
+            name);
+        surety_table_label_place(train, row, err);
+        return SURETY_E_INPUT;
+    }
+    return SURETY_OK;
+}
+
 /* A label of the test rows that no training row has would be dropped silently. */
 static surety_status check_test(const surety_table *test, const surety_table *train, surety_error *err) {
     char text[1000], name[64];
@@ -136,6 +153,7 @@ surety_status surety_classes_choose(surety_data *data, const surety_tables *tabl
         count = train->labels.count;
         if (count < 2 || count > SURETY_CLASSES_MOST) return too_few_or_many(train, err);
         for (size_t k = 0; k < count; k++) numbers[k] = k;
+        SURETY_TRY(check_missing(train, err));
         if (tables->has_test) SURETY_TRY(check_test(&tables->test, train, err));
     }
     SURETY_TRY(keep_labels(data, &train->labels, numbers, count, err));

@@ -57,7 +57,7 @@ static int same_letters(const char *a, const char *b) {
 }
 
 static const char *nearest(const surety_columns *c, const char *wanted) {
-    if (!c->named) return NULL;
+    if (!c->named || surety_column_number(wanted)) return NULL;
     for (size_t i = 0; i < c->file; i++)
         if (same_letters(wanted, c->names[i])) return c->names[i];
     return surety_nearest(wanted, c->names, c->file);
@@ -79,7 +79,8 @@ static surety_status twice(const surety_columns *c, size_t a, size_t b, surety_e
     surety_fail(err, SURETY_E_INPUT, "two columns are called '%.64s': %zu and %zu", c->names[a], a + 1,
                 b + 1);
     surety_fail_place(err, "line 1");
-    surety_fail_expected(err, "a name for each, or one of them left out by its number (--drop %zu)", b + 1);
+    surety_fail_expected(err, "a name for each, or one of them left out by its number (--drop %zu)",
+                         (b == c->label ? a : b) + 1);
     return SURETY_E_INPUT;
 }
 
@@ -187,7 +188,8 @@ static int by_name_only(const void *a, const void *b) {
     return strcmp(((const named *)a)->name, ((const named *)b)->name);
 }
 
-/* Columns that are used, sorted by name; no two of one name. */
+/* Columns that are used, sorted by name; no two of one name, nor one that is called as the label is: a later
+ * table is asked for its columns by name. */
 static surety_status sort_used(const surety_columns *c, named **out, size_t *count, surety_error *err) {
     SURETY_TRY(surety_alloc(out, c->file, sizeof **out, err));
     *count = 0;
@@ -197,7 +199,9 @@ static surety_status sort_used(const surety_columns *c, named **out, size_t *cou
     for (size_t i = 1; i < *count; i++)
         if (!strcmp((*out)[i - 1].name, (*out)[i].name))
             return twice(c, (*out)[i - 1].column, (*out)[i].column, err);
-    return SURETY_OK;
+    if (!c->named || c->label == SURETY_NO_COLUMN) return SURETY_OK;
+    named label = {c->names[c->label], 0}, *same = bsearch(&label, *out, *count, sizeof label, by_name_only);
+    return same ? twice(c, same->column, c->label, err) : SURETY_OK;
 }
 
 static surety_status use_all(surety_columns *c, surety_error *err) {
@@ -240,14 +244,46 @@ static const char *label_name(const surety_columns *c, const surety_wanted *w) {
     return by_name ? r->label : w->label;
 }
 
+/* The last column that is none of the preparation's, and how many these are. */
+static surety_status stranger(const surety_columns *c, const surety_preparation *r, size_t *found,
+                              size_t *strangers, surety_error *err) {
+    named *sorted = NULL;
+    size_t count = 0;
+    *strangers = 0;
+    surety_status status = sort_used(c, &sorted, &count, err);
+    for (size_t j = 0; j < r->column_count && status == SURETY_OK; j++) {
+        named key = {r->columns[j].name, 0}, *known = bsearch(&key, sorted, count, sizeof key, by_name_only);
+        if (known) known->column = SURETY_NO_COLUMN;
+    }
+    for (size_t i = 0; i < count && status == SURETY_OK; i++)
+        if (sorted[i].column != SURETY_NO_COLUMN) *found = sorted[i].column, ++*strangers;
+    surety_free(sorted);
+    return status;
+}
+
+/* The label of a table whose preparation was made without one (of an imported model): the only column that
+ * is new; of several the table's last, or none where none is needed. */
+static surety_status new_label(const surety_columns *c, const surety_wanted *w, size_t *found,
+                               surety_error *err) {
+    size_t strangers = 0;
+    SURETY_TRY(stranger(c, w->preparation, found, &strangers, err));
+    if (strangers == 1) return SURETY_OK;
+    *found = w->label_optional ? SURETY_NO_COLUMN : c->file - 1;
+    if (strangers || w->label_optional) return SURETY_OK;
+    surety_fail(err, SURETY_E_INPUT, "every column is a feature of the model: there is none of labels");
+    surety_fail_place(err, "line 1");
+    surety_fail_expected(err, "one more column, with the labels");
+    return SURETY_E_INPUT;
+}
+
 /* The label's column, if it is there. A table without labels has one column less. */
 static surety_status known_label(surety_columns *c, const surety_wanted *w, int absent, surety_error *err) {
     c->label = c->unit = SURETY_NO_COLUMN;
     if (w->label_beside || absent) return SURETY_OK;
     const surety_preparation *r = w->preparation;
     const char *label = label_name(c, w);
-    if (!label && c->named && r->named && w->label_optional) return SURETY_OK;
     size_t found = label ? surety_column_find(label, c->named ? c->names : NULL, c->file) : c->file - 1;
+    if (!label && c->named && r->named) SURETY_TRY(new_label(c, w, &found, err));
     if (found == SURETY_NO_COLUMN && !c->named && c->file == r->file_columns) found = r->label_at;
     if (found == SURETY_NO_COLUMN && w->label_optional) return SURETY_OK;
     if (found == SURETY_NO_COLUMN) return not_there(c, "label column", label, err);

@@ -1,7 +1,8 @@
 /* CSV: one row per line, fields between separators. What a column is for says how its fields are read
  * (data/columns.h): a number, which may be missing; a category; a label, a number or a text. The first line
  * may hold names. A field may stand in double quotes, inner ones doubled, without line ends inside; blanks
- * around a field do not count; lines end with \n or \r\n; a byte order mark is skipped.
+ * around a field do not count; lines end with \n or \r\n; a byte order mark is skipped. The separator ' '
+ * stands for any run of blanks and tabs; those at the ends of a line do not count.
  *
  * Two passes: the first looks at the structure (as many fields in every line), so that the size of the table
  * is known and true before memory is asked for; the second reads the fields. */
@@ -70,20 +71,29 @@ static surety_status trim(const reader *r, field *f) {
 /* Where the field at p ends: at a separator outside quotes or at the end of the line. */
 static const char *field_end(const char *p, const char *end, char separator) {
     int quoted = 0;
-    for (; p < end && *p != '\n' && (quoted || *p != separator); p++)
+    char other = separator == ' ' ? '\t' : separator;
+    for (; p < end && *p != '\n' && (quoted || (*p != separator && *p != other)); p++)
         if (*p == '"') quoted = !quoted;
     return p;
 }
 
+/* Where a run of blanks ends that is a separator: at a field or at the end of the line. */
+static const char *skip_blanks(const reader *r, const char *p) {
+    if (r->separator != ' ') return p;
+    while (p < r->end && is_blank(*p)) p++;
+    return p + (r->end - p > 1 && p[0] == '\r' && p[1] == '\n');
+}
+
 static surety_status next_field(reader *r, field *f) {
-    const char *stop = field_end(r->at, r->end, r->separator);
+    r->at = skip_blanks(r, r->at);
+    const char *stop = field_end(r->at, r->end, r->separator), *next = skip_blanks(r, stop);
     r->column = r->more ? r->column + 1 : 1;
     r->line += !r->more;
-    r->more = stop < r->end && *stop == r->separator;
     size_t length = (size_t)(stop - r->at);
+    r->more = next < r->end && *next != '\n';
     if (!r->more && length && r->at[length - 1] == '\r') length--;
     *f = r->whole = (field){r->at, length};
-    r->at = stop < r->end ? stop + 1 : stop;
+    r->at = next + (next < r->end && (next == stop || !r->more)); /* behind the separator */
     if (++r->fields % POLLED == 0)
         SURETY_TRY(surety_reading_poll((uint64_t)(r->at - r->start), (uint64_t)(r->end - r->start), r->err));
     SURETY_TRY(trim(r, f));
@@ -185,13 +195,14 @@ static surety_status read_number(const reader *r, const field *f, const char *na
         else
             surety_fail_expected(
                 r->err,
-                "a number in every field of '%.64s'; --categorical '%.64s' makes a feature of "
-                "each text, --drop '%.64s' leaves the column out",
+                "numbers in the column '%.64s'; or say what it is: --categorical '%.64s' (each text "
+                "becomes a feature), --label-column, --unit, or --drop '%.64s' (left out)",
                 name, name, name);
         return SURETY_E_INPUT;
     }
     if (isfinite(*value) && fabs(*value) <= (double)FLT_MAX) return SURETY_OK;
-    surety_fail(r->err, SURETY_E_INPUT, "'%.*s' is not finite", length, text);
+    surety_fail(r->err, SURETY_E_INPUT, "'%.*s' is %s", length, text,
+                isfinite(*value) ? "too large" : "not finite");
     return bad(r, "finite numbers that a float can hold");
 }
 
@@ -205,10 +216,14 @@ static surety_status count_lines(reader *r, size_t *lines, size_t *fields) {
         while (r->more);
         if (!*lines) *fields = r->column;
         if (r->column == *fields) continue;
-        surety_fail(r->err, SURETY_E_INPUT, "fields in this CSV line: %zu", r->column);
+        if (r->column == 1 && !f.length)
+            surety_fail(r->err, SURETY_E_INPUT, "an empty line");
+        else
+            surety_fail(r->err, SURETY_E_INPUT, "fields in this CSV line: %zu", r->column);
         surety_fail_place(r->err, "line %zu", r->line);
-        surety_fail_expected(r->err, "%zu fields, as in line 1%s", *fields,
-                             *fields == 1 ? " (is the separator another one? --separator)" : "");
+        surety_fail_expected(
+            r->err, "%zu field%s, as in line 1%s", *fields, *fields == 1 ? "" : "s",
+            *fields == 1 ? " (a title or comment? remove it; another separator? --separator)" : "");
         return SURETY_E_INPUT;
     }
     return SURETY_OK;
@@ -221,7 +236,8 @@ static surety_status check_shape(size_t fields, size_t least, surety_error *err)
                              SURETY_COLUMNS_MOST);
     } else if (fields < least) {
         surety_fail(err, SURETY_E_INPUT, "a CSV file of one column");
-        surety_fail_expected(err, "features and a label, with a separator between them (--separator)");
+        surety_fail_expected(
+            err, "features and a label, with a separator between them (--separator; --separator blank)");
     } else {
         return SURETY_OK;
     }

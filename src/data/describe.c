@@ -110,7 +110,10 @@ static json_t *features_json(const surety_data_info *info) {
 
 static json_t *separator_json(const surety_data_info *info) {
     const char text[2] = {info->separator, 0};
-    return surety_json_string(info->separator == '\t' ? "tab" : info->separator ? text : NULL);
+    return surety_json_string(info->separator == '\t'  ? "tab"
+                              : info->separator == ' ' ? "blank"
+                              : info->separator        ? text
+                                                       : NULL);
 }
 
 static json_t *columns_json(const surety_data_info *info) {
@@ -133,7 +136,10 @@ char *surety_data_info_json(const surety_data_info *info) {
         {"height", surety_json_count(info->height)}, {"width", surety_json_count(info->width)},
         {"classes", surety_labels_json(info->labels, info->classes, info->whole)},
         {"class_names", names_json(info->class_names, info->classes)},
-        {"class_counts", class_counts_json(info)}, {"label_column", surety_json_string(info->label_column)},
+        {"class_counts", class_counts_json(info)},
+        {"left_out", SURETY_JSON_OBJECT({"train", surety_json_count(info->left_out[0])},
+                                        {"test", surety_json_count(info->left_out[1])})},
+        {"label_column", surety_json_string(info->label_column)},
         {"header", surety_json_string(headers[info->header])}, {"scale", surety_json_real(info->scale)},
         {"columns", columns_json(info)}, {"scaling", surety_json_string(surety_scaling_name(info->scaling))},
         {"radius_unit", surety_json_string(surety_scaling_unit(info->scaling))},

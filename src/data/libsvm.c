@@ -87,11 +87,11 @@ int surety_libsvm_is(const surety_file *file) {
     return label.length && surety_text_number(&label, &ignored) && surety_text_number(&index, &ignored);
 }
 
-/* A table that is to fit another one has its columns. */
+/* A table that is to fit another one has its columns; where that one held its labels, those that it used. */
 static surety_status check_width(const surety_source *source, size_t most, size_t *d, surety_error *err) {
     const surety_preparation *preparation = source->wanted.preparation;
-    *d = preparation ? (preparation->file_columns ? preparation->file_columns : preparation->column_count)
-                     : most;
+    int same = preparation && preparation->file_columns && preparation->label_at == SURETY_NO_COLUMN;
+    *d = same ? preparation->file_columns : preparation ? preparation->column_count : most;
     if (*d && most <= *d) return SURETY_OK;
     if (!most) return surety_fail(err, SURETY_E_INPUT, "a LIBSVM file without a single value");
     surety_fail(err, SURETY_E_INPUT, "index %zu, but there were %zu columns before", most, *d);

@@ -77,12 +77,17 @@ typedef struct picked {
     uint8_t *classes, *digests;
 } picked;
 
-static surety_status pick(picked *p, const surety_table *t, const surety_data_info *info, surety_error *err) {
+static surety_status pick(picked *p, const surety_table *t, surety_data_info *info, int test,
+                          surety_error *err) {
     SURETY_TRY(surety_alloc(&p->rows, t->rows, sizeof *p->rows, err));
     SURETY_TRY(surety_alloc(&p->classes, t->rows, 1, err));
     SURETY_TRY(surety_classes_of_rows(info, t, p->classes, err));
     for (size_t i = 0; i < t->rows; i++)
-        if (p->classes[i] < info->classes) p->rows[p->count++] = (uint32_t)i;
+        if (p->classes[i] < info->classes)
+            p->rows[p->count++] = (uint32_t)i;
+        else if (!info->left_out[test]++)
+            snprintf(info->left_out_label, sizeof info->left_out_label, "%s",
+                     t->labels.names[t->labels.of[i]]);
     return surety_digest_rows(&p->digests, t, p->rows, p->count, err);
 }
 
@@ -388,7 +393,7 @@ static surety_status fill_test(surety_data *data, const surety_table *test, cons
                                surety_error *err) {
     picked p = {0};
     const surety_known known = {train->rows, train->count, train->digests};
-    surety_status status = pick(&p, test, &data->info, err);
+    surety_status status = pick(&p, test, &data->info, 1, err);
     if (status == SURETY_OK) status = drop_copies(&p, test, &known, &data->info, err);
     if (status == SURETY_OK) status = fill_set(data, SURETY_SET_TEST, test, &p, p.rows, p.count, err);
     drop(&p);
@@ -452,7 +457,7 @@ static surety_status split(surety_data *data, const surety_tables *o, const sure
     picked p = {0};
     chosen c = {0};
     surety_data_info *info = &data->info;
-    surety_status status = pick(&p, &o->train, info, err);
+    surety_status status = pick(&p, &o->train, info, 0, err);
     if (status == SURETY_OK) status = drop_copies(&p, &o->train, NULL, info, err);
     for (size_t k = 0; k < info->classes && status == SURETY_OK; k++)
         status = surety_digest_class(data->class_sha256[k], &o->train, k, p.classes, p.digests, err);

@@ -15,6 +15,7 @@
 #include "base/number.h"
 #include "data/table.h"
 #include "io/csv.h"
+#include "io/looks.h"
 #include "io/sha256.h"
 
 surety_features surety_data_features(const surety_data_info *info) {
@@ -117,6 +118,10 @@ int surety_tolerance_is_scale(const surety_tolerance *t) {
     size_t j = 0;
     while (j < t->d && (t->unit[j] == 0 || fabs(t->unit[j] - 1) < 1e-9)) j++;
     return j == t->d;
+}
+
+const char *surety_radius_unit(const surety_tolerance *t, surety_scaling scaling) {
+    return t && !surety_tolerance_is_scale(t) ? "tolerances" : surety_scaling_unit(scaling);
 }
 
 /* Takes over p->t. */
@@ -380,13 +385,20 @@ static surety_status read_table(reading *r) {
     return SURETY_E_INPUT;
 }
 
+static surety_status no_text(const surety_file *file, surety_error *err) {
+    const char *words = surety_looks_like(file->data, file->size);
+    surety_fail(err, SURETY_E_INPUT, "this is no table of tolerances: it looks like %s",
+                words ? words : "no text, because it holds zero bytes");
+    surety_fail_expected(err, "a CSV file; 'surety data tolerances' writes one to fill in");
+    return SURETY_E_INPUT;
+}
+
 /* The file as a text that ends with 0. */
 static surety_status load(char **out, const char *path, surety_error *err) {
     surety_file file;
     SURETY_TRY(surety_file_open(&file, path, err));
-    surety_status status = memchr(file.data, 0, file.size)
-                               ? surety_fail(err, SURETY_E_INPUT, "this is no text: it holds zero bytes")
-                               : surety_alloc(out, file.size + 1, 1, err);
+    surety_status status =
+        memchr(file.data, 0, file.size) ? no_text(&file, err) : surety_alloc(out, file.size + 1, 1, err);
     size_t mark = file.size >= 3 && !memcmp(file.data, "\xef\xbb\xbf", 3) ? 3 : 0;
     if (status == SURETY_OK) memcpy(*out, file.data + mark, file.size - mark);
     surety_file_close(&file);

@@ -247,7 +247,8 @@ static surety_status fill_all(surety_row *rows, const surety_model *const *model
     for (size_t k = 0; k < count; k++) {
         rows[k].copies = surety_data_describe(data)->copies;
         rows[k].units = learn->unit != NULL;
-        rows[k].radius_unit = surety_scaling_unit(surety_data_describe(data)->scaling);
+        rows[k].radius_unit =
+            surety_radius_unit(s->threat.ball.tolerance, surety_data_describe(data)->scaling);
         SURETY_TRY(fill(&rows[k], models[k], &test, s, run, err));
     }
     return SURETY_OK;

@@ -8,8 +8,8 @@
 #include "base/error.h"
 
 enum {
-    SURETY_JSON_DEPTH = 64,             /* deepest nesting that is read */
-    SURETY_JSON_SIZE = 64 * 1024 * 1024 /* largest text that is read, bytes */
+    SURETY_JSON_DEPTH = 64,              /* deepest nesting that is read */
+    SURETY_JSON_SIZE = 256 * 1024 * 1024 /* largest text that is read, bytes: XGBoost writes 100 for a node */
 };
 
 /* Reads one JSON document (object or array): duplicate keys, trailing text, zero bytes and bad UTF-8 are

@@ -363,7 +363,8 @@ static surety_status imported_settings(const surety_model *m, surety_data_settin
     s->boxed = 0;
     s->classes = m->labels;
     s->class_count = m->class_count;
-    s->missing = SURETY_MISSING_KEEP, s->scaling = SURETY_SCALE_NONE; /* rows as their maker saw them */
+    s->preparation = m->preparation; /* names of columns; and rows as their maker saw them: */
+    s->missing = SURETY_MISSING_KEEP, s->scaling = SURETY_SCALE_NONE;
     return SURETY_OK;
 }
 

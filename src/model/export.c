@@ -64,44 +64,21 @@ static int make_point(const surety_model *m, uint32_t sample, float *x, float *z
     return 1;
 }
 
-/* Are the two largest raw scores of a point nearer than that? */
-static surety_status is_near(const surety_model *m, const float *z, double near, int *is, surety_error *err) {
-    surety_element type;
-    double scores[SURETY_CLASSES_MOST], first = -HUGE_VAL, second = -HUGE_VAL;
-    size_t C = surety_voters_columns(m->voters, &type);
-    *is = 0;
-    if (!(near > 0) || C < 2) return SURETY_OK;
-    SURETY_TRY(surety_voters_score(m->voters, z, surety_voters_features(m->voters), 1, scores, NULL, err));
-    for (size_t k = 0; k < C; k++) {
-        if (scores[k] > first)
-            second = first, first = scores[k];
-        else if (scores[k] > second)
-            second = scores[k];
-    }
-    *is = first - second <= 2 * near;
-    return SURETY_OK;
-}
-
-static surety_status fill_vectors(surety_vectors *out, const surety_model *m, double near, float *z,
-                                  surety_error *err) {
+static surety_status fill_vectors(surety_vectors *out, const surety_model *m, float *z, surety_error *err) {
     size_t wanted = out->count, d = surety_voters_features(m->voters);
     surety_vote vote = surety_model_vote(m, SURETY_POSTERIOR);
     out->count = 0;
     for (uint32_t sample = 0; out->count < wanted && sample < TRIES * wanted; sample++) {
-        int is = 0;
         if (!make_point(m, sample, out->x + out->count * out->columns, z)) continue;
-        SURETY_TRY(is_near(m, z, near, &is, err));
-        if (is) continue;
         SURETY_TRY(surety_vote_ask(&vote, z, d, 1, out->votes + out->count * out->width,
                                    out->classes + out->count, NULL, err));
         out->count++;
     }
     if (out->count) return SURETY_OK;
-    return surety_fail(err, SURETY_E_INPUT, "no test vector can be made: every point is refused or a tie");
+    return surety_fail(err, SURETY_E_INPUT, "no test vector can be made: every point is refused");
 }
 
-surety_status surety_vectors_make(surety_vectors *out, const surety_model *m, double near,
-                                  surety_error *err) {
+surety_status surety_vectors_make(surety_vectors *out, const surety_model *m, surety_error *err) {
     size_t d = surety_voters_features(m->voters);
     *out = (surety_vectors){.columns = m->preparation ? m->preparation->column_count : d,
                             .width = surety_voters_width(m->voters)};
@@ -113,7 +90,7 @@ surety_status surety_vectors_make(surety_vectors *out, const surety_model *m, do
     if (status == SURETY_OK)
         status = surety_alloc(&out->votes, out->count * out->width, sizeof *out->votes, err);
     if (status == SURETY_OK) status = surety_alloc(&out->classes, out->count, sizeof *out->classes, err);
-    if (status == SURETY_OK) status = fill_vectors(out, m, near, z, err);
+    if (status == SURETY_OK) status = fill_vectors(out, m, z, err);
     surety_free(z);
     if (status != SURETY_OK) surety_vectors_free(out);
     return status;
@@ -174,6 +151,5 @@ char *surety_export_json(const surety_export_result *r) {
     return surety_json_text(SURETY_JSON_OBJECT(
         {"bytes", surety_json_count(r->bytes)}, {"data_bytes", surety_json_count(r->data)},
         {"stack_bytes", surety_json_count(r->stack)}, {"comparisons", surety_json_count(r->comparisons)},
-        {"products", surety_json_count(r->products)}, {"vectors", surety_json_count(r->vectors)},
-        {"near", surety_json_real(r->near)}));
+        {"products", surety_json_count(r->products)}, {"vectors", surety_json_count(r->vectors)}));
 }

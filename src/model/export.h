@@ -15,9 +15,7 @@ typedef struct surety_vectors {
     uint8_t *classes;
 } surety_vectors;
 
-/* `near`: points whose two largest scores are nearer than that are left out. */
-surety_status surety_vectors_make(surety_vectors *out, const surety_model *model, double near,
-                                  surety_error *err);
+surety_status surety_vectors_make(surety_vectors *out, const surety_model *model, surety_error *err);
 void surety_vectors_free(surety_vectors *vectors); /* all zero is fine */
 
 /* Writes the text of a format. */

@@ -4,11 +4,16 @@
  * Operations of the vote are those of voters/vote.c and forest_kernel.c, in their order: products and sums in
  * double, rounded apart. Those of the preparation are data/preparation.c's.
  */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/number.h"
 #include "model/export.h"
+
+/* Bytes that all functions of a file are below, compiled by gcc or clang for x86 or ARM at any level of
+ * optimisation: their text hardly depends on the model (tests/model/test_export.py measures it). */
+enum { CODE = 16384 };
 
 typedef struct writing {
     const surety_model *m;
@@ -21,6 +26,25 @@ typedef struct writing {
     int keeps;    /* features may be NaN */
 } writing;
 
+/* One line per feature. */
+static void put_tolerances(const writing *w) {
+    const surety_export_settings *s = w->s;
+    char text[400], numbers[3][32];
+    if (s->tolerance_count)
+        surety_c_comment(w->out,
+                         "Its tolerances: how far each feature may move either way, in the units of the "
+                         "table, and the range in which it stays:");
+    for (size_t j = 0; j < s->tolerance_count; j++) {
+        int length = surety_format(text, sizeof text, "  %.200s: %s", s->tolerance_features[j],
+                                   surety_shortest(s->tolerance_radius[j], numbers[0]));
+        if (!isnan(s->tolerance_lo[j]) || !isnan(s->tolerance_hi[j]))
+            snprintf(text + length, sizeof text - (size_t)length, ", %s .. %s",
+                     isnan(s->tolerance_lo[j]) ? "" : surety_shortest(s->tolerance_lo[j], numbers[1]),
+                     isnan(s->tolerance_hi[j]) ? "" : surety_shortest(s->tolerance_hi[j], numbers[2]));
+        surety_c_comment(w->out, text);
+    }
+}
+
 static void put_certificate(const writing *w) {
     char text[128];
     if (!w->s->digest) {
@@ -30,6 +54,7 @@ static void put_certificate(const writing *w) {
     snprintf(text, sizeof text, "Certificate, digest %.64s:", w->s->digest);
     surety_c_comment(w->out, text);
     surety_c_comment(w->out, w->s->claim);
+    put_tolerances(w);
 }
 
 static void put_head(const writing *w, const surety_export_result *r, const char *sum) {
@@ -38,28 +63,19 @@ static void put_head(const writing *w, const surety_export_result *r, const char
     char number[4], text[512];
     surety_c_put(out, "/* %s: written by surety export --format c --prefix %s\n *\n", w->p, w->p);
     surety_format(text, sizeof text,
-                  "A vote of %zu voters (%s) over %zu features, made from %zu columns; %zu classes. Model, "
+                  "A vote of %zu voter%s (%s) over %zu features, made from %zu columns; %zu classes. Model, "
                   "SHA-256: %s",
-                  w->H, surety_voters_kind(v), w->d, w->columns, w->K, sum);
+                  w->H, w->H == 1 ? "" : "s", surety_voters_kind(v), w->d, w->columns, w->K, sum);
     surety_c_comment(out, text);
     surety_c_put(out, " *\n");
     put_certificate(w);
     surety_c_put(out, " *\n");
     surety_format(text, sizeof text,
-                  "Constants: %llu bytes. Arrays on the stack: %llu bytes. One prediction: at most %llu "
-                  "comparisons with thresholds, %llu multiply-adds.",
-                  (unsigned long long)r->data, (unsigned long long)r->stack,
+                  "Arrays of constants: %llu bytes; on the stack: %llu bytes; code: below %d bytes. One "
+                  "prediction: at most %llu comparisons with thresholds, %llu multiply-adds.",
+                  (unsigned long long)r->data, (unsigned long long)r->stack, CODE,
                   (unsigned long long)r->comparisons, (unsigned long long)r->products);
     surety_c_comment(out, text);
-    if (r->near > 0) {
-        surety_format(
-            text, sizeof text,
-            "The model decides by a softmax, this file by the scores before it: answers may differ "
-            "from those of surety predict where the two largest scores are nearer than %.3g. Proofs "
-            "of a worst case demand a larger margin than that.",
-            r->near);
-        surety_c_comment(out, text);
-    }
     surety_c_comment(out,
                      "Demanded: IEEE-754 binary32 and binary64, rounding to nearest, no excess precision, no "
                      "contraction (a*b + c keeps both roundings), subnormal numbers, no -ffast-math.");
@@ -101,6 +117,8 @@ static void put_demands(const writing *w) {
         "#error \"no excess precision is allowed (32-bit x86: -msse2 -mfpmath=sse)\"\n#endif\n"
         "#if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__ > 0)\n"
         "#error \"compile without -ffast-math\"\n#endif\n"
+        "#if defined(__ASSOCIATIVE_MATH__) || defined(__RECIPROCAL_MATH__) || defined(__NO_SIGNED_ZEROS__)\n"
+        "#error \"compile without -funsafe-math-optimizations\"\n#endif\n"
         "#if defined(__GNUC__) && !defined(__clang__)\n"
         "#if (defined(__FP_FAST_FMA) || defined(__FP_FAST_FMAF)) && !defined(__STRICT_ANSI__) && \\\n"
         "    !defined(%s_NO_CONTRACTION)\n"
@@ -438,14 +456,13 @@ static surety_status put_body(const writing *w, surety_export_result *r, surety_
     put_vote(w);
     SURETY_TRY(put_columns(w, err));
     put_classes(w);
-    SURETY_TRY(surety_vectors_make(&vectors, w->m, facts.near, err));
+    SURETY_TRY(surety_vectors_make(&vectors, w->m, err));
     put_self_check(w, &vectors);
     surety_c_put(w->out, "#endif\n");
     r->data = w->out->data;
-    r->stack = (w->d + w->H * w->width) * sizeof(float);
+    r->stack = (w->d + w->H * w->width) * sizeof(float) + facts.stack;
     r->comparisons = facts.comparisons;
     r->products = facts.products;
-    r->near = facts.near;
     r->vectors = vectors.count;
     surety_vectors_free(&vectors);
     return SURETY_OK;

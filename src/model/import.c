@@ -302,19 +302,45 @@ static surety_status prepare(const surety_ensemble *e, size_t H, made *m, surety
     return SURETY_OK;
 }
 
-static surety_status set_texts(const surety_ensemble *e, surety_model *m, surety_error *err) {
-    const json_t *lists[] = {e->feature_names, e->class_names};
-    static const char *const keys[] = {"import.features", "import.classes"};
-    SURETY_TRY(surety_model_set_text(m, "import.source", e->source, err));
-    for (size_t i = 0; i < 2; i++) {
-        if (!lists[i]) continue;
-        char *text = surety_json_dump(lists[i], JSON_COMPACT);
-        surety_status status = text ? surety_model_set_text(m, keys[i], text, err)
-                                    : surety_fail(err, SURETY_E_MEMORY, "no memory for names");
-        free(text);
-        if (status != SURETY_OK) return status;
+/* LightGBM calls features without names Column_0, Column_1, .. */
+static int is_name(const char *name, size_t j) {
+    char number[32];
+    snprintf(number, sizeof number, "Column_%zu", j);
+    return name && name[0] && strcmp(name, number) != 0;
+}
+
+/* Columns of tables are matched by the names of the model's features, if it has some, and taken as they are.
+ */
+static surety_status set_names(const surety_ensemble *e, surety_model *m, surety_error *err) {
+    json_t *columns = json_array();
+    int named = e->feature_names != NULL;
+    for (size_t j = 0; j < e->d && named; j++) {
+        const char *name = json_string_value(json_array_get(e->feature_names, j));
+        named = is_name(name, j);
+        if (named)
+            columns = surety_json_append(columns, SURETY_JSON_OBJECT({"name", surety_json_string(name)}));
     }
-    return SURETY_OK;
+    if (!named) return json_decref(columns), SURETY_OK;
+    json_t *root = SURETY_JSON_OBJECT(
+        {"columns", columns}, {"dropped", json_array()}, {"file_columns", surety_json_count(e->d)},
+        {"label", json_null()}, {"label_column", json_null()}, {"missing", json_string("keep")},
+        {"named", json_true()}, {"scale", json_string("none")}, {"unit", json_null()});
+    char *text = surety_json_canonical(root);
+    surety_status status = text ? surety_model_set_text(m, "data.preparation", text, err)
+                                : surety_fail(err, SURETY_E_MEMORY, "no memory for names");
+    free(text);
+    return status;
+}
+
+static surety_status set_texts(const surety_ensemble *e, surety_model *m, surety_error *err) {
+    SURETY_TRY(surety_model_set_text(m, "import.source", e->source, err));
+    SURETY_TRY(set_names(e, m, err));
+    if (!e->class_names) return SURETY_OK;
+    char *text = surety_json_dump(e->class_names, JSON_COMPACT);
+    surety_status status = text ? surety_model_set_text(m, "import.classes", text, err)
+                                : surety_fail(err, SURETY_E_MEMORY, "no memory for names");
+    free(text);
+    return status;
 }
 
 static surety_status build(surety_ensemble *e, made *m, surety_voters **voters, surety_model **out,

@@ -172,7 +172,7 @@ static section next_section(const char *from, const char *to, const char *key) {
     return (section){from, next && next < to ? next + 1 : to};
 }
 
-static surety_status read_text(surety_ensemble *e, const char *text, size_t size, surety_error *err) {
+static surety_status read_text(surety_ensemble *e, const char *text, surety_error *err) {
     const char *trees = strstr(text, "\nTree="), *end = strstr(text, "\nend of trees");
     size_t last = 0, count = 0;
     if (!trees || !end) return lacks(err, "the end", "trees, and 'end of trees' behind them");
@@ -193,7 +193,6 @@ static surety_status read_text(surety_ensemble *e, const char *text, size_t size
     }
     if (count % e->columns) return lacks(err, "the end", "as many trees of each class");
     if (find(head, "average_output")) e->divide = (double)(count / e->columns), e->undivided = 1;
-    (void)size;
     return SURETY_OK;
 }
 
@@ -204,7 +203,7 @@ surety_status surety_import_lightgbm(surety_ensemble *e, const surety_file *file
     if (memchr(file->data, 0, file->size)) return lacks(err, "byte 0", "a text without zero bytes");
     SURETY_TRY(surety_alloc(&text, file->size + 1, 1, err));
     memcpy(text, file->data, file->size);
-    surety_status status = read_text(e, text, file->size, err);
+    surety_status status = read_text(e, text, err);
     surety_free(text);
     return status;
 }

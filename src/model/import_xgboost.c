@@ -66,15 +66,18 @@ static surety_status read_base(const booster *b, const surety_ensemble *e, doubl
     const char *text = json_string_value(value);
     size_t count = 0;
     if (json_is_number(value)) base[count++] = json_number_value(value);
-    if (text && *text == '[') text++;
+    int list = text && *text == '[', whole = json_is_number(value);
+    if (list) text++;
     while (text && count < e->columns) {
         char *end;
         base[count] = surety_number(text, &end);
         if (end == text) break;
         count++;
+        whole = !strcmp(end, list ? "]" : "");
         text = *end == ',' ? end + 1 : NULL;
     }
-    if (count != 1 && count != e->columns) return lacks(err, "learner_model_param.base_score", "a number");
+    if (!whole || (count != 1 && count != e->columns))
+        return lacks(err, "learner_model_param.base_score", "a number, or one for each class");
     for (size_t c = 0; c < e->columns; c++) base[c] = (double)(float)base[count == 1 ? 0 : c];
     return SURETY_OK;
 }
@@ -132,11 +135,15 @@ static surety_status count_trees(booster *b, const surety_ensemble *e, surety_er
     if (json_object_get(param, "num_parallel_tree") && !count_of(param, "num_parallel_tree", &parallel))
         return lacks(err, "gbtree_model_param.num_parallel_tree", "a number");
     if (!parallel) parallel = 1;
+    if (b->weights && json_array_size(b->weights) != all)
+        return lacks(err, "learner.gradient_booster.weight_drop", "a weight for each tree");
     b->trees = all;
-    if (!e->settings->all_iterations &&
-        count_of(json_object_get(b->learner, "attributes"), "best_iteration", &best) &&
-        (best + 1) * parallel * e->columns < all)
-        b->trees = (best + 1) * parallel * e->columns;
+    const json_t *attributes = json_object_get(b->learner, "attributes");
+    if (e->settings->all_iterations || !json_object_get(attributes, "best_iteration")) return SURETY_OK;
+    if (!count_of(attributes, "best_iteration", &best) || (best + 1) * parallel * e->columns > all)
+        return lacks(err, "learner.attributes.best_iteration",
+                     "an iteration that is there, or --iterations all");
+    b->trees = (best + 1) * parallel * e->columns;
     return SURETY_OK;
 }
 
@@ -167,6 +174,8 @@ static surety_status fill_tree(surety_raw_tree *t, const json_t *tree, float wei
         t->threshold[i] = isfinite(value) ? nextafterf(value, -HUGE_VALF) : value;
         if (!json_is_number(json_array_get(at, i)) || !json_is_integer(json_array_get(left, i)))
             return lacks(err, "trees[].split_conditions", "numbers");
+        if (t->left[i] < -1 || (t->left[i] < 0) != (t->right[i] < 0))
+            return lacks(err, "trees[].left_children", "two children, or -1 twice");
         if (t->left[i] >= 0 && is_true(json_array_get(type, i)))
             return surety_import_refuse(err, "key trees[].split_type", "a split by categories");
     }

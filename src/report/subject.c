@@ -67,11 +67,9 @@ surety_status surety_page_ball(surety_ball *ball, surety_tolerance **tolerance, 
 }
 
 const char *surety_subject_unit(const surety_subject *subject) {
-    const surety_tolerance *t = subject->s->threat.ball.tolerance;
-    if (t && !surety_tolerance_is_scale(t)) return "tolerances";
-    if (subject->data && subject->data->scaling != SURETY_SCALE_NONE)
-        return surety_scaling_unit(subject->data->scaling);
-    return "";
+    const char *unit = surety_radius_unit(subject->s->threat.ball.tolerance,
+                                          subject->data ? subject->data->scaling : SURETY_SCALE_NONE);
+    return strcmp(unit, surety_scaling_unit(SURETY_SCALE_NONE)) ? unit : "";
 }
 
 /* ---- writing ---- */

@@ -177,15 +177,16 @@ static surety_status bad_label(const surety_vote_labels *l, size_t i, const char
 /* Labels that are all -1/+1 or all 0/1. */
 static surety_status take_two(const surety_vote_labels *l, uint8_t *labels, const char *path,
                               surety_error *err) {
+    const char *either =
+        "labels -1 and +1, or 0 and 1; more than two classes: class numbers from 0 on, and votes that are "
+        "whole numbers or scores, not floats in [-1, 1]";
     double low = 0; /* the label that is not +1, once it is known */
     int known = 0;
     for (size_t i = 0; i < l->count; i++) {
         double v = l->values[i];
-        if (v != 1 && ((v != -1 && v != 0) || (known && v != low)))
-            return bad_label(l, i, path,
-                             known ? (low < 0 ? "-1 or +1 as before" : "0 or 1 as before")
-                                   : "labels -1 and +1, or 0 and 1",
-                             err);
+        if (v != 1 && v != -1 && v != 0) return bad_label(l, i, path, either, err);
+        if (v != 1 && known && v != low)
+            return bad_label(l, i, path, low < 0 ? "-1 or +1 as before" : "0 or 1 as before", err);
         if (v != 1) known = 1, low = v;
         labels[i] = v == 1;
     }
@@ -240,7 +241,7 @@ static surety_status check_zeros(const surety_vote_source *s, const whole *w, co
                                  surety_error *err) {
     whole y = {.most = -1};
     look_at(l->values, l->count, &y);
-    if (!y.negative || !w->zero || s->file.dtype >= SURETY_U1 || !s->path) return SURETY_OK;
+    if (!y.negative || y.most > 1 || !w->zero || s->file.dtype >= SURETY_U1 || !s->path) return SURETY_OK;
     surety_fail(err, SURETY_E_INPUT, "the votes are whole numbers from 0 on, the labels -1 and +1");
     return refuse(s, "", "votes 0 and 1 with labels 0 and 1, or votes as floats if 0 abstains", err);
 }
@@ -250,6 +251,7 @@ static surety_status find_classes(surety_vote_source *s, const surety_vote_label
     whole w = {.most = -1};
     if (s->kind == SURETY_BALLOT_CLASSES) {
         SURETY_TRY(look_at_votes(s, &w, err));
+        s->whole = 1;
         if (w.negative)
             s->kind = SURETY_BALLOT_VOTES;
         else

@@ -17,6 +17,7 @@ typedef struct surety_vote_source {
     const char *path; /* NULL: arrays */
     surety_npy file;
     int flat;               /* the file is (m, H) */
+    int whole;              /* the votes are whole numbers: signed, whatever their number of classes */
     const float *numbers;   /* array of votes (m, n, H) or scores (m, n, H, K) .. */
     const uint8_t *classes; /* .. or of class numbers (m, n, H) */
     uint8_t *labels;        /* (m) class numbers */

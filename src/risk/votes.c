@@ -161,7 +161,7 @@ static surety_status bound_source(const surety_vote_source *s, const surety_vote
     SURETY_TRY(take_posterior(set, out->prior, out->posterior, s->H, err));
     surety_risk_settings settings = {.voters = s->H,
                                      .samples = s->n,
-                                     .signed_votes = set->signed_votes || s->kind == SURETY_BALLOT_CLASSES,
+                                     .signed_votes = set->signed_votes || s->whole,
                                      .posterior = out->posterior,
                                      .prior = out->prior,
                                      .classes = s->K};

@@ -41,6 +41,7 @@ surety_status surety_forest_write_c(const surety_voters *v, surety_c_text *out, 
     surety_c_floats(out, "leaf", surety_dense_of(v)->scores, 1, v->H * v->width * leaves, 0);
     SURETY_TRY(write_product(v, out, facts, err));
     facts->products += (uint64_t)v->H * v->width * splits;
+    facts->stack = (3 * splits + 1) * sizeof(float);
     surety_c_put(out,
                  "/* the probability to go left */\n"
                  "static float sigmoid_of(float z) {\n"

@@ -4,7 +4,7 @@
  *
  *   static void voters(const float *x, float *h)      x (d) features, h (H, width) outputs
  *
- * and calls what common.c of the text offers: see surety_c_need. Names of its own start with the kind's name
+ * and calls what it asked for by surety_c_need_... Names of its own start with the kind's name
  * or are plain; none is that of a function of the C library.
  */
 #ifndef SURETY_VOTERS_EXPORT_H
@@ -43,16 +43,15 @@ void surety_c_comment(surety_c_text *out, const char *text);
 void surety_c_string(surety_c_text *out, const char *text);
 
 /* Functions of the text that only some kinds call: fma_of(a, b, c), exp_of(a), clamp_of(h, least),
- * tanh_of(a), each with the bits of num's; and bits of a float. */
+ * tanh_of(a), each with the bits of num's. */
 void surety_c_need_fma(surety_c_text *out);
 void surety_c_need_exp(surety_c_text *out);
 void surety_c_need_tanh(surety_c_text *out);
 
-/* What a prediction costs at most, and what is not exact. */
+/* What a prediction costs at most. */
 typedef struct surety_export_facts {
     uint64_t comparisons, products; /* comparisons with thresholds; multiply-adds */
-    double near; /* answers may differ from predict where the two largest scores are nearer than this; 0:
-                    never */
+    uint64_t stack;                 /* bytes of arrays on the stack */
 } surety_export_facts;
 
 /* SURETY_E_USAGE with a sentence if the kind has no export or this CPU cannot give its bits. */

@@ -350,13 +350,30 @@ static void divide_all(const surety_voters *v, double *scores) {
         scores[n] = wide ? scores[n] / divide : (double)((float)scores[n] / (float)divide);
 }
 
+/* exp(a) for a <= 0 within two ulps, at least exp(-700): a = n ln 2 + r, and the series of exp(r) up to
+ * r^13/13!. Plain products and sums, not libm: the same bits everywhere, also in an export (trees_export.c).
+ */
+static double exp_of(double a) {
+    const double round = 0x1.8p52; /* added, it leaves a whole number in the last bits */
+    double factorial = 6227020800, u = 1 / factorial;
+    a = a < -700 ? -700 : a;
+    double n = a * 0x1.71547652b82fep0 + round - round;
+    double r = a - n * 0x1.62e42feep-1 - n * 0x1.a39ef35793c76p-33; /* n times the first is exact */
+    for (int k = 13; k > 0; k--) {
+        factorial /= k;
+        u = u * r + 1 / factorial;
+    }
+    return ldexp(u, (int)n);
+}
+
 /* Softmax as XGBoost does it in float, LightGBM and scikit-learn in double. */
 static size_t largest_softmax(const double *scores, size_t C, int wide) {
     double most = scores[0], sum = 0, best = -1, p[SURETY_CLASSES_MOST];
     size_t k, found = 0;
     for (k = 1; k < C; k++) most = fmax(most, scores[k]);
     for (k = 0; k < C; k++)
-        sum += p[k] = wide ? exp(scores[k] - most) : (double)expf((float)(scores[k] - most));
+        sum += p[k] =
+            wide ? exp_of(scores[k] - most) : (double)(float)exp_of((double)(float)(scores[k] - most));
     for (k = 0; k < C; k++) {
         double share = wide ? p[k] / sum : (double)((float)p[k] / (float)sum);
         if (share > best) best = share, found = k;

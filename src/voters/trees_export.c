@@ -77,20 +77,61 @@ static void write_sums(const surety_voters *v, surety_c_text *out) {
     surety_c_put(out, "        scores[c] = sum[c];\n    }\n}\n\n");
 }
 
-/* The class of the scores; softmax is left out, as it keeps their order but for ties by rounding. */
+/* softmax by exp_of of trees.c, operation by operation; 2^n from its bits is exact. */
+static void write_softmax(size_t C, int wide, surety_c_text *out) {
+    surety_c_put(out,
+                 "/* exp(a), a <= 0: 2^n times the series of exp(r), a = n ln 2 + r */\n"
+                 "static double exp_of(double a) {\n"
+                 "    union { double value; uint64_t bits; } power;\n"
+                 "    double factorial = 6227020800.0, u = 1 / factorial, n, r;\n"
+                 "    int32_t k;\n"
+                 "    a = a < -700 ? -700 : a;\n"
+                 "    n = a * 0x1.71547652b82fep0 + 0x1.8p52 - 0x1.8p52;\n"
+                 "    r = a - n * 0x1.62e42feep-1 - n * 0x1.a39ef35793c76p-33;\n"
+                 "    for (k = 13; k > 0; k--) {\n"
+                 "        factorial /= k;\n"
+                 "        u = u * r + 1 / factorial;\n"
+                 "    }\n"
+                 "    power.bits = (uint64_t)(1023 + (int32_t)n) << 52;\n"
+                 "    return u * power.value;\n"
+                 "}\n\n"
+                 "/* The first of the largest after a softmax in %s. */\n"
+                 "static int32_t tree_decide(const double *scores) {\n"
+                 "    double most = scores[0], sum = 0, best = -1, p[%zu], share;\n"
+                 "    int32_t k, found = 0;\n"
+                 "    for (k = 1; k < %zu; k++) if (scores[k] > most) most = scores[k];\n"
+                 "    for (k = 0; k < %zu; k++) sum += p[k] = %s;\n"
+                 "    for (k = 0; k < %zu; k++) {\n"
+                 "        share = %s;\n"
+                 "        if (share > best) {\n"
+                 "            best = share;\n"
+                 "            found = k;\n"
+                 "        }\n"
+                 "    }\n"
+                 "    return found;\n"
+                 "}\n\n",
+                 wide ? "double" : "float", C, C, C,
+                 wide ? "exp_of(scores[k] - most)" : "(float)exp_of((float)(scores[k] - most))", C,
+                 wide ? "p[k] / sum" : "(float)p[k] / (float)sum");
+}
+
+/* The class of the scores. */
 static void write_decision(const surety_voters *v, surety_c_text *out) {
     const surety_tree_set *s = surety_tree_set_of(v);
+    surety_tree_rule rule = (surety_tree_rule)surety_trees_fact(v, SURETY_TREES_RULE);
     char number[32];
-    surety_c_put(out, "static int32_t tree_decide(const double *scores) {\n");
-    if ((surety_tree_rule)surety_trees_fact(v, SURETY_TREES_RULE) == SURETY_TREES_CUT)
-        surety_c_put(out, "    return scores[%zu] > %s;\n}\n\n", s->C - 1,
-                     surety_c_double(surety_trees_fact(v, SURETY_TREES_AT), number));
-    else
+    if (rule == SURETY_TREES_CUT)
+        surety_c_put(out, "static int32_t tree_decide(const double *scores) { return scores[%zu] > %s; }\n\n",
+                     s->C - 1, surety_c_double(surety_trees_fact(v, SURETY_TREES_AT), number));
+    else if (rule == SURETY_TREES_LARGEST)
         surety_c_put(out,
+                     "static int32_t tree_decide(const double *scores) {\n"
                      "    int32_t k, best = 0;\n"
                      "    for (k = 1; k < %zu; k++) if (scores[k] > scores[best]) best = k;\n"
                      "    return best;\n}\n\n",
                      s->C);
+    else
+        write_softmax(s->C, rule == SURETY_TREES_SOFTMAX64, out);
 }
 
 static void write_two(const surety_voters *v, surety_c_text *out) {
@@ -185,8 +226,7 @@ surety_status surety_trees_write_c(const surety_voters *v, surety_c_text *out, s
     if (v->d > INT32_MAX / 2)
         return surety_fail(err, SURETY_E_USAGE, "too many features for an export: %zu", v->d);
     for (size_t t = 0; t < s->T; t++) facts->comparisons += s->steps[t];
-    if (rule == SURETY_TREES_SOFTMAX32 || rule == SURETY_TREES_SOFTMAX64)
-        facts->near = surety_trees_fact(v, SURETY_TREES_SLACK);
+    facts->stack = 3 * s->C * sizeof(double);
     SURETY_TRY(write_arrays(v, out, err));
     write_sums(v, out);
     if (rule != SURETY_TREES_SHARE && rule != SURETY_TREES_DUELS) write_decision(v, out);

@@ -152,8 +152,6 @@ def test_what_trees_cannot():
     rows = answer("evaluate", name, *ball(), "--attacks", "unif", "--quiet")["attacks"]
     assert rows[0]["found_by"] == "search", rows
     assert [a["attack"] for a in answer("evaluate", name, *ball(), "--quiet")["attacks"]] == ["none", "search", "worst-case"]
-    run("train", "--train", path("X_train.npy"), "--test", path("X_test.npy"), "--learn-size", 200, "--kind",
-        "trees", "--out", path("no"), code=2)
     run("curve", name, "--fresh", path("X_test.npy"), "--fresh-labels", path("y_test.npy"), "--eps-grid", "0:0.1:0.05", "--attacks",
         "search,worst-case", "--out", path("curve.csv"))
     assert open(path("curve.csv")).readline() == "eps,search,worst-case\n"

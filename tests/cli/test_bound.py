@@ -266,6 +266,10 @@ def test_forms_of_the_same_votes():
                 assert got.pop("class_names") == (list(names) if file.endswith("txt") else None)
                 first = first or got
                 assert got == first
+        if K == 2:  # whole numbers are signed votes, -1 and +1 too
+            words = ["bound", "--labels", save("signs.npy", 2 * labels - 1)]
+            whole = answer(*words, "--votes", save("v.npy", (2 * named - 1).astype(np.int8)))
+            assert whole["voters"] == "signed" and whole == answer(*words, "--votes", save("v.npy", 2. * named - 1), "--voters", "signed")
         text = run("bound", "--votes", save("v.npy", named), "--labels", path("y.txt")).stdout
         for k, c in enumerate(answer("bound", "--votes", path("v.npy"), "--labels", path("y.npy"))["risks"]["classes"]):
             assert (f"  class class {chr(97 + k)}  {c['failed']} of {c['examples']}\n" in text) == (K > 2)
@@ -352,6 +356,10 @@ def test_bad_input_exits_3_with_the_index():
         refused(words(labels=save("bad.npy", bad)), "index [17]")
     for shape in [(60,), (60, 3, 4, 1), (60, 3, 4, 2, 1), (0, 3, 4), (60, 0, 4), (60, 3, 0)]:
         refused(words(votes=save("bad.npy", np.zeros(shape, np.float32))), "")
+    record = refused(words(votes=save("bad.npy", np.zeros((60, 3, 4), np.int8)), labels=save("y3.npy", np.arange(60) % 4 - 1)), "index [1]")
+    assert record["what"] == "the label is 0"  # these labels are not called -1 and +1
+    record = refused(words(labels=save("y3.npy", np.arange(60) % 4)), "index [2]")  # class labels, votes in [-1, 1]
+    assert "whole numbers or scores" in record["expected"]
     record = refused(words(votes=save("bad.npy", np.zeros((60, 3, 4), np.int8))), "")
     assert "abstains" in record["expected"], record
     refused(words(labels=save("bad.npy", labels[:-1])), "")

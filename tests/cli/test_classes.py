@@ -198,8 +198,11 @@ def test_the_other_commands():
         assert certificate["data"]["classes"] == NAMES and "of its 3 classes" in certificate["claim"]
         assert answer("verify", path("c.json"), "--model", path("m"), *DATA, "--threads", 1, "--quiet")["agrees"] is True
         assert "of its 3 classes" in " ".join(run(*words).stdout.split())
-    for thing in (path("m"), path("c.json"), FOLDER.name):  # not a study: a sentence
-        assert error("report", thing, code=3)["what"]
+    run("report", path("m"), path("c.json"), *DATA, *QUICK, "--threads", 1, "--quiet", "--out", path("page.html"))
+    with open(path("page.html"), encoding="utf-8") as f:
+        page = f.read()
+    assert "of its 3 classes" in page and all(name in page for name in NAMES)
+    assert error("report", FOLDER.name, code=3)["what"]  # neither a study nor a file: a sentence
 
 
 def test_no_better_than_the_largest_class():
@@ -213,6 +216,25 @@ def test_no_better_than_the_largest_class():
     found = answer("evaluate", path("blind"), "--train", file, *QUICK, "--attacks", "none")
     assert found["clean_error"] == found["majority_error"] and sum(line[2] for line in found["confusion"]) == 120
     assert note in run("evaluate", path("blind"), "--train", file, *QUICK, "--attacks", "none").stdout
+
+
+def test_rows_of_other_labels_are_told():
+    """A vote has no answer to labels that its training did not have: test and fresh rows that have one are not counted, and that is said."""
+    labels = [NAMES[i % 3] if i % 5 else "wasp" for i in range(100)]
+    other = write("other.csv", labels, spread=0.31)
+    words = ["evaluate", path("m"), *DATA, *QUICK, "--attacks", "none"]
+    assert "--fresh" in error(*words, "--test", other, code=2)["what"]  # T are rows of --train
+    test = write("test.csv", [NAMES[i % 3] for i in range(90)], spread=0.43)
+    run("train", *DATA, "--test", test, "--epochs", 2, "--eps", 0.1, "--scale", "none", "--quiet", "--out", path("apart"))
+    words = ["evaluate", path("apart"), *DATA, *QUICK, "--attacks", "none"]
+    done = run(*words, "--test", other)
+    assert "20 test rows are left out: their labels, such as 'wasp', are none of the classes" in done.stderr, done.stderr
+    assert "left out" not in run(*words, "--test", test).stderr
+    done = run("certify", path("m"), "--fresh", other, *QUICK, "--attack", "none", "--looks", 1, "--copies", "keep", "--out", path("f.json"))
+    assert "20 fresh rows are left out" in done.stderr, done.stderr
+    done = run("train", "--train", other, "--classes", ",".join(['"bee, wild"' if "," in n else n for n in NAMES[::2]]), "--epochs", 1, "--out", path("part"))
+    assert "note: " in done.stderr and " training rows are left out" in done.stderr
+    assert answer("data", "show", "--train", other, "--classes", "ant,wasp")["left_out"] == {"train": 53, "test": 0}
 
 
 def test_two_classes():

@@ -135,7 +135,8 @@ def test_from_a_messy_table_to_a_certificate():
     shown = answer("evaluate", path("m"), *data, *QUICK)["attacks"]
     assert all(row["radius_unit"] == "standard deviations" for row in shown)
     c = answer("certify", path("m"), *data, "--looks", 1, *QUICK, "--out", path("c.json"))
-    assert "(in standard deviations of each feature in S')" in c["claim"] and "of which 7 cannot change" in c["claim"], c["claim"]
+    assert "(in standard deviations of each feature in S')" in c["claim"], c["claim"]
+    assert "(7 of 9 features, categories or flags of missing values, cannot change), what is missing counting as the median of S'," in c["claim"]
     assert c["data"]["scaling"] == "standard" and c["data"]["missing"] == "flag" and c["data"]["columns"] == 4
     assert answer("verify", path("c.json"), "--model", path("m"), *data, "--retrain", *QUICK)["agrees"]
     assert answer("verify", path("c.json"), "--model", path("m"), "--numbers", *QUICK, code=5)["agrees"]
@@ -273,8 +274,100 @@ def test_what_is_said():
     assert "--missing keep" in e["what"] and "soft-forest" in e["what"]
     e = error("train", "--train", FILE, *COLUMNS, *QUICK, "--out", path("k"), code=3)
     assert "is missing" in e["what"] and "--missing" in e["expected"] and e["place"].startswith("line ")
-    for separator in ("a", "5", '"', ",,", " ", "."):
+    for separator in ("a", "5", '"', ",,", "  ", "."):
         error("data", "show", "--train", FILE, "--separator", separator, code=2)
+
+
+def numbers(name, separator=",", end="\n", names="a,b,y", seed=2):
+    """Two features and a label in text; a table that every reader can have."""
+    rng = np.random.default_rng(seed)
+    rows = [[f"{rng.normal() + 2 * (i % 2):.3f}", f"{rng.normal():.3f}", "01"[i % 2]] for i in range(200)]
+    with open(path(name), "w", encoding="utf-8", newline="") as f:
+        f.write(end.join(separator.join(row) for row in [names.split(","), *rows]) + end)
+    return rows
+
+
+def test_runs_of_blanks():
+    numbers("comma.csv")
+    rows = numbers("plain.dat", "   ", " \r\n")
+    with open(path("quoted.dat"), "w", encoding="utf-8") as f:
+        f.write("\n".join(" \t" + "\t ".join(f'"{v}"' for v in row) for row in [["a", "b", "y"], *rows]))
+    said = [answer("data", "show", "--train", path(name), *words) for name, words in (
+        ("comma.csv", []), ("plain.dat", ["--separator", "blank"]), ("quoted.dat", ["--separator", " "]))]
+    assert len({s["sha256"]["learn"] for s in said}) == 1 and [s["columns"]["separator"] for s in said] == [",", "blank", "blank"]
+    e = error("data", "show", "--train", path("plain.dat"), code=3)
+    assert "--separator blank" in e["expected"], e
+    run("train", "--train", path("plain.dat"), "--separator", "blank", "--epochs", 2, *QUICK, "--out", path("b"))
+    c = run("certify", path("b"), "--train", path("plain.dat"), "--separator", "blank", "--attack", "none", "--looks", 1, *QUICK, "--out",
+            path("b.json")).stdout
+    assert "--separator ' '" in c.split("verify it:")[1], c
+
+
+def test_every_reader_feeds_every_command():
+    """A model of a CSV file with its labels inside; the same rows as NPY, NPZ and LIBSVM, without names."""
+    rows = np.array([[float(v) for v in row] for row in numbers("t.csv")])
+    np.save(path("X_t.npy"), rows[:, :2])
+    np.save(path("y_t.npy"), rows[:, 2].astype(int))
+    np.savez(path("t.npz"), X=rows[:, :2], y=rows[:, 2].astype(int))
+    with open(path("t.svm"), "w", encoding="utf-8") as f:
+        f.writelines(f"{int(y)} 1:{a!r} 2:{b!r}\n" for a, b, y in rows.tolist())
+    run("train", "--train", path("t.csv"), "--norm", "linf", "--eps", 0.1, "--epochs", 3, *QUICK, "--out", path("r"))
+    found = set()
+    for name in ("t.csv", "X_t.npy", "t.npz", "t.svm"):
+        run("predict", path("r"), path(name), "--out", path("v.npy"), *QUICK)
+        shown = answer("evaluate", path("r"), "--train", path(name), "--attacks", "pgd", *QUICK)
+        answer("attack", path("r"), "--train", path(name), "--attack", "pgd", "--out", path("x.npy"), *QUICK)
+        value = answer("certify", path("r"), "--train", path(name), "--looks", 1, *QUICK, "--out", path("r.json"))["value"]
+        found.add((np.load(path("v.npy")).tobytes(), np.load(path("x.npy")).tobytes(), shown["attacks"][0]["adversarial_risk"], value))
+    assert len(found) == 1
+
+
+def test_the_unit_of_a_radius():
+    """With a table of tolerances a radius is in tolerances, in every output."""
+    numbers("t.csv")
+    with open(path("tol.csv"), "w", encoding="utf-8") as f:
+        f.write("feature,radius\na,0.2\nb,0.1\n")
+    words = ["--train", path("t.csv"), *QUICK]
+    run("train", *words, "--norm", "linf", "--tolerance", path("tol.csv"), "--epochs", 3, "--out", path("u"))
+    rows = answer("evaluate", path("u"), *words)["attacks"]
+    assert {row["radius_unit"] for row in rows} == {"tolerances"}, rows
+    assert "in tolerances of 2 features" in run("evaluate", path("u"), *words).stdout
+    assert answer("curve", path("u"), *words, "--eps-grid", "0:1:1", "--out", path("curve.csv"))["radius_unit"] == "tolerances"
+    run("train", *words, "--epochs", 3, "--out", path("u"))
+    said = run("evaluate", path("u"), *words).stdout
+    assert "ball of radius" not in said and "deviations" not in said, said  # there is no radius
+    e = error("train", *words, "--norm", "linf", "--tolerance", path("u"), "--out", path("no"), code=3)
+    assert "it looks like a model" in e["what"], e
+
+
+def test_what_is_wrong_with_a_file():
+    numbers("t.csv")
+    with open(path("t.csv"), encoding="utf-8") as f:
+        text = f.read()
+    for name, content, words, says, expects in (
+            ("blank.csv", text + "\n\n", [], "an empty line", "3 fields"),
+            ("comment.csv", "# made by hand\n" + text, [], "fields in this CSV line: 3", "a title or comment"),
+            ("large.csv", text.replace("\n", "\n1e39,2,1\n", 1), [], "'1e39' is too large", "a float can hold"),
+            ("twice.csv", text.replace("a,b,y", "a,b,a"), [], "two columns are called 'a': 1 and 3", "--drop 1"),
+            ("first.csv", "y,a\n" + "".join(f"{'no' if i % 2 else 'yes'},{i}\n" for i in range(99)), [], "'yes' is not a number",
+             "--label-column"),
+            ("t.csv", text, ["--label-column", "9"], "there is no label column '9'", "a number from 1 to 3"),
+            ("t.csv", text, ["--label-column", "B"], "did you mean 'b'?", "a name of the header")):
+        with open(path(name), "w", encoding="utf-8") as f:
+            f.write(content)
+        e = error("data", "show", "--train", path(name), *words, code=3)
+        assert says in e["what"] and expects in e["expected"] and (words != ["--label-column", "9"] or "mean" not in e["what"]), (name, e)
+    for words, says in ((["data", "shwo"], "did you mean 'show'?"), (["data", "show", "t.csv"], "given by --train"),
+                        (["train", "t.csv", "--out", "m"], "--train FILE"),
+                        (["train", "--train", path("t.csv"), "--kind", "forest", "--out", "m"], "did you mean 'soft-forest'?")):
+        assert says in error(*words, code=2)["what"], words
+
+
+def test_progress_of_many_epochs():
+    numbers("t.csv")
+    said = run("train", "--train", path("t.csv"), "--threads", 1, "--out", path("p")).stderr.splitlines()
+    lines = [line for line in said if line.startswith("step 1")]
+    assert 15 <= len(lines) <= 25 and "100 %" in lines[-1], lines
 
 
 def test_files_in_the_wrong_place():

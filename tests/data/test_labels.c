@@ -186,7 +186,7 @@ static void order_of_labels(void **state) {
         {"0,10\n0,9\n0,x\n0,10\n0,9\n0,x\n0,10\n0,9\n0,x\n0,x\n0,9\n0,10", {"10", "9", "x"}, 3, 0},
         {"0,b\n0,B1\n0,a\n0,b\n0,B1\n0,a\n0,b\n0,B1\n0,a\n0,a\n0,b\n0,B1", {"B1", "a", "b"}, 3, 0},
         {"0, b\n0,a\n0, b\n0,a\n0, b\n0,a\n0, b\n0,a\n0, b", {"a", "b"}, 2, 0}, /* blanks do not count */
-        {"0,nan\n0,b\n0,nan\n0,b\n0,nan\n0,b\n0,nan\n0,b", {"b", "nan"}, 2, 0},
+        {"0,inf\n0,b\n0,inf\n0,b\n0,inf\n0,b\n0,inf\n0,b", {"b", "inf"}, 2, 0},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         surety_data_settings s = own(files_text("order.csv", cases[i].text));
@@ -350,6 +350,8 @@ static void labels_that_make_no_sense(void **state) {
          "the labels 'black cat' and 'blackCat' differ only by blanks or by case", "line 4, column 2"},
         {"a,l\n0,cat\n0,\n0,dog\n", "the label is empty", "line 3, column 2"},
         {"a,l\n0,1\n0,\"  \"\n0,2\n", "the label is empty", "line 3, column 2"},
+        {"a,l\n0,cat\n0,NA\n0,dog\n", "the label 'NA' says that a value is missing", "line 3, column 2"},
+        {"a,l\n0,1\n0,?\n0,2\n", "the label '?' says that a value is missing", "line 3, column 2"},
         {"a,l\n0,cat\n0,d\xffg\n0,dog\n", "the label is not UTF-8", "line 3, column 2"},
         {"a,l\n0,1\n0,2.5\n0,2\n", "the label 2.5 is not a whole number", "line 3, column 2"},
         {"a,l\n0,1\n0,nan\n0,2\n", "the label nan is not a whole number", "line 3, column 2"},

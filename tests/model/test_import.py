@@ -106,6 +106,36 @@ def test_best_iteration():
     assert replay(path("best.json"), HOLES, all_, all_ > 0, 2, "--iterations", "all")["trees"] == 12
 
 
+def test_names_of_features():
+    """Columns are found by name, in any order, beside one of labels; a table that lacks one, or has more, is refused."""
+    package = xgboost()
+    names = [f"f {j}" for j in range(D)]
+    model = package.train({"objective": "binary:logistic", "nthread": 1}, package.DMatrix(X, label=labels(2), feature_names=names), 5)
+    model.save_model(path("named.json"))
+    run("import", path("named.json"), "--out", path("m"), "--quiet")
+    np.save(path("X.npy"), X)
+    run("predict", path("m"), path("X.npy"), "--out", path("right.npy"), "--quiet")
+
+    def table(order, more=(), name="named.csv"):
+        head = [*more, *(names[j] for j in order)]
+        with open(path(name), "w") as file:
+            file.write(",".join(head) + "\n")
+            for i, row in enumerate(X):
+                file.write(",".join([str(labels(2)[i])] * len(more) + [repr(float(row[j])) for j in order]) + "\n")
+        return path(name)
+
+    for order, more in ((range(D), ()), (range(D)[::-1], ()), ([3, 1, 0, 2, 7, 6, 5, 4], ["answer"])):
+        run("predict", path("m"), table(order, more), "--out", path("got.npy"), "--quiet")
+        assert np.load(path("got.npy")).tobytes() == np.load(path("right.npy")).tobytes(), order
+    fresh = lambda *words: answer("evaluate", path("m"), "--attacks", "none", "--eps", 0, *words)["attacks"][0]
+    right = fresh("--fresh", table(range(D), ["answer"]))
+    assert right == fresh("--fresh", table([3, 1, 0, 2, 7, 6, 5, 4], ["answer"]))
+    assert right["adversarial_risk"] < 0.3, right
+    assert "lacks the column 'f 3'" in error("predict", path("m"), table([0, 1, 2, 4, 5, 6, 7]), "--out", path("got.npy"), code=3)["what"]
+    assert "none of the columns" in error("predict", path("m"), table(range(D), ["id", "answer"]), "--out", path("got.npy"), code=3)["what"]
+    assert "labels" in error("evaluate", path("m"), "--attacks", "none", "--eps", 0, "--fresh", table(range(D)), code=3)["what"]
+
+
 def test_threshold():
     package, data, model = booster()
     model.save_model(path("model.json"))
@@ -349,7 +379,20 @@ def test_bad_trees():
     refused(changed(split_conditions=["a", 0, 0]), "numbers")
     refused(changed(split_conditions=[1e39, 0, 0]), "threshold")
     refused(changed(split_conditions=[0, 1e39, 0]), "finite")
-    refused(changed(left_children=[-1, -1, -1]), "tests a feature")
+    refused(changed(left_children=[-1, -1, -1], right_children=[-1, -1, -1]), "tests a feature")
+    refused(changed(left_children=[-1, -1, -1]), "two children")
+    refused(changed(left_children=[-7, -1, -1], right_children=[-7, -1, -1]), "two children")
+    for base in ("5E-1x", "[5E-1", "[5E-1,5E-1]", "banana", "", "[]", "2", "0", "nan"):
+        refused(changed(base=base), "base_score")
+    for best in ("banana", "1", "-1", "1e99"):
+        early = fixture()
+        early["learner"]["attributes"]["best_iteration"] = best
+        refused(write(early), "best_iteration")
+        run("import", path("fixture.json"), "--out", path("m"), "--iterations", "all")
+    dart = fixture()
+    gbtree = dart["learner"]["gradient_booster"]
+    dart["learner"]["gradient_booster"] = {"name": "dart", "gbtree": gbtree, "weight_drop": []}
+    refused(write(dart), "a weight for each tree")
     refused(write(deep_fixture(65)), "too deep")
     run("import", write(deep_fixture(64)), "--out", path("m"))
     far = fixture()

@@ -358,7 +358,9 @@ def test_a_damaged_line_is_named():
 
 
 def test_other_bad_input():
-    assert "results.csv" in error("report", path("nothing"), code=3)["file"]
+    assert error("report", path("nothing"), code=3)["file"] == path("nothing")
+    os.mkdir(path("no study"))
+    assert "results.csv" in error("report", path("no study"), code=3)["file"]
     write("json", keep=lambda l: l["task"] == "mnist-1v7", seeds=1)
     good = read("json", "results.json").decode()
     for bad, what in ((good[:500], "line 1"), ("[]", ""), ("{}", ""), ("", "")):
