@@ -58,13 +58,13 @@ typedef struct surety_train_settings {
     surety_voter_set set;        /* signed or real */
     surety_voters_settings kind; /* which voters, and how many */
     surety_augment augment;
-    int balance;                 /* 1: in the loss of step 1 every class counts the same */
-    size_t step1_epochs;         /* T'; 0: as many as make SURETY_TRAIN_STEPS batches */
-    size_t step2_epochs;         /* T; 0: the same */
-    size_t batch;                /* 1 to 65536 */
-    double lr;                   /* of Adam, above 0 */
-    int decay;                   /* 1: lr falls linearly to 0 over the second half of the epochs of a step */
-    double delta;                /* in (0,1): used by the objective, and the certificate's default */
+    int balance;         /* 1: in the loss of step 1 every class counts the same */
+    size_t step1_epochs; /* T'; 0: as many as make SURETY_TRAIN_STEPS batches */
+    size_t step2_epochs; /* T; 0: the same */
+    size_t batch;        /* 1 to 65536 */
+    double lr;           /* of Adam, above 0 */
+    int decay;           /* 1: lr falls linearly to 0 over the second half of the epochs of a step */
+    double delta;        /* in (0,1): used by the objective, and the certificate's default */
     double holdout; /* 0: S chooses the epoch of step 1. Else this share of S' does and trains nothing; T_p =
                        1 */
     uint64_t seed;

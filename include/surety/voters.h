@@ -28,6 +28,8 @@ typedef struct surety_voters_settings {
     size_t depth;     /* soft-forest: of the trees, 1 to 8 */
     double mask;      /* soft-forest: a split does not see a feature with this probability, 0 <= mask < 1 */
     size_t classes;   /* K, 2 to 255; 0 is 2. A training takes that of its data */
+    int apart;        /* trees, two classes: 1: each tree is a voter, so that weights can be learned; 0: their
+                         sum is one voter, which proofs can search as a whole */
 } surety_voters_settings;
 
 /* A soft forest of 25 trees of depth 2, mask 0.5. */

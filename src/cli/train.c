@@ -176,6 +176,7 @@ static void settle_rest(const cli *c, options *o) {
     if (grown) t->step1_epochs = t->kind.voters;
     t->decay = own.decay;
     if (!cli_given(c, "objective")) t->objective = own.objective;
+    t->kind.apart = grown && t->objective != SURETY_OBJECTIVE_BASELINE;
     if (!cli_given(c, "keep") && !cli_given(c, "holdout")) t->keep_last = own.keep_last;
 }
 

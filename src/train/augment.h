@@ -16,7 +16,7 @@ typedef struct surety_augmented {
 /* SURETY_AUGMENT_SHIFT: *set, rows of images, becomes these rows and, behind them, four times the same, moved
  * by one pixel to each side; the edge is repeated. A copy has the row number of its original. */
 surety_status surety_augment_rows(surety_set *set, surety_augmented *room, surety_augment how,
-                             const surety_data_info *info, surety_error *err);
+                                  const surety_data_info *info, surety_error *err);
 void surety_augmented_free(surety_augmented *room);
 
 #endif

@@ -48,6 +48,7 @@ char *surety_train_settings_text(const surety_train_settings *s, const surety_da
         {"decay", json_boolean(s->decay)}, {"seed", surety_json_count(s->seed)}, {"data", data},
         {"rows_prior", surety_json_string(info->set_sha256[SURETY_SET_PRIOR])},
         {"rows_learn", surety_json_string(info->set_sha256[SURETY_SET_LEARN])});
+    if (s->kind.apart) all = surety_json_put(all, "apart", json_true());
     if (s->augment != SURETY_AUGMENT_NONE)
         all = surety_json_put(all, "augment", surety_json_string(surety_augment_name(s->augment)));
     char sum[SURETY_SHA256_TEXT] = "";
@@ -118,6 +119,7 @@ static void read_settings(surety_train_settings *s, const json_t *from) {
     s->kind.voters = (size_t)count_at(from, "trees");
     s->kind.depth = (size_t)count_at(from, "depth");
     s->kind.mask = real_at(from, "mask");
+    s->kind.apart = flag_at(from, "apart");
     s->step1_epochs = (size_t)count_at(from, "step1_epochs");
     s->step2_epochs = (size_t)count_at(from, "step2_epochs");
     s->batch = (size_t)count_at(from, "batch");

@@ -104,18 +104,21 @@ void surety_train_trees(surety_train_settings *s) {
     s->objective = SURETY_OBJECTIVE_BASELINE;
 }
 
-/* Trees that grow: one voter, a sum of trees. */
+/* Trees that grow: one voter, a sum of trees; or, for a step 2, as many voters. */
 static surety_status validate_grown(const surety_train_settings *s, surety_error *err) {
     if (strcmp(s->kind.kind, "trees") != 0) return SURETY_OK;
     if (s->defense.kind != SURETY_ATTACK_NONE && s->defense.kind != SURETY_WORST_CASE)
         return surety_fail(err, SURETY_E_USAGE,
                            "trees are grown with the defense none or certified, not with %s",
                            surety_defense_name(s->defense.kind));
-    if (s->set != SURETY_REAL || s->objective != SURETY_OBJECTIVE_BASELINE)
+    if (s->set != SURETY_REAL)
         return surety_fail(err, SURETY_E_USAGE,
-                           "grown trees are one voter, their sum: they go with real votes and the objective "
-                           "baseline, not with %s votes and %s",
-                           surety_voter_set_name(s->set), objectives[s->objective]);
+                           "grown trees add up: they go with real votes, as signed ones are another "
+                           "classifier");
+    if (s->objective != SURETY_OBJECTIVE_BASELINE && !s->kind.apart)
+        return surety_fail(err, SURETY_E_USAGE,
+                           "a sum of trees is one voter and has no weights to learn: the objective is "
+                           "baseline, or trees are made apart");
     if (s->mix > 0) return surety_fail(err, SURETY_E_USAGE, "trees that grow have no --mix");
     if (s->step1_epochs != s->kind.voters)
         return surety_fail(err, SURETY_E_USAGE, "an epoch grows a tree: %zu trees need as many, not %zu",
@@ -364,6 +367,8 @@ static surety_status run_phases(training *t, surety_timing *timing, const surety
     if (t->state.phase == SURETY_STEP1) {
         surety_phase phase = step1(t);
         SURETY_TRY(surety_phase_run(&phase, &t->s, &t->state, keep, t, timing, run, err));
+        if (surety_voters_can(t->state.voters, SURETY_CAN_GROW))
+            surety_voters_theta(t->state.voters, t->state.theta);
         surety_train_state_next(&t->state);
     }
     if (t->s.objective == SURETY_OBJECTIVE_BASELINE) return SURETY_OK;

@@ -4,7 +4,7 @@
  * `start` on, one tree after the other, in the type of `leaves`: C scores, which are divided by `divide`.
  * What becomes of them is said by `rule`. Tensors, T trees, N inner nodes and M leaves:
  *
- *   start            F64 (C)           where each score begins; representable in the type of leaves. Duels: (K, K)
+ *   start            F64 (C)           where each score begins, as the type of leaves has it; duels: (K, K)
  *   rule             F64 (5)           rule, cut, slack, divide, undivided: the enum below
  *   scale            F64 (H)           what a voter's margins are divided by
  *   leaves           F32 or F64        (M): each tree adds to the score of its column; (M, C): to all

@@ -177,6 +177,7 @@ static size_t leaf_below(size_t node, size_t inner) {
 
 static void write_tree(surety_voters *v, const surety_tree_growth *g, size_t tree) {
     size_t inner = inner_of(g);
+    double most = 0;
     double *leaves = v->tensors[SURETY_TREES_LEAVES].doubles + tree * (inner + 1);
     for (size_t i = 0; i < inner; i++) {
         const surety_tree_split *s = &g->split[i];
@@ -191,7 +192,9 @@ static void write_tree(surety_voters *v, const surety_tree_growth *g, size_t tre
         for (; node; node = (node - 1) / 2)
             if (g->split[(node - 1) / 2].feature == SURETY_GROW_NONE) is = (node - 1) / 2;
         leaves[leaf] = g->value[is];
+        most = fmax(most, fabs(leaves[leaf]));
     }
+    if (v->H > 1 && most > 0) v->tensors[SURETY_TREES_SCALE].doubles[tree] = most;
 }
 
 static surety_status read_tree(const surety_voters *v, surety_tree_growth *g, size_t tree,
@@ -331,14 +334,14 @@ surety_status surety_trees_grow(surety_voters *v, surety_growth *to, surety_erro
 
 /* ---- making and trimming ---- */
 
-/* Voters of one group of T trees with N tests. */
-static surety_status empty(surety_voters **out, size_t T, size_t N, size_t d, size_t classes,
+/* H voters, one or T, of T trees with N tests. */
+static surety_status empty(surety_voters **out, size_t H, size_t T, size_t N, size_t d, size_t classes,
                            surety_error *err) {
     size_t duel = classes > 2, C = duel ? classes : 1;
     surety_shape shapes[SURETY_TREES_TENSORS] = {
         [SURETY_TREES_START] = {"start", SURETY_ELEMENT_F64, 1 + duel, {C, C}},
         [SURETY_TREES_RULES] = {"rule", SURETY_ELEMENT_F64, 1, {SURETY_TREES_FACTS}},
-        [SURETY_TREES_SCALE] = {"scale", SURETY_ELEMENT_F64, 1, {1}},
+        [SURETY_TREES_SCALE] = {"scale", SURETY_ELEMENT_F64, 1, {H}},
         [SURETY_TREES_LEAVES] = {"leaves", SURETY_ELEMENT_F64, 1, {N + T}},
         [SURETY_TREES_THRESHOLD] = {"nodes.threshold", SURETY_ELEMENT_F32, 1, {N}},
         [SURETY_TREES_FEATURE] = {"nodes.feature", SURETY_ELEMENT_I32, 1, {N}},
@@ -347,14 +350,17 @@ static surety_status empty(surety_voters **out, size_t T, size_t N, size_t d, si
         [SURETY_TREES_RIGHT] = {"nodes.right", SURETY_ELEMENT_I32, 1, {N}},
         [SURETY_TREES_ROOTS] = {"roots", SURETY_ELEMENT_I32, 1, {T}},
         [SURETY_TREES_COLUMNS] = {"columns", SURETY_ELEMENT_I32, 1, {T}},
-        [SURETY_TREES_GROUPS] = {"groups", SURETY_ELEMENT_I32, 1, {1}},
+        [SURETY_TREES_GROUPS] = {"groups", SURETY_ELEMENT_I32, 1, {H}},
         [SURETY_TREES_USES] = {"uses", SURETY_ELEMENT_I32, 1, {d}},
     };
     SURETY_TRY(surety_voters_open(out, surety_kind_trees.name, shapes, SURETY_TREES_TENSORS, err));
     (*out)->tensors[SURETY_TREES_RULES].doubles[SURETY_TREES_RULE] =
         duel ? SURETY_TREES_DUELS : SURETY_TREES_SHARE;
     (*out)->tensors[SURETY_TREES_RULES].doubles[SURETY_TREES_DIVIDE] = 1;
-    (*out)->tensors[SURETY_TREES_SCALE].doubles[0] = 1;
+    for (size_t i = 0; i < H; i++) {
+        (*out)->tensors[SURETY_TREES_SCALE].doubles[i] = 1;
+        (*out)->tensors[SURETY_TREES_GROUPS].numbers[i] = (int32_t)i;
+    }
     return SURETY_OK;
 }
 
@@ -365,6 +371,11 @@ surety_status surety_trees_make(surety_voters **out, const surety_voters_setting
     if (D < 1 || D > SURETY_GROW_DEPTH)
         return surety_fail(err, SURETY_E_USAGE, "trees have a depth of 1 to %d, not %zu", SURETY_GROW_DEPTH,
                            D);
+    if (K > 2 && settings->apart)
+        return surety_fail(err, SURETY_E_USAGE,
+                           "trees of %zu classes meet in duels, whose weights cannot be learned: "
+                           "the objective is baseline",
+                           K);
     if (K > SURETY_DUEL_CLASSES)
         return surety_fail(err, SURETY_E_USAGE, "trees are grown for at most %d classes, not %zu",
                            SURETY_DUEL_CLASSES, K);
@@ -372,7 +383,7 @@ surety_status surety_trees_make(surety_voters **out, const surety_voters_setting
         return surety_fail(err, SURETY_E_USAGE, "%zu trees of depth %zu%s have too many leaves",
                            settings->voters, D, K > 2 ? " for each pair of classes" : "");
     size_t T = settings->voters * duels, a = 0, b = 0, inner = ((size_t)1 << D) - 1;
-    SURETY_TRY(empty(out, T, T * inner, d, settings->classes, err));
+    SURETY_TRY(empty(out, settings->apart ? T : 1, T, T * inner, d, settings->classes, err));
     surety_tensor *of = (*out)->tensors;
     for (size_t t = 0; t < T; t++) {
         of[SURETY_TREES_ROOTS].numbers[t] = (int32_t)(t * inner);
@@ -422,12 +433,12 @@ static int32_t trim_node(trimming *k, int32_t code) {
     return at;
 }
 
-/* Trees that say anything; at least one is kept. */
+/* Trees that say anything; at least one is kept, and all that are voters. */
 static size_t trim_trees(trimming *k) {
     const surety_voters *v = k->from;
     size_t T = v->tensors[SURETY_TREES_ROOTS].shape[0], kept = 0;
     for (size_t t = 0; t < T; t++) {
-        if (!(surety_tree_set_of(v)->most[t] > 0) && (kept || t + 1 < T)) continue;
+        if (v->H == 1 && !(surety_tree_set_of(v)->most[t] > 0) && (kept || t + 1 < T)) continue;
         int32_t root = trim_node(k, v->tensors[SURETY_TREES_ROOTS].numbers[t]);
         if (k->to) {
             k->to[SURETY_TREES_ROOTS].numbers[kept] = root;
@@ -449,10 +460,21 @@ static double scale_of(const surety_voters *v) {
 surety_status surety_trees_trim(surety_voters **out, const surety_voters *v, surety_error *err) {
     trimming count = {.from = v}, fill = {.from = v};
     size_t T = trim_trees(&count);
-    SURETY_TRY(empty(out, T, (size_t)count.nodes, v->d, v->classes, err));
+    SURETY_TRY(empty(out, v->H, T, (size_t)count.nodes, v->d, v->classes, err));
     fill.to = (*out)->tensors;
     trim_trees(&fill);
     surety_voters_changed(*out);
-    (*out)->tensors[SURETY_TREES_SCALE].doubles[0] = scale_of(*out);
+    double *scale = (*out)->tensors[SURETY_TREES_SCALE].doubles;
+    if (v->H > 1)
+        memcpy(scale, v->tensors[SURETY_TREES_SCALE].doubles, v->H * sizeof *scale);
+    else
+        scale[0] = scale_of(*out);
     return SURETY_OK;
+}
+
+/* A tree weighs as much as its largest leaf, over which its output is taken: the vote is the sum of the
+ * trees. One that says nothing weighs nothing. */
+void surety_trees_theta(const surety_voters *v, double *theta) {
+    for (size_t t = 0; v->H > 1 && t < v->H; t++)
+        theta[t] = surety_tree_set_of(v)->most[t] > 0 ? log(v->tensors[SURETY_TREES_SCALE].doubles[t]) : -800;
 }

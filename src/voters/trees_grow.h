@@ -80,7 +80,7 @@ typedef struct surety_grow_rows {
                                       usual cells left out */
     const int64_t *weight;         /* (m), as sign */
     const int8_t *sign;
-    double smooth;                 /* added to every sum of weights */
+    double smooth; /* added to every sum of weights */
     uint64_t seed;
     uint32_t tree; /* number, for the draws of features */
     size_t depth;

@@ -96,6 +96,7 @@ void surety_tree_ends(const surety_ball *ball, size_t j, float x, double b, int 
 surety_status surety_trees_make(surety_voters **out, const surety_voters_settings *settings, size_t d,
                                 uint64_t seed, surety_error *err);
 surety_status surety_trees_grow(surety_voters *v, surety_growth *to, surety_error *err);
+void surety_trees_theta(const surety_voters *v, double *theta);
 surety_status surety_trees_trim(surety_voters **out, const surety_voters *v, surety_error *err);
 
 #endif

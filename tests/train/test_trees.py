@@ -222,11 +222,41 @@ def test_tolerances_and_missing_values():
     assert clean <= found <= worst < 0.6 and clean < 0.35, result
 
 
+def test_learned_weights():
+    """Step 2: each tree a voter. The prior's vote is the sum of the trees; kills change nothing; more classes are refused."""
+    words = [*BASE, *ROBUST, "--trees", 20, "--depth", 3, "--objective", "worst-case", "--threads", 1]
+    run(*words, "--out", path("q"))
+    run(*BASE, *ROBUST, "--trees", 20, "--depth", 3, "--out", path("sum"))
+    t, s = read(path("q"))[0], read(path("sum"))[0]
+    assert len(t["prior"]) == 20 and len(s["prior"]) == 1
+    kept = t["prior"] > 1e-300
+    np.testing.assert_allclose(t["prior"][kept], t["scale"][kept] / t["scale"][kept].sum(), rtol=1e-12)
+    assert kept.sum() == len(s["roots"]) and (t["prior"] != t["posterior"]).any()
+    for name, more in (("q", ["--prior"]), ("sum", [])):
+        run("predict", path(name), "--input", path("X_test.npy"), "--out", path(name + ".npy"), "--quiet", *more)
+    by_vote, by_sum = np.load(path("q.npy")).ravel(), np.load(path("sum.npy")).ravel()
+    np.testing.assert_allclose(by_vote, by_sum, atol=1e-6)
+    for kill in (0.3, 0.6, 0.9):
+        process = subprocess.Popen([SURETY, *map(str, words), "--out", path("q2"), "--checkpoint", path("cq"), "--resume"],
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            process.wait(kill)
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGKILL)
+        process.wait()
+    run(*words, "--out", path("q2"), "--checkpoint", path("cq"), "--resume")
+    assert content("q2") == content("q")
+    certificate = answer("certify", path("q"), *DATA, "--attack", "worst-case", "--looks", 1, "--out", path("cq.json"))
+    assert certificate["bound"] == "worst_case" and answer("verify", path("cq.json"), "--model", path("q"), *DATA, "--retrain")["agrees"]
+    e = error(*table("more.csv", 300, 4, False), "--defense", "none", "--objective", "chromatic", "--out", path("no"), code=2)
+    assert "duels" in e["what"], e
+
+
 def test_refusals():
     for words, part in ((["--defense", "pgd", "--norm", "linf", "--eps", 0.1], "none or certified"),
                         (["--defense", "certified", "--norm", "l2", "--eps", 0.5], "linf"),
                         ([*ROBUST, "--voters", "signed"], "real votes"),
-                        ([*ROBUST, "--objective", "worst-case"], "baseline"),
+                        ([*ROBUST, "--objective", "chromatic"], "baseline"),
                         ([*ROBUST, "--depth", 13], "depth"), ([*ROBUST, "--trees", 90000000], "")):
         e = error(*BASE, *words, "--out", path("no"), code=2)
         assert part in e["what"] + e.get("expected", ""), e
