@@ -1,6 +1,6 @@
 /* Runs a command and tells what the multiply-add units had to give meanwhile: once a second on each core the
  * peak loop, for about half a millisecond and ahead of all else. A share over minutes means little beside the
- * best peak where machines are shared (docs/performance.md).
+ * best peak where machines are shared (docs/notes/performance.md).
  *
  *   bench_watch COMMAND [ARGUMENT ..]
  */

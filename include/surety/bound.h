@@ -347,10 +347,13 @@ SURETY_API surety_status surety_bound_compute(surety_bound_id id, const surety_b
  * not announced, or with more candidates or looks than announced, is SURETY_E_CHECK. */
 typedef struct surety_ledger surety_ledger;
 
+#define SURETY_EVENT_TEXT 192 /* bytes of an event's name, its NUL included */
+
 /* One event: what its bound must be computed with (delta = share, priors_compared, looks). */
 typedef struct surety_ledger_entry {
-    char event[128]; /* what makes it an event of its own: bound's event, attack, radius, voter set */
-    double share;    /* its part of delta; NaN before the list is closed */
+    /* what makes it an event of its own: bound's event, attack, radius, voter set */
+    char event[SURETY_EVENT_TEXT];
+    double share;             /* its part of delta; NaN before the list is closed */
     uint64_t priors_compared; /* T_p budgeted */
     uint64_t looks;           /* looks budgeted */
     int spent;                /* 1: it was spent */

@@ -368,6 +368,69 @@ SURETY_API surety_status surety_verify(surety_verification *out, const char *pat
                                        surety_error *err);
 SURETY_API char *surety_verification_json(const surety_verification *verification);
 
+/* ---- votes of any classifier ---- */
+
+/* What is promised about a vote that this library did not make. Its answers on S, or on n perturbations of
+ * each example of S, are in a file; it was fixed before S was seen. */
+typedef struct surety_votes_promise {
+    surety_votes_settings
+        votes;        /* files alone: votes, labels and, if there are several voters, their weights
+                         (prior); classes, signed_votes, delta, looks. Nothing is learned or held out */
+    int per_class;    /* 1: a limit for each class, delta split evenly over them */
+    const char *rows; /* a file with the rows of S, in any form: its SHA-256 is kept; NULL: none */
+    const char
+        *threat; /* how the perturbations of an example were made, in words; NULL: there are none, n is 1 */
+    const char *of; /* what the votes are of, in words, or NULL */
+} surety_votes_promise;
+
+/* All that the file of such a certificate says. */
+typedef struct surety_votes_certificate {
+    char claim[SURETY_CLAIM]; /* one English sentence, and what nobody can see from the votes */
+    char statement[16];       /* "limit" or "classes" */
+    char bound[40];           /* vote_frozen_max */
+    double value;             /* limit on the risk; per class the largest of them */
+    int vacuous;              /* no limit is below 1 */
+    double delta;
+    struct {
+        uint64_t m, n, voter_count, class_count;
+        int signed_votes;
+        uint64_t looks;
+        double delta_share; /* of each limit */
+    } inputs;
+    struct { /* as in surety_risks */
+        uint64_t wrong, tied, max_wrong, max_tied;
+    } counts;
+    double risk; /* share of S on which the vote failed */
+    size_t limit_count;
+    surety_class_limit limits[SURETY_CLASSES_MOST];
+    char of[128], threat[512];
+    struct { /* of the files, uncompressed; "": there is none */
+        char votes[65], labels[65], weights[65], rows[65];
+    } sha256;
+    char version[32];
+    char digest[65];
+} surety_votes_certificate;
+
+/* SURETY_E_CHECK: looks is 0. SURETY_E_USAGE: several votes on an example, and no threat in words. */
+SURETY_API surety_status surety_certify_votes(surety_votes_certificate *out,
+                                              const surety_votes_promise *settings, const surety_run *run,
+                                              surety_error *err);
+SURETY_API char *surety_votes_certificate_json(const surety_votes_certificate *certificate);
+SURETY_API surety_status surety_votes_certificate_save(const surety_votes_certificate *certificate,
+                                                       const char *path, surety_error *err);
+/* A digest that does not fit is SURETY_E_CHECK. */
+SURETY_API surety_status surety_votes_certificate_load(surety_votes_certificate *out, const char *path,
+                                                       surety_error *err);
+
+/* 1 if the file is such a certificate. */
+SURETY_API int surety_votes_certificate_is(const char *path);
+
+/* Derives it again from the files of votes, labels, weights and (unless NULL) rows; all other settings are
+ * the certificate's. */
+SURETY_API surety_status surety_verify_votes(surety_verification *out, const char *path,
+                                             const surety_votes_promise *files, const surety_run *run,
+                                             surety_error *err);
+
 /* ---- does it still hold? ---- */
 
 /* A monitor (surety/bound.h) of the certificate's value, as the file of its state says; a new one if there

@@ -92,6 +92,10 @@ enum { SURETY_GROWN_TREES = 400, SURETY_GROWN_DEPTH = 6 };
  * kept (docs/notes/tables.md). */
 SURETY_API void surety_train_table(surety_train_settings *settings);
 
+/* Turns settings, whose kind and defense are set, into those that suit own data: surety_train_trees for
+ * trees, surety_train_table for other kinds. */
+SURETY_API void surety_train_own(surety_train_settings *settings);
+
 /* The paper's: pgdu in the l2 ball of radius 1, objective chromatic, signed votes, 25 trees of depth 2, mask
  * 0.5, 20 epochs, batches of 64, lr 0.01, delta 0.05. */
 SURETY_API void surety_train_defaults(surety_train_settings *settings);

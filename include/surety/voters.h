@@ -137,6 +137,13 @@ SURETY_API void surety_ball_defaults(surety_ball *ball);
 SURETY_API double surety_norm_radius(surety_norm norm);
 SURETY_API surety_status surety_ball_validate(const surety_ball *ball, surety_error *err);
 
+/* What a ball takes from the data: their box, the slack of scaled features, and a tolerance: the given one
+ * (borrowed) or, where that is NULL and the radius is above 0, the one that the data bring
+ * (surety_data_tolerance). *brought is that one, to be freed when the ball is of no more use, or NULL. */
+SURETY_API surety_status surety_ball_settle(surety_ball *ball, const surety_tolerance *given,
+                                            surety_tolerance **brought, const surety_data_info *info,
+                                            surety_error *err);
+
 /* The radius that a proof about the row x (d) has to cover so that every perturbation of the user's features
  * within radius is covered: radius itself if slack is 0, else more. Rounded up. */
 SURETY_API double surety_ball_cover(const surety_ball *ball, double radius, const float *x, size_t d);

@@ -1,4 +1,5 @@
-/* Aligned, zeroed memory with a hook through which a test can fail the k-th allocation. */
+/* Aligned, zeroed memory, of which large blocks may lie in files, with a hook through which a test can fail
+ * the k-th allocation. */
 #ifndef SURETY_BASE_MEMORY_H
 #define SURETY_BASE_MEMORY_H
 
@@ -21,6 +22,14 @@ static inline size_t surety_padded(size_t d) {
  * The product is checked for overflow. Free with surety_free. */
 surety_status surety_alloc(void *out, size_t count, size_t size, surety_error *err);
 void surety_free(void *memory);
+
+/* 1: from now on blocks of SURETY_LARGE_BLOCK bytes or more that the calling thread asks for lie in mapped
+ * files without a name, in $TMPDIR or else /var/tmp: data that is larger than memory. Nobody else can reach
+ * such a file, so nobody can shorten or change it; room on the disk is taken at once, and lack of it is
+ * SURETY_E_SYSTEM. Returns what held before. */
+enum { SURETY_LARGE_BLOCK = 1 << 20 };
+int surety_spill(int on);
+int surety_spills(void);
 
 /* Asked before every allocation; returning 0 makes it fail. NULL removes it. Not for use beside running
  * calls. */

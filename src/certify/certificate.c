@@ -1,8 +1,10 @@
 /* Certificates as files. The tables below are the format: key, type, range (docs/certificates.md has the same
- * in words). Digests are SHA-256 of the canonical form: keys sorted, no spaces, numbers with 17 digits. */
+ * in words). */
 #include "certify/certificate.h"
 
 #include "certify/certifying.h"
+#include "certify/document.h"
+#include "certify/fields.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -13,41 +15,9 @@
 #include "io/write.h"
 #include "surety/evaluate.h"
 
-static const char format[] = "surety-certificate-1";
-
-#define WHOLE 0x1p63 /* any count that a file can hold */
-
 #define AT(member) offsetof(surety_certificate, member)
 #define IN(group, member) (offsetof(surety_certificate, group.member) - offsetof(surety_certificate, group))
 #define SIZE(member) sizeof(((surety_certificate *)0)->member)
-#define TABLE(name, rows) static const surety_fields name##_table = {name##_rows, sizeof rows / sizeof *rows}
-
-#define TEXT(key, where, bytes) \
-    { key, SURETY_FIELD_TEXT, where, bytes, 0, 0, 0, SURETY_UNIT_EXACT, NULL, 0, 0 }
-#define TEXT_OR_NULL(key, where, bytes) \
-    { key, SURETY_FIELD_TEXT, where, bytes, 0, 0, 1, SURETY_UNIT_EXACT, NULL, 0, 0 }
-#define SHA256(key, where, unit) \
-    { key, SURETY_FIELD_SHA256, where, 65, 0, 0, 0, SURETY_UNIT_##unit, NULL, 0, 0 }
-#define SHA256_OR_NULL(key, where) \
-    { key, SURETY_FIELD_SHA256, where, 65, 0, 0, 1, SURETY_UNIT_EXACT, NULL, 0, 0 }
-#define REAL(key, where, min, max, unit) \
-    { key, SURETY_FIELD_REAL, where, 0, min, max, 0, SURETY_UNIT_##unit, NULL, 0, 0 }
-#define REAL_OR_NULL(key, where, min, max, unit) \
-    { key, SURETY_FIELD_REAL, where, 0, min, max, 1, SURETY_UNIT_##unit, NULL, 0, 0 }
-#define COUNT(key, where, min, max, unit) \
-    { key, SURETY_FIELD_COUNT, where, 0, min, max, 0, SURETY_UNIT_##unit, NULL, 0, 0 }
-#define COUNT_OR_NULL(key, where, min, max) \
-    { key, SURETY_FIELD_COUNT, where, 0, min, max, 1, SURETY_UNIT_EXACT, NULL, 0, 0 }
-#define TEXTS(key, where, least, most, number) \
-    { key, SURETY_FIELD_TEXTS, where, most, least, 0, 0, SURETY_UNIT_EXACT, NULL, 0, number }
-#define REALS(key, where, number) \
-    { key, SURETY_FIELD_REALS, where, 0, 0, 0, 0, SURETY_UNIT_EXACT, NULL, 0, number }
-#define FLAG(key, where) \
-    { key, SURETY_FIELD_FLAG, where, 0, 0, 0, 0, SURETY_UNIT_EXACT, NULL, 0, 0 }
-#define OBJECT(key, where, fields) \
-    { key, SURETY_FIELD_OBJECT, where, 0, 0, 0, 0, SURETY_UNIT_EXACT, fields, 0, 0 }
-#define LIST(key, where, least, most, fields, each, number) \
-    { key, SURETY_FIELD_LIST, where, most, least, 0, 0, SURETY_UNIT_EXACT, fields, each, number }
 #define COUNTS(key, unit)                                                                    \
     {                                                                                        \
 #key, SURETY_FIELD_COUNTS, IN(counts, key), 0, 0, 0, 0, SURETY_UNIT_##unit, NULL, 0, \
@@ -78,7 +48,7 @@ static const surety_field limit_rows[] = {
     COUNT("failed", LIMIT(failed), 0, 0x1p32, EXAMPLES),
     REAL("value", LIMIT(value), 0, 1, VALUE),
 };
-TABLE(limit, limit_rows);
+const surety_fields surety_class_limit_table = {limit_rows, sizeof limit_rows / sizeof *limit_rows};
 
 static const surety_field group_rows[] = {
     TEXT("group", LIMIT(label), sizeof(((surety_class_limit *)0)->label)),
@@ -264,7 +234,7 @@ static const surety_field certificate_rows[] = {
     TEXT("choice", AT(choice), SIZE(choice)),
     OBJECT("inputs", AT(inputs), &inputs_table),
     OBJECT("risks", AT(risks), &risks_table),
-    LIST("classes", AT(limits), 0, SURETY_CLASSES_MOST, &limit_table, sizeof(surety_class_limit),
+    LIST("classes", AT(limits), 0, SURETY_CLASSES_MOST, &surety_class_limit_table, sizeof(surety_class_limit),
          AT(limit_count)),
     TEXT_OR_NULL("group_column", AT(group_column), SIZE(group_column)),
     LIST("groups", AT(groups), 0, SURETY_GROUPS, &group_table, sizeof(surety_class_limit), AT(group_count)),
@@ -297,44 +267,19 @@ const char *surety_certificate_cpu(void) {
     return surety_cpu() == SURETY_GENERIC ? "generic" : "fma";
 }
 
-/* {"format", all fields, "digest"}; the digest is left out where it is computed. */
-static json_t *to_json(const surety_certificate *c, int with_digest) {
-    json_t *object = SURETY_JSON_OBJECT({"format", surety_json_string(format)}),
-           *fields = surety_record_json(&surety_certificate_table, c);
-    int failed = !object || !fields || json_object_update(object, fields);
-    if (with_digest && !failed)
-        failed = json_object_set_new(object, "digest", surety_json_string(c->digest)) != 0;
-    json_decref(fields);
-    if (!failed) return object;
-    json_decref(object);
-    return NULL;
-}
-
-static surety_status digest_of(json_t *root, char sum[65], surety_error *err) {
-    char *text = surety_json_canonical(root);
-    if (!text) return surety_fail(err, SURETY_E_MEMORY, "no memory for the certificate");
-    surety_status status = surety_sha256(text, strlen(text), sum, err);
-    free(text);
-    return status;
-}
+static const surety_document document = {"surety-certificate-1", &surety_certificate_table};
 
 surety_status surety_certificate_seal(surety_certificate *c, surety_error *err) {
-    SURETY_TRY(digest_of(surety_record_json(&counts_table, &c->counts), c->counts_sha256, err));
-    return digest_of(to_json(c, 0), c->digest, err);
+    SURETY_TRY(surety_json_digest(surety_record_json(&counts_table, &c->counts), c->counts_sha256, err));
+    return surety_document_digest(&document, c, c->digest, err);
 }
 
 char *surety_certificate_json(const surety_certificate *c) {
-    return surety_json_text(to_json(c, 1));
+    return surety_document_json(&document, c, c->digest);
 }
 
 surety_status surety_certificate_save(const surety_certificate *c, const char *path, surety_error *err) {
-    char *text = surety_certificate_json(c), *line = NULL;
-    surety_status status = text ? surety_join(&line, text, "\n", "", err)
-                                : surety_fail(err, SURETY_E_MEMORY, "no memory for the certificate");
-    if (status == SURETY_OK) status = surety_write_file(path, line, strlen(line), err);
-    surety_free(line);
-    surety_text_free(text);
-    return status;
+    return surety_document_save(&document, c, c->digest, path, err);
 }
 
 void surety_certificate_free(surety_certificate *c) {
@@ -343,28 +288,6 @@ void surety_certificate_free(surety_certificate *c) {
 }
 
 /* ---- from text to struct ---- */
-
-/* Takes "format" and "digest" out of the object, so that the fields of the table are left. */
-static surety_status take_frame(json_t *object, char digest[65], surety_error *err) {
-    const char *stated = json_string_value(json_object_get(object, "format"));
-    if (!stated || strcmp(stated, format)) {
-        surety_fail(err, SURETY_E_INPUT, "it is not a certificate that this version reads");
-        surety_fail_place(err, "key format");
-        surety_fail_expected(err, "\"format\": \"%s\"", format);
-        return SURETY_E_INPUT;
-    }
-    const char *sum = json_string_value(json_object_get(object, "digest"));
-    if (!sum || strlen(sum) != 64 || strspn(sum, "0123456789abcdef") != 64) {
-        surety_fail(err, SURETY_E_INPUT, "it is not a SHA-256");
-        surety_fail_place(err, "key digest");
-        surety_fail_expected(err, "64 lower-case hexadecimal digits");
-        return SURETY_E_INPUT;
-    }
-    memcpy(digest, sum, 65);
-    json_object_del(object, "format");
-    json_object_del(object, "digest");
-    return SURETY_OK;
-}
 
 /* Names that mean something must be known; what they mean is checked by verifying. */
 static surety_status check_names(const surety_certificate *c, surety_error *err) {
@@ -404,25 +327,20 @@ static surety_status check_names(const surety_certificate *c, surety_error *err)
     return SURETY_E_INPUT;
 }
 
-static surety_status read_object(surety_certificate *c, int *digest_fits, json_t *object, surety_error *err) {
-    char stated[65], sum[65];
-    SURETY_TRY(take_frame(object, stated, err));
-    SURETY_TRY(surety_record_read(&surety_certificate_table, c, object, "", err));
+static surety_status check_content(surety_certificate *c, int *digest_fits, surety_error *err) {
+    char sum[65];
     SURETY_TRY(check_names(c, err));
     c->copies.learn = c->data.rows_learn, c->copies.test = c->data.rows_test;
-    SURETY_TRY(digest_of(to_json(c, 0), sum, err));
-    memcpy(c->digest, stated, sizeof stated);
-    *digest_fits = !strcmp(stated, sum);
+    SURETY_TRY(surety_document_digest(&document, c, sum, err));
+    *digest_fits = !strcmp(c->digest, sum);
     return SURETY_OK;
 }
 
 surety_status surety_certificate_read(surety_certificate *out, int *digest_fits, const char *path,
                                       surety_error *err) {
-    json_t *object = NULL;
     *out = (surety_certificate){0};
-    SURETY_TRY(surety_json_load(&object, path, err));
-    surety_status status = read_object(out, digest_fits, object, err);
-    json_decref(object);
+    surety_status status = surety_document_read(&document, out, out->digest, path, err);
+    if (status == SURETY_OK) status = check_content(out, digest_fits, err);
     if (status == SURETY_OK) return SURETY_OK;
     surety_fail_file(err, path);
     surety_certificate_free(out);

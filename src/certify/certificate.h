@@ -8,6 +8,7 @@
 /* The whole certificate, and the part about the data, as tables of record.h. The digest is not in it. */
 extern const surety_fields surety_certificate_table;
 extern const surety_fields surety_certificate_data_table;
+extern const surety_fields surety_class_limit_table;
 
 /* Fills certificate->data from what was opened. */
 surety_status surety_certificate_set_data(surety_certificate *c, const surety_data_info *info,
@@ -27,6 +28,10 @@ surety_status surety_certify_again(surety_certificate *out, const surety_model *
 surety_status surety_certificate_tolerance(surety_tolerance **out, const surety_certificate *c,
                                            const surety_model *model, surety_error *err);
 
+/* 100 x, rounded up, with three digits that count; 100 (1 - delta), rounded down at the tenth decimal. */
+const char *surety_percent_up(double x, char text[32]);
+const char *surety_confidence(double delta, char text[32]);
+
 /* Writes the sentence into c->claim from all that c says. */
 void surety_certificate_word(surety_certificate *c);
 
@@ -35,6 +40,11 @@ surety_status surety_certificate_seal(surety_certificate *c, surety_error *err);
 
 /* "fma" or "generic". */
 const char *surety_certificate_cpu(void);
+
+/* A field of a verification (arg) that is not what the certificate states (surety_differs_fn); and one of
+ * them as the reason: another version or CPU explains all others, else the first. */
+void surety_verification_differs(void *arg, const char *field, const char *stated, const char *found);
+void surety_verification_explain(surety_verification *out, const char *hint);
 
 /* Reads a certificate; *digest_fits says whether its digest does. */
 surety_status surety_certificate_read(surety_certificate *out, int *digest_fits, const char *path,

@@ -186,24 +186,24 @@ static surety_status settle_bound(certifying *w, surety_error *err) {
 
 /* What makes an event one of its own: the losses (bound, attack, ball, voters) that it is about, and which
  * part of the statement. */
-static void event_name(const certifying *w, surety_bound_id id, size_t part, char text[128]) {
+static void event_name(const certifying *w, surety_bound_id id, size_t part, char text[SURETY_EVENT_TEXT]) {
     char radius[64] = "", of[32] = "", by[40] = "";
     const surety_ball *ball = &w->threat.ball;
     form(w)->name_part(w, part, radius, of);
     if (ball->tolerance) snprintf(by, sizeof by, " of tolerance %.16s", ball->tolerance->sha256);
-    snprintf(text, 128, "%s, %s, %s %s%s, %s votes%s", surety_bound_list()[id].name,
+    snprintf(text, SURETY_EVENT_TEXT, "%s, %s, %s %s%s, %s votes%s", surety_bound_list()[id].name,
              surety_threat_name(w->threat.kind), surety_norm_name(ball->norm), radius, by,
              surety_voter_set_name(w->facts->set), of);
 }
 
 static surety_status announce_one(certifying *w, surety_bound_id id, size_t part, surety_error *err) {
-    char event[128];
+    char event[SURETY_EVENT_TEXT];
     event_name(w, id, part, event);
     return surety_ledger_announce(w->ledger, event, w->priors, w->s->looks, err);
 }
 
 static surety_status spend(certifying *w, surety_bound_id id, size_t part, double *share, surety_error *err) {
-    char event[128];
+    char event[SURETY_EVENT_TEXT];
     surety_ledger_entry entry = {0};
     event_name(w, id, part, event);
     SURETY_TRY(surety_ledger_spend(w->ledger, event, w->priors, w->s->looks, &entry, err));

@@ -24,16 +24,15 @@ static const char *plural(uint64_t count) {
     return count == 1 ? "" : "s";
 }
 
-/* 100 x, rounded up, with three digits that count. */
-static const char *percent_up(double x, char text[32]) {
+const char *surety_percent_up(double x, char text[32]) {
     int decimals = x < 0.001 ? 4 : x < 0.01 ? 3 : 2;
     double scale = pow(10, decimals);
     surety_format(text, 32, "%.*f", decimals, ceil(nextafter(x * 100 * scale, HUGE_VAL)) / scale);
     return text;
 }
 
-/* 100 (1 - delta), rounded down at the tenth decimal; 0.05 is not quite 5/100, the 0.01 forgives that. */
-static const char *confidence(double delta, char text[32]) {
+/* 0.05 is not quite 5/100, the 0.01 forgives that. */
+const char *surety_confidence(double delta, char text[32]) {
     if (delta < 1e-9)
         snprintf(text, 32, "99.9999999");
     else
@@ -72,8 +71,8 @@ static void say_each(surety_certificate *c, const surety_class_limit *limits, si
     for (size_t k = 0; k < count && count <= FEW; k++) {
         const char *before = !k ? "" : k + 1 < count ? ", " : " and ";
         if (limits[k].value < 1)
-            say(c, "%s%s %% of the new inputs of %s %s", before, percent_up(limits[k].value, text), what,
-                limits[k].label);
+            say(c, "%s%s %% of the new inputs of %s %s", before, surety_percent_up(limits[k].value, text),
+                what, limits[k].label);
         else
             say(c, "%sall of those of %s %s", before, what, limits[k].label);
     }
@@ -83,7 +82,7 @@ static void say_classes(surety_certificate *c) {
     char text[32];
     say(c, "fails, for all of its %zu classes at once, on at most ", c->limit_count);
     say_each(c, c->limits, c->limit_count, "class", "classes");
-    if (c->value < 1) say(c, ", so on at most %s %% of all", percent_up(c->value, text));
+    if (c->value < 1) say(c, ", so on at most %s %% of all", surety_percent_up(c->value, text));
     say(c, ", ");
 }
 
@@ -126,8 +125,8 @@ static void say_curve(surety_certificate *c) {
         const surety_curve_limit *p = &c->curve[i];
         const char *before = !i ? "" : i + 1 < c->curve_count ? ", " : " and ";
         if (p->value < 1)
-            say(c, "%s%s %% %sat r = %s", before, percent_up(p->value, text), i ? "" : "of the new inputs ",
-                surety_shortest(p->radius, radius));
+            say(c, "%s%s %% %sat r = %s", before, surety_percent_up(p->value, text),
+                i ? "" : "of the new inputs ", surety_shortest(p->radius, radius));
         else
             say(c, "%sall at r = %s", before, surety_shortest(p->radius, radius));
     }
@@ -174,7 +173,7 @@ static void say_share(surety_certificate *c) {
     else if (states(c, SURETY_SAY_RADIUS))
         say(c, "fails on at most %s %% of the ", percent(c->promise, text));
     else
-        say(c, "fails on at most %s %% of the ", percent_up(c->value, text));
+        say(c, "fails on at most %s %% of the ", surety_percent_up(c->value, text));
     say(c, "%snew %s of its ", perturbed ? "perturbed " : "", c->data.unit[0] ? "units" : "inputs");
     if (c->data.class_count > 2)
         say(c, "%zu classes, ", c->data.class_count);
@@ -217,15 +216,16 @@ static void say_limit(surety_certificate *c) {
                                         : "";
     if (c->data.fresh)
         say(c, "confidence %s %% over the draw %s%sof the %" PRIu64 " %s declared fresh, %s, ",
-            confidence(c->delta, level), drawn, *drawn ? " and " : "", c->inputs.m,
+            surety_confidence(c->delta, level), drawn, *drawn ? " and " : "", c->inputs.m,
             c->data.unit[0] ? "units" : "rows",
             is_imported(c)
                 ? "which had no part in the training of this imported model by the word of whoever "
                   "declared it"
                 : "none of which trained the model");
     else
-        say(c, "confidence %s %% over the draw of the %" PRIu64 " %s of S%s%s, ", confidence(c->delta, level),
-            c->inputs.m, c->data.unit[0] ? "units" : "examples", *drawn ? " and " : "", drawn);
+        say(c, "confidence %s %% over the draw of the %" PRIu64 " %s of S%s%s, ",
+            surety_confidence(c->delta, level), c->inputs.m, c->data.unit[0] ? "units" : "examples",
+            *drawn ? " and " : "", drawn);
     say(c, "the %s vote of this model (SHA-256 %.16s) ",
         is_duel(c)         ? "duel"
         : c->inputs.frozen ? "weighted"
@@ -485,7 +485,7 @@ static void say_assumed(surety_certificate *c) {
     if (c->assumed.noise[0] && c->assumed.shift[0]) say(c, ", and ");
     if (c->assumed.shift[0]) say_shift(c);
     if (c->assumed.value < 1)
-        say(c, ", then it fails on at most %s %%", percent_up(c->assumed.value, text));
+        say(c, ", then it fails on at most %s %%", surety_percent_up(c->assumed.value, text));
     else
         say(c, ", then it may fail on all");
     say(c, "%s; this condition was assumed, not measured.",

@@ -42,7 +42,7 @@ typedef struct verifying {
 
 /* ---- differences ---- */
 
-static void differs(void *arg, const char *field, const char *stated, const char *found) {
+void surety_verification_differs(void *arg, const char *field, const char *stated, const char *found) {
     surety_verification *out = arg;
     out->agrees = 0;
     if (out->differences < SURETY_DIFFERENCES) {
@@ -56,7 +56,7 @@ static void differs(void *arg, const char *field, const char *stated, const char
 
 /* The same where the two were exchanged. */
 static void differs_back(void *arg, const char *field, const char *found, const char *stated) {
-    differs(arg, field, stated, found);
+    surety_verification_differs(arg, field, stated, found);
 }
 
 static void set_reason(surety_verification *out, const char *what) {
@@ -64,8 +64,7 @@ static void set_reason(surety_verification *out, const char *what) {
     if (!out->reason[0]) snprintf(out->reason, sizeof out->reason, "%s", what);
 }
 
-/* One difference as the reason: another version or CPU explains all others, else the first. */
-static void explain(surety_verification *out, const char *hint) {
+void surety_verification_explain(surety_verification *out, const char *hint) {
     const surety_difference *d = &out->difference[0];
     char text[512];
     if (!out->differences) return;
@@ -120,8 +119,8 @@ static surety_status open_model(verifying *v, surety_error *err) {
     surety_file_close(&file);
     if (status != SURETY_OK) return status;
     if (strcmp(sum, v->stated.model.sha256)) {
-        differs(v->out, "model.sha256", v->stated.model.sha256, sum);
-        explain(v->out, ": this is not the certified model");
+        surety_verification_differs(v->out, "model.sha256", v->stated.model.sha256, sum);
+        surety_verification_explain(v->out, ": this is not the certified model");
         return SURETY_OK;
     }
     return surety_model_load(&v->model, v->model_path, err);
@@ -173,10 +172,10 @@ static void compare_task_files(verifying *v, const char *task_name) {
         surety_file_close(&file);
         snprintf(field, sizeof field, "data.files[%zu].sha256", i);
         if (status == SURETY_OK && strcmp(sum, v->stated.data.files[i].sha256))
-            differs(v->out, field, v->stated.data.files[i].sha256, sum);
+            surety_verification_differs(v->out, field, v->stated.data.files[i].sha256, sum);
     }
     surety_place_free(&place);
-    explain(v->out, ": these are not the certified data");
+    surety_verification_explain(v->out, ": these are not the certified data");
 }
 
 /* A certificate that was made from memory names no files: those that hold its rows are not compared. */
@@ -191,8 +190,8 @@ static surety_status compare_data(verifying *v, surety_error *err) {
     surety_certificate_set_columns(&v->found, v->model);
     forget_files(v);
     surety_record_compare(&surety_certificate_data_table, &v->stated.data, &v->found.data, "data", NULL,
-                          differs, v->out);
-    explain(v->out, ": these are not the certified data");
+                          surety_verification_differs, v->out);
+    surety_verification_explain(v->out, ": these are not the certified data");
     return SURETY_OK;
 }
 
@@ -204,8 +203,9 @@ static surety_status open_files(verifying *v, surety_error *err) {
     if (v->stated.data.fresh) s.task = NULL, s.test_size = 0;
     if (v->stated.data.fresh != v->s->data.fresh) {
         static const char *const words[] = {"false", "true"};
-        differs(v->out, "data.fresh", words[v->stated.data.fresh], words[v->s->data.fresh]);
-        explain(v->out, ": rows declared fresh are given with --fresh FILE");
+        surety_verification_differs(v->out, "data.fresh", words[v->stated.data.fresh],
+                                    words[v->s->data.fresh]);
+        surety_verification_explain(v->out, ": rows declared fresh are given with --fresh FILE");
         return SURETY_OK;
     }
     if (v->stated.group_column[0]) s.group = v->stated.group_column;
@@ -272,8 +272,8 @@ static surety_status read_certificate(verifying *v, surety_error *err) {
     if (digest_fits) return SURETY_OK;
     surety_certificate copy = v->stated; /* shares the arrays: not freed */
     SURETY_TRY(surety_certificate_seal(&copy, err));
-    differs(v->out, "digest", v->stated.digest, copy.digest);
-    explain(v->out, ": the certificate was changed after it was written");
+    surety_verification_differs(v->out, "digest", v->stated.digest, copy.digest);
+    surety_verification_explain(v->out, ": the certificate was changed after it was written");
     return SURETY_OK;
 }
 
@@ -324,11 +324,12 @@ static surety_status check_numbers(verifying *v, surety_error *err) {
     out->found = again.value;
     out->test = test_of(&again);
     if (strcmp(again.counts_sha256, v->stated.counts_sha256) != 0)
-        differs(out, "counts_sha256", v->stated.counts_sha256, again.counts_sha256);
-    surety_record_compare(&surety_certificate_table, &v->stated, &again, "", allowed, differs, out);
+        surety_verification_differs(out, "counts_sha256", v->stated.counts_sha256, again.counts_sha256);
+    surety_record_compare(&surety_certificate_table, &v->stated, &again, "", allowed,
+                          surety_verification_differs, out);
     if (out->agrees) /* each comparison forgives what is too large on one side */
         surety_record_compare(&surety_certificate_table, &again, &v->stated, "", allowed, differs_back, out);
-    explain(out, "");
+    surety_verification_explain(out, "");
     surety_certificate_free(&again);
     return SURETY_OK;
 }
@@ -343,8 +344,9 @@ static surety_status compare(verifying *v, surety_error *err) {
     out->test = test_of(&v->found);
     int numbers = !strcmp(c->software.cpu_level, "fma") && !strcmp(v->found.software.cpu_level, "generic");
     if (!numbers) {
-        surety_record_compare(&surety_certificate_table, c, &v->found, "", NULL, differs, out);
-        explain(out, "");
+        surety_record_compare(&surety_certificate_table, c, &v->found, "", NULL, surety_verification_differs,
+                              out);
+        surety_verification_explain(out, "");
         return SURETY_OK;
     }
     double m = (double)v->found.inputs.m, n = (double)v->found.inputs.n, t = fmax(TOLERANCE, 1 / m);
@@ -360,8 +362,9 @@ static surety_status compare(verifying *v, surety_error *err) {
     counted.inputs = c->inputs;
     counted.vacuous = c->vacuous;
     counted.test.refuted = c->test.refuted;
-    surety_record_compare(&surety_certificate_table, c, &counted, "", allowed, differs, out);
-    explain(out, "");
+    surety_record_compare(&surety_certificate_table, c, &counted, "", allowed, surety_verification_differs,
+                          out);
+    surety_verification_explain(out, "");
     return out->agrees ? check_numbers(v, err) : SURETY_OK;
 }
 
@@ -379,8 +382,8 @@ static surety_status retrain(verifying *v, const surety_run *run, surety_error *
     if (status != SURETY_OK) return status;
     v->out->retrained = 1;
     if (strcmp(sum, v->stated.model.sha256) != 0) {
-        differs(v->out, "model.sha256", v->stated.model.sha256, sum);
-        explain(v->out, ": its recorded settings, trained again, give another model");
+        surety_verification_differs(v->out, "model.sha256", v->stated.model.sha256, sum);
+        surety_verification_explain(v->out, ": its recorded settings, trained again, give another model");
     }
     return SURETY_OK;
 }
@@ -388,8 +391,8 @@ static surety_status retrain(verifying *v, const surety_run *run, surety_error *
 static surety_status check_export(verifying *v, surety_error *err) {
     char reason[512] = "";
     const surety_set *learn = v->data ? surety_data_set(v->data, SURETY_SET_LEARN) : NULL;
-    SURETY_TRY(surety_exported_check(&v->out->exported, v->s, v->model, &v->stated, learn, differs, v->out,
-                                     reason, err));
+    SURETY_TRY(surety_exported_check(&v->out->exported, v->s, v->model, &v->stated, learn,
+                                     surety_verification_differs, v->out, reason, err));
     if (reason[0]) set_reason(v->out, reason);
     return SURETY_OK;
 }

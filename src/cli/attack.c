@@ -1,7 +1,7 @@
 /* surety attack: perturbed examples of a model's data. */
 #include <string.h>
 
-#include "cli/cli.h"
+#include "cli/parts.h"
 #include "cli/shared.h"
 #include "surety/evaluate.h"
 
@@ -41,6 +41,7 @@ static surety_status attack(cli *c, options *o, const surety_model *model, const
                                      &r, &c->run, &c->error)
                : surety_attack_set(&o->attack, &vote, set, NULL, NULL, &r, &c->run, &c->error);
     cli_progress_end(c);
+    if (status == SURETY_OK && cli_is_part(c)) return SURETY_E_PART;
     if (status != SURETY_OK) return status;
     if (o->split == SURETY_SET_LEARN) cli_look(c, model, data, surety_threat_name(o->attack.kind));
     if (c->json) return cli_print_json(c, surety_attack_result_json(&r));
@@ -59,6 +60,7 @@ static surety_status open_and_attack(cli *c, options *o) {
     if (status == SURETY_OK) status = cli_settle_model(c, model, &o->data, &o->attack);
     if (status == SURETY_OK) status = cli_need_radius(c, &o->attack);
     if (status == SURETY_OK) status = cli_open_data(c, &data, &o->data, &o->attack);
+    if (status == SURETY_OK) status = cli_part_begin(c, model, data, &o->attack);
     if (status == SURETY_OK) status = attack(c, o, model, data);
     surety_data_free(data);
     surety_model_free(model);
@@ -80,11 +82,14 @@ static surety_status run(cli *c) {
     cli_data_options(c, &o.data);
     cli_fresh_options(c, &o.data);
     cli_model_decides(c);
+    cli_part_options(c);
     surety_status status = cli_parse(c, 1, 1);
     if (status != SURETY_OK || c->helped) return status;
     if (o.data.fresh && !cli_given(c, "split")) o.split = SURETY_SET_LEARN;
     if (o.labels && !o.out) return cli_wrong(c, "--labels goes with --out X.npy");
-    return open_and_attack(c, &o);
+    if (cli_is_part(c) && o.out)
+        return cli_wrong(c, "a part counts, and --out writes the examples: they do not go together");
+    return cli_part_end(c, open_and_attack(c, &o));
 }
 
 const cli_command cli_attack = {

@@ -7,6 +7,7 @@
 #include "cli/parts.h"
 #include "cli/shared.h"
 #include "cli/statement.h"
+#include "cli/votes.h"
 #include "surety/certify.h"
 #include "surety/evaluate.h"
 #include "surety/train.h"
@@ -18,6 +19,7 @@ typedef struct options {
     double delta;
     bool despite_test;
     cli_statement statement;
+    cli_votes votes;
     char bound_help[1024];
 } options;
 
@@ -77,6 +79,7 @@ static void add_options(cli *c, options *o) {
     cli_box_option(c, &o->data);
     cli_part_options(c);
     cli_model_decides(c);
+    cli_votes_options(c, &o->votes);
 }
 
 /* The model's own settings, unless options say otherwise. */
@@ -100,51 +103,60 @@ static surety_status settle(cli *c, options *o, const surety_model *model) {
     return cli_need_radius(c, threat);
 }
 
-static void print_inputs(const surety_certificate *c) {
-    cli_print("\n%-22s %s (on the risk of the vote%s)\n", "bound", c->bound,
-              isnan(c->surrogate) ? "" : ", factor 2 included");
-    cli_print("%-22s %.6f\n", "value", cli_limit(c->value, 6));
-    cli_print("%-22s m = %" PRIu64 "%s of S, ", "sizes", c->inputs.m, c->data.unit[0] ? " units" : "");
-    if (strcmp(c->risk, surety_risk_kind_name(SURETY_RISK_WORST_CASE)) != 0)
-        cli_print("n = %" PRIu64 " perturbation%s each, ", c->inputs.n, c->inputs.n == 1 ? "" : "s");
-    cli_print("H = %" PRIu64 " voter%s\n", c->inputs.voter_count, c->inputs.voter_count == 1 ? "" : "s");
-    cli_print("%-22s T_p = %" PRIu64 " candidate%s, KL(Q||P) = %.6f%s\n", "prior", c->inputs.priors_compared,
-              c->inputs.priors_compared == 1 ? "" : "s", c->inputs.kl,
-              c->data.fresh      ? " (Q was fixed before the fresh rows)"
-              : c->inputs.frozen ? " (Q is P)"
-                                 : "");
+enum { NAMES = 22 }; /* columns of the names in the list below the sentence */
+
+static void print_counts(const surety_certificate *c) {
     if (!strcmp(c->risk, surety_risk_kind_name(SURETY_RISK_WORST_CASE))) {
-        cli_print("%-22s vote %.6f of S", "not proved right", c->risks.averaged_max);
-        if (!c->data.unit[0]) cli_print(", voters %.6f under Q", c->risks.gmax);
-        cli_print("\n");
+        if (c->data.unit[0])
+            cli_print_fact("not proved right", NAMES, "vote %.6f of S", c->risks.averaged_max);
+        else
+            cli_print_fact("not proved right", NAMES, "vote %.6f of S, voters %.6f under Q",
+                           c->risks.averaged_max, c->risks.gmax);
     } else if (c->data.unit[0]) {
-        cli_print("%-22s averaged-max %.6f\n", "risk on perturbed S", c->risks.averaged_max);
+        cli_print_fact("risk on perturbed S", NAMES, "averaged-max %.6f", c->risks.averaged_max);
     } else {
-        cli_print("%-22s averaged %.6f, averaged-max %.6f\n", "risks on perturbed S", c->risks.averaged,
-                  c->risks.averaged_max);
-        cli_print("%-22s Rbar %.6f, Gmax %.6f\n", "surrogates", c->risks.rbar, c->risks.gmax);
+        cli_print_fact("risks on perturbed S", NAMES, "averaged %.6f, averaged-max %.6f", c->risks.averaged,
+                       c->risks.averaged_max);
+        cli_print_fact("surrogates", NAMES, "Rbar %.6f, Gmax %.6f", c->risks.rbar, c->risks.gmax);
     }
-    cli_print("%-22s %.6g, spent on\n", "delta", c->delta);
+}
+
+static void print_inputs(const surety_certificate *c) {
+    cli_print("\n");
+    cli_print_fact("bound", NAMES, "%s (on the risk of the vote%s)", c->bound,
+                   isnan(c->surrogate) ? "" : ", factor 2 included");
+    cli_print_fact("value", NAMES, "%.6f", cli_limit(c->value, 6));
+    char each[64] = "";
+    if (strcmp(c->risk, surety_risk_kind_name(SURETY_RISK_WORST_CASE)) != 0)
+        snprintf(each, sizeof each, "n = %" PRIu64 " perturbation%s each, ", c->inputs.n,
+                 c->inputs.n == 1 ? "" : "s");
+    cli_print_fact("sizes", NAMES, "m = %" PRIu64 "%s of S, %sH = %" PRIu64 " voter%s", c->inputs.m,
+                   c->data.unit[0] ? " units" : "", each, c->inputs.voter_count,
+                   c->inputs.voter_count == 1 ? "" : "s");
+    cli_print_fact("prior", NAMES, "T_p = %" PRIu64 " candidate%s, KL(Q||P) = %.6f%s",
+                   c->inputs.priors_compared, c->inputs.priors_compared == 1 ? "" : "s", c->inputs.kl,
+                   c->data.fresh      ? " (Q was fixed before the fresh rows)"
+                   : c->inputs.frozen ? " (Q is P)"
+                                      : "");
+    print_counts(c);
+    cli_print_fact("delta", NAMES, "%.6g, spent on", c->delta);
     size_t parts = c->limit_count + c->group_count + c->curve_count;
     if (parts)
-        cli_print("%22s %.6g for each of %zu %s: %s; %" PRIu64 " look%s\n", "", c->inputs.delta_share, parts,
-                  c->limit_count   ? "classes"
-                  : c->group_count ? "groups"
-                                   : "radii",
-                  c->bound, c->inputs.looks, c->inputs.looks == 1 ? "" : "s");
-    for (size_t i = 0; i < c->event_count && !parts; i++) {
-        char text[sizeof c->events[i].event + 64];
-        snprintf(text, sizeof text, "%.6g: %s; %" PRIu64 " look%s", c->events[i].share, c->events[i].event,
-                 c->events[i].looks, c->events[i].looks == 1 ? "" : "s");
-        cli_print_wrapped(text, 23, 0);
-    }
+        cli_print_fact("", NAMES, "%.6g for each of %zu %s: %s; %" PRIu64 " look%s", c->inputs.delta_share,
+                       parts,
+                       c->limit_count   ? "classes"
+                       : c->group_count ? "groups"
+                                        : "radii",
+                       c->bound, c->inputs.looks, c->inputs.looks == 1 ? "" : "s");
+    for (size_t i = 0; i < c->event_count && !parts; i++)
+        cli_print_fact("", NAMES, "%.6g: %s; %" PRIu64 " look%s", c->events[i].share, c->events[i].event,
+                       c->events[i].looks, c->events[i].looks == 1 ? "" : "s");
 }
 
 static void print_copies(const surety_copies *copies) {
     char text[SURETY_COPIES_TEXT];
     surety_copies_text(copies, text);
-    cli_print("%-22s ", "copies");
-    cli_print_wrapped(text, 23, 23);
+    cli_print_fact("copies", NAMES, "%s", text);
 }
 
 static void print_command(const cli *c, const options *o) {
@@ -219,13 +231,33 @@ static surety_status certify(cli *c, options *o, const surety_model *model) {
     return status;
 }
 
+/* Of --votes: what is not about a model. */
+static surety_status certify_votes(cli *c, options *o) {
+    static const char *const fits[] = {"votes",   "labels",  "weights",   "rows",        "threat", "of",
+                                       "classes", "voters",  "looks",     "delta",       "out",    "json",
+                                       "quiet",   "threads", "per-class", "largest-file"};
+    for (size_t i = 0; i < c->given_count; i++) {
+        size_t k = 0;
+        while (k < sizeof fits / sizeof *fits && strcmp(c->given[i], fits[k]) != 0) k++;
+        if (k == sizeof fits / sizeof *fits)
+            return cli_wrong(c, "--%s is about a model, and --votes stands for one", c->given[i]);
+    }
+    surety_votes_settings *votes = &o->votes.promise.votes;
+    votes->looks = o->certify.looks;
+    if (!isnan(o->delta)) votes->delta = o->delta;
+    o->votes.promise.per_class = o->statement.per_class;
+    return cli_votes_certify(c, &o->votes, o->out);
+}
+
 static surety_status run(cli *c) {
-    options o = {.data = surety_data_defaults(), .delta = (double)NAN};
+    options o = {.data = surety_data_defaults(), .delta = (double)NAN, .votes = cli_votes_defaults()};
     surety_model *model = NULL;
     surety_threat_defaults(&o.certify.threat);
     add_options(c, &o);
-    surety_status status = cli_parse(c, 1, 1);
+    surety_status status = cli_parse(c, 0, 1);
     if (status != SURETY_OK || c->helped) return status;
+    if (!c->word_count == !o.votes.promise.votes.votes)
+        return cli_wrong(c, "what shall be certified? Give MODEL, or --votes V --labels Y of any classifier");
     if (!o.out && !cli_is_part(c)) return cli_wrong(c, "where should the certificate go? Give --out C.json");
     if (!cli_given(c, "looks"))
         return cli_wrong(c,
@@ -233,6 +265,7 @@ static surety_status run(cli *c) {
                          "looking at S could have led to, this one included: the promise pays for each. The "
                          "usual answer is --looks 1: model, attack, radius, delta and bound were all decided "
                          "before anything was seen of S");
+    if (o.votes.promise.votes.votes) return certify_votes(c, &o);
     status = cli_statement_settle(c, &o.statement, &o.certify);
     if (status == SURETY_OK) status = surety_model_load(&model, c->words[0], &c->error);
     if (status == SURETY_OK) status = surety_train_consistent(model, &c->error);
@@ -243,14 +276,15 @@ static surety_status run(cli *c) {
 
 const cli_command cli_certify = {
     .name = "certify",
-    .usage = "MODEL --looks N --out C.json [options]",
+    .usage = "MODEL | --votes V --labels Y --looks N --out C.json [options]",
     .summary = "write a certificate: how often the vote can fail, and why",
     .text =
         "Perturbs S by attacking the prior's vote, counts how the posterior's vote fares, computes the bound "
         "and writes a certificate: the claim in one sentence with every number it rests on, which 'surety "
         "verify' derives again. Attack, radius, delta and bound must be decided before S is looked at; seed, "
         "data and split are the model's. Refused: other data than the model's (unless they are declared "
-        "fresh), looks that are not paid for.",
+        "fresh), looks that are not paid for. With --votes the certificate is about any classifier, from its "
+        "answers on an S that had no part in making it.",
     .example = "surety certify model.safetensors --attack pgdu --looks 1 --out c.json",
     .run = run,
 };

@@ -186,6 +186,16 @@ void cli_print_wrapped(const char *text, int indent, int at) {
     cli_print("\n");
 }
 
+void cli_print_fact(const char *name, int width, const char *format, ...) {
+    char text[500];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    cli_print("%-*s ", width, name);
+    cli_print_wrapped(text, width + 1, width + 1);
+}
+
 static void print_help(const cli *c) {
     cli_print("surety %s %s\n\n", c->command->name, c->command->usage);
     cli_print_wrapped(c->command->text ? c->command->text : c->command->summary, 0, 0);

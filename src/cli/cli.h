@@ -128,6 +128,10 @@ void cli_warn(const cli *c, const char *format, ...) __attribute__((format(print
 /* Prints text wrapped to 80 columns behind an indent; the first line starts at column `at`. */
 void cli_print_wrapped(const char *text, int indent, int at);
 
+/* One line of a list: a name, padded to width, and what is true of it, wrapped behind it. */
+void cli_print_fact(const char *name, int width, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
 /* Prints a JSON text that the library made on stdout and frees it; NULL is "no memory". */
 surety_status cli_print_json(cli *c, char *json);
 

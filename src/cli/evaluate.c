@@ -234,7 +234,7 @@ static void warn_refuted(const cli *c, const surety_row *rows, size_t count) {
 /* T, or the fresh rows where there is none. */
 static const surety_set *test_set(const opened *o) {
     const surety_set *test = surety_data_set(o->data, SURETY_SET_TEST);
-    return test->m ? test : surety_data_set(o->data, SURETY_SET_LEARN);
+    return test->m || !o->data_settings.fresh ? test : surety_data_set(o->data, SURETY_SET_LEARN);
 }
 
 static void log_look(cli *c, const opened *o, const attack_list *attacks) {

@@ -8,17 +8,20 @@
 #include "surety/bound.h"
 #include "surety/model.h"
 
+enum { NAMES = 15 }; /* columns of the names; a SHA-256 behind them ends in column 80 */
+
 static void print_voters(const surety_model *m) {
     const surety_voters *v = surety_model_voters(m);
     size_t kept = 0, all = 0;
     surety_tensor w = surety_voters_tensor(v, 0);
     for (size_t i = 0; w.mask && i < w.rows; i++)
         for (size_t j = 0; j < w.length; j++) kept += w.mask[i * w.stride + j], all++;
-    cli_print("%-16s %zu %s", "voters", surety_voters_count(v), surety_voters_words(v));
-    if (surety_voters_depth(v)) cli_print(" of depth %zu", surety_voters_depth(v));
-    cli_print(" over %zu features", surety_voters_features(v));
-    if (all) cli_print(", each split sees %.0f %% of them", 100. * (double)kept / (double)all);
-    cli_print("\n");
+    char depth[40] = "", seen[60] = "";
+    if (surety_voters_depth(v)) snprintf(depth, sizeof depth, " of depth %zu", surety_voters_depth(v));
+    if (all)
+        snprintf(seen, sizeof seen, ", each split sees %.0f %% of them", 100. * (double)kept / (double)all);
+    cli_print_fact("voters", NAMES, "%zu %s%s over %zu features%s", surety_voters_count(v),
+                   surety_voters_words(v), depth, surety_voters_features(v), seen);
 }
 
 /* How many classes, and their names as far as a line goes. */
@@ -26,7 +29,7 @@ static void print_classes(const surety_model *m) {
     enum { LINE = 75 };
     size_t K = surety_voters_classes(surety_model_voters(m)), k = 0;
     size_t used = 20;
-    cli_print("%-16s %zu:", "classes", K);
+    cli_print("%-*s %zu:", NAMES, "classes", K);
     for (; k < K; k++) {
         char number[4], name[CLI_NAME_BYTES];
         cli_fit(surety_model_class(m, k, number), 0, name);
@@ -40,41 +43,43 @@ static void print_classes(const surety_model *m) {
 static void print_weight(const surety_model *m) {
     size_t voter;
     double weight = surety_model_largest_weight(m, &voter);
-    cli_print("%-16s %.4g, of voter %zu\n", "largest weight", weight, voter);
+    cli_print_fact("largest weight", NAMES, "%.4g, of voter %zu", weight, voter);
     cli_print_dictator(m);
 }
 
 static void print_facts(const surety_model *m, double kl, const char *sha256) {
     const surety_model_facts *f = surety_model_about(m);
-    cli_print("%-16s %s\n", "kind", surety_voters_kind(surety_model_voters(m)));
+    cli_print_fact("kind", NAMES, "%s", surety_voters_kind(surety_model_voters(m)));
     print_voters(m);
     print_classes(m);
-    cli_print("%-16s %s votes; KL(Q||P) = %.6g\n", "vote",
-              surety_voters_duels(surety_model_voters(m)) ? "duels of two classes, real"
-                                                          : surety_voter_set_name(f->set),
-              kl);
+    cli_print_fact("vote", NAMES, "%s votes; KL(Q||P) = %.6g",
+                   surety_voters_duels(surety_model_voters(m)) ? "duels of two classes, real"
+                                                               : surety_voter_set_name(f->set),
+                   kl);
     print_weight(m);
     const surety_preparation *prepared = surety_model_preparation(m);
-    char ball[160];
-    cli_print(
-        "%-16s %s, ", "trained against",
-        cli_ball_words(&f->ball, prepared ? surety_preparation_scaling(prepared) : SURETY_SCALE_NONE, ball));
-    if (f->ball.has_box)
-        cli_print("box [%g, %g]\n", f->ball.lo, f->ball.hi);
-    else
-        cli_print("no box\n");
-    cli_print("%-16s %s\n%-16s %s\n", "defense", f->defense, "objective", f->objective);
-    cli_print("%-16s T_p = %llu candidate priors, delta = %g\n", "for its bounds",
-              (unsigned long long)f->priors_compared, f->delta);
-    cli_print("%-16s %llu\n", "seed", (unsigned long long)f->seed);
-    cli_print("%-16s %s\n", "sha256", sha256);
+    char ball[160], box[80] = "no box";
+    if (f->ball.has_box) snprintf(box, sizeof box, "box [%g, %g]", f->ball.lo, f->ball.hi);
+    cli_print_fact(
+        "trained against", NAMES, "%s, %s",
+        cli_ball_words(&f->ball, prepared ? surety_preparation_scaling(prepared) : SURETY_SCALE_NONE, ball),
+        box);
+    cli_print_fact("defense", NAMES, "%s", f->defense);
+    cli_print_fact("objective", NAMES, "%s", f->objective);
+    cli_print_fact("for its bounds", NAMES, "T_p = %llu candidate prior%s, delta = %g",
+                   (unsigned long long)f->priors_compared, f->priors_compared == 1 ? "" : "s", f->delta);
+    cli_print_fact("seed", NAMES, "%llu", (unsigned long long)f->seed);
+    cli_print_fact("sha256", NAMES, "%s", sha256);
 }
 
 static void print_texts(const surety_model *m) {
-    char shown[112];
-    for (size_t i = 0; surety_model_key(m, i); i++)
-        cli_print("%-16s %s\n", surety_model_key(m, i),
-                  cli_line(surety_model_text(m, surety_model_key(m, i)), shown, sizeof shown));
+    for (size_t i = 0; surety_model_key(m, i); i++) {
+        const char *key = surety_model_key(m, i);
+        size_t length = strlen(key), used = length > NAMES ? length : NAMES;
+        char shown[81 - NAMES];
+        cli_print("%-*s %s\n", NAMES, key,
+                  cli_line(surety_model_text(m, key), shown, used < 60 ? 80 - used : 20));
+    }
 }
 
 static surety_status print_model(cli *c, const surety_model *m) {

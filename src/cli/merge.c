@@ -1,4 +1,4 @@
-/* surety merge: parts of evaluate, certify or curve become what one process would have made. */
+/* surety merge: parts of evaluate, certify, curve or attack become what one process would have made. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,7 +44,7 @@ static surety_status run(cli *c) {
 const cli_command cli_merge = {
     .name = "merge",
     .usage = "PART.. [--out FILE]",
-    .summary = "parts of evaluate, certify or curve become the whole",
+    .summary = "parts of evaluate, certify, curve or attack become the whole",
     .text =
         "Every part must be there once, of the same command, model, data and version. Run it in the folder "
         "in "

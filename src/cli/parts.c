@@ -60,7 +60,7 @@ bool cli_is_part(const cli *c) {
 /* Options that do not change what is counted; all but flags have a value. */
 static bool is_left_out(const char *word, bool *has_value) {
     static const char *const names[] = {"--part",         "--part-file", "--threads", "--out",
-                                        "--largest-file", "--json",      "--quiet"};
+                                        "--largest-file", "--json",      "--quiet",   "--stream"};
     size_t length = strcspn(word, "=");
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         if (strlen(names[i]) != length || strncmp(word, names[i], length)) continue;

@@ -66,17 +66,17 @@ void cli_warn(const cli *c, const char *format, ...) {
 
 const char *cli_line(const char *text, char *buffer, size_t size) {
     static const char cut[] = " ..";
-    size_t used = 0;
+    size_t used = 0, fits = 0; /* behind what the sign of a cut still fits */
     while (*text) {
         char shown[SURETY_PRINTABLE];
         size_t taken = surety_printable(text, shown), length = strlen(shown);
-        int last = !text[taken];
-        if (used + length + (last ? 1 : sizeof cut) > size) {
-            strcpy(buffer + used, cut);
+        if (used + length + 1 > size) {
+            strcpy(buffer + fits, cut);
             return buffer;
         }
         memcpy(buffer + used, shown, length);
         used += length;
+        if (used + sizeof cut <= size) fits = used;
         text += taken;
     }
     buffer[used] = 0;

@@ -220,6 +220,8 @@ void cli_box_option(cli *c, surety_data_settings *data) {
     cli_other(c, "box", "LO,HI|none", data, read_box, show_box, "features and perturbed features lie in it");
 }
 
+static bool stream;
+
 void cli_data_options(cli *c, surety_data_settings *data) {
     cli_text(c, "task", "NAME", &data->task, "a task by name: 'surety data list' names them");
     cli_data_file_options(c, data);
@@ -230,6 +232,9 @@ void cli_data_options(cli *c, surety_data_settings *data) {
     cli_other(c, "test-size", "N|P%", data, read_test, show_test,
               "without --test: examples of --train that are held out");
     cli_box_option(c, data);
+    cli_flag(c, "stream", &stream,
+             "for data larger than memory: keep it in unnamed files in $TMPDIR or /var/tmp, with room for "
+             "twice the data; results are the same");
 }
 
 void cli_preparation_options(cli *c, surety_data_settings *data) {
@@ -285,36 +290,30 @@ static void say_left_out(const cli *c, const surety_data_info *info, int fresh) 
 
 static const char *tolerance_file; /* --tolerance */
 
-/* What of a ball depends on the data: box, tolerance (which stays in memory until the command ends) and the
- * roundings of scaled features. */
+/* What of a ball depends on the data. Its tolerance stays in memory until the command ends. */
 static surety_status settle_ball(cli *c, const surety_data_info *info, surety_threat *attack) {
-    static surety_tolerance *tolerance;
+    static surety_tolerance *given, *brought;
     surety_features features = surety_data_features(info);
     if (!attack) return SURETY_OK;
-    surety_ball *ball = &attack->ball;
+    if (!tolerance_file && attack->ball.tolerance && !cli_given(c, "box")) { /* the model's, and its box */
+        attack->ball.slack = info->scaling == SURETY_SCALE_NONE ? 0 : SURETY_SCALED;
+        return SURETY_OK;
+    }
+    surety_tolerance_free(given);
+    surety_tolerance_free(brought);
+    given = brought = NULL;
     surety_status status = SURETY_OK;
-    ball->slack = info->scaling == SURETY_SCALE_NONE ? 0 : SURETY_SCALED;
-    if (!tolerance_file && ball->tolerance && !cli_given(c, "box"))
-        return SURETY_OK; /* the model's, and its box */
-    surety_tolerance_free(tolerance);
-    tolerance = NULL;
-    if (tolerance_file && info->boxed && info->scaling != SURETY_SCALE_NONE)
-        return cli_wrong(c, "--box and --tolerance: of scaled features the file has the ranges, lo and hi");
-    if (tolerance_file)
-        status = surety_tolerance_read(&tolerance, tolerance_file, &features, &c->error);
-    else if (ball->radius > 0)
-        status = surety_data_tolerance(&tolerance, info, &c->error);
-    ball->tolerance = tolerance;
-    ball->has_box = info->boxed && info->scaling == SURETY_SCALE_NONE && (tolerance_file || !tolerance);
-    ball->lo = info->box_lo, ball->hi = info->box_hi;
-    return status;
+    if (tolerance_file) status = surety_tolerance_read(&given, tolerance_file, &features, &c->error);
+    return status == SURETY_OK ? surety_ball_settle(&attack->ball, given, &brought, info, &c->error) : status;
 }
 
 surety_status cli_open_data(cli *c, surety_data **data, const surety_data_settings *settings,
                             surety_threat *attack) {
     if (settings->test && cli_given(c, "test-size"))
         return cli_wrong(c, "--test and --test-size do not go together: T is one of the two");
-    surety_status status = surety_data_open(data, settings, &c->error);
+    surety_data_settings own = *settings;
+    own.stream = stream;
+    surety_status status = surety_data_open(data, &own, &c->error);
     const surety_data_info *info = status == SURETY_OK ? surety_data_describe(*data) : NULL;
     for (size_t i = 0; info && i < info->files && status == SURETY_OK; i++)
         status = cli_file_check(c, &(cli_file){NULL, info->file[i].path, false});

@@ -157,10 +157,8 @@ static void add_options(cli *c, options *o) {
 static void settle_rest(const cli *c, options *o) {
     surety_train_settings *t = &o->train, own = o->train;
     int grown = !strcmp(t->kind.kind, "trees");
-    if (grown)
-        surety_train_trees(&own);
-    else if (o->preset == PRESET_TABLE)
-        surety_train_table(&own);
+    if (grown || o->preset == PRESET_TABLE)
+        surety_train_own(&own);
     else if (t->defense.kind == SURETY_WORST_CASE)
         surety_train_certified(&own);
     else

@@ -4,6 +4,7 @@
 
 #include "cli/cli.h"
 #include "cli/shared.h"
+#include "cli/votes.h"
 #include "surety/certify.h"
 
 static void print_differences(const surety_verification *v) {
@@ -37,7 +38,7 @@ static void print_agreement(const surety_verification *v) {
     cli_print("agrees (%s)\n\n", v->level);
     cli_print_wrapped(v->claim, 0, 0);
     cli_print("\n");
-    cli_print_copies(&v->copies);
+    if (v->copies.learn) cli_print_copies(&v->copies);
     if (v->retrained) cli_print("\nTrained again, the model has the same bytes.\n");
     print_exported(&v->exported);
     if (v->tolerance > 0)
@@ -109,6 +110,15 @@ static estimate estimate_of(cli *c) {
     return e;
 }
 
+static surety_status verify_votes(cli *c, const surety_votes_promise *files) {
+    surety_verification verification;
+    if (!files->votes.votes || !files->votes.labels)
+        return cli_wrong(c, "this certificate is about votes: give them again with --votes V and --labels Y");
+    surety_status status = surety_verify_votes(&verification, c->words[0], files, &c->run, &c->error);
+    cli_progress_end(c);
+    return status == SURETY_OK ? answer(c, &verification) : status;
+}
+
 static surety_status run(cli *c) {
     surety_verify_settings settings = surety_verify_defaults();
     surety_verification verification;
@@ -126,12 +136,15 @@ static surety_status run(cli *c) {
     cli_text(c, "cc", "WORDS", &settings.compiler, "its compiler with flags; unless given, cc");
     cli_text(c, "emulator", "WORDS", &settings.emulator,
              "what runs the compiled export: qemu-arm; unless given, this machine");
+    surety_votes_promise votes = {.votes = surety_votes_defaults()};
+    cli_votes_file_options(c, &votes);
     cli_data_file_options(c, &settings.data);
     cli_fresh_options(c, &settings.data);
     surety_status status = cli_parse(c, 1, 1);
     if (status != SURETY_OK || c->helped) return status;
     if (!settings.export && (settings.compiler || settings.emulator))
         return cli_wrong(c, "--cc and --emulator are for an export: give --export model.c");
+    if (surety_votes_certificate_is(c->words[0]) || votes.votes.votes) return verify_votes(c, &votes);
     estimate e = estimate_of(c);
     settings.numbers = numbers;
     settings.retrain = retrain;

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "base/random.h"
 #include "data/dataset.h"
 
@@ -48,9 +49,6 @@ static surety_status check_files(const surety_data_settings *s, surety_error *er
     if (s->task) return surety_task_find(s->task, err) ? SURETY_OK : SURETY_E_USAGE;
     if (s->fresh && s->test_size)
         return surety_data_usage(err, "fresh rows, and a test size", "all fresh rows in S");
-    if (!s->test && !s->test_size && !(s->test_share > 0) && !s->fresh)
-        return surety_data_usage(err, "no test set",
-                                 "a test file, or how many training rows to set aside (--test-size)");
     if (s->test && s->test_size)
         return surety_data_usage(err, "a test file and a test size", "one of the two");
     if (s->test_labels && !s->test)
@@ -199,8 +197,10 @@ surety_status surety_data_open(surety_data **out, const surety_data_settings *se
     *out = NULL;
     SURETY_TRY(surety_data_check(settings, err));
     const surety_task *task = settings->task ? surety_task_find(settings->task, err) : NULL;
+    int spilled = surety_spill(settings->stream);
     surety_status status = task ? open_task(&tables, settings, task, err) : open_own(&tables, settings, err);
     if (status == SURETY_OK) status = surety_data_build(out, &tables, settings, task, NULL, err);
+    surety_spill(spilled);
     surety_tables_close(&tables);
     return status;
 }

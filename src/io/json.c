@@ -70,6 +70,16 @@ static surety_status wrong_file(const char *text, size_t size, surety_error *err
     return not_json(what, 1, 1, err);
 }
 
+/* Did jansson fail for want of memory? It says so, or says nothing, or takes a text that it could not copy
+ * for a token that cannot stand there, although a text can: the last byte it read is then the closing quote.
+ */
+static int was_memory(const json_error_t *e, const char *wrapped) {
+    if (json_error_code(e) == json_error_out_of_memory || !e->text[0] || e->line <= 1) return 1;
+    int wants_text =
+        !strncmp(e->text, "invalid token", 13) || !strncmp(e->text, "string or '}' expected", 22);
+    return wants_text && e->position > 0 && wrapped[e->position - 1] == '"';
+}
+
 static surety_status parse(json_t **out, const char *text, size_t size, surety_error *err) {
     json_error_t e;
     char *wrapped = NULL;
@@ -83,17 +93,15 @@ static surety_status parse(json_t **out, const char *text, size_t size, surety_e
     while (pad < longest) pad *= 2;
     SURETY_TRY(wrap(&wrapped, &wrapped_size, pad, text, size, err));
     json_t *list = json_loadb(wrapped, wrapped_size, JSON_REJECT_DUPLICATES, &e);
-    surety_free(wrapped);
     json_t *root = json_array_get(list, 1);
     surety_status status = SURETY_OK;
-    if (!list && (json_error_code(&e) == json_error_out_of_memory || !e.text[0])) /* both: without memory */
-        status = no_memory(size, err);
-    else if (!list)
-        status = e.line > 1 ? not_json(e.text, e.line - 1, e.column, err) : no_memory(size, err);
+    if (!list)
+        status = was_memory(&e, wrapped) ? no_memory(size, err) : not_json(e.text, e.line - 1, e.column, err);
     else if (json_string_length(json_array_get(list, 0)) != pad)
         status = no_memory(size, err);
     else if (json_array_size(list) != 2)
         status = not_json("there is more than one object or array", 1, 1, err);
+    surety_free(wrapped);
     if (status == SURETY_OK) *out = json_incref(root);
     json_decref(list);
     return status;

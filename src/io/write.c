@@ -91,6 +91,7 @@ static int make(surety_writer *w) {
         if (w->mode >= 0) (void)!fchmod(w->fd, (mode_t)w->mode); /* some file systems have no modes */
         return 0;
     }
+    unlink(w->temporary); /* if it is still there: nobody else chose this name */
     close(w->fd);
     w->fd = -1;
     return EEXIST;

@@ -65,7 +65,7 @@ typedef struct band {
  * registers. */
 #define AT(p) __asm__("" : "+r"(p))
 
-/* Steps of k at a time: counters cost issue slots, which can be short (docs/performance.md). */
+/* Steps of k at a time: counters cost issue slots, which can be short (docs/notes/performance.md). */
 #define SEVERAL _Pragma("GCC unroll 4")
 
 /* Sixteen floats of a row, of which only `left` may exist. */

@@ -286,6 +286,8 @@ static surety_status ask_block(void *arg, size_t k, int thread, surety_error *er
 /* What became of the batch's examples, in all processes. */
 static surety_status share_batch(const loop *l, const surety_run *run, surety_error *err) {
     size_t N = l->robust ? surety_padded(surety_robust_arguments(l->robust)) : 0, batch = l->s->batch;
+    float *proved = l->certified ? l->g + l->attacked * l->terms : NULL;
+    float *odd = l->certified ? l->room_rows + batch * l->stride : NULL;
     const struct {
         void *rows;
         size_t bytes;
@@ -294,11 +296,11 @@ static surety_status share_batch(const loop *l, const surety_run *run, surety_er
         {l->losses, l->state->H * sizeof *l->losses, 1},
         {l->points, l->stride * sizeof(float), l->attacked && l->phase->moves_voters},
         {l->g, l->terms * sizeof(float), l->attacked && l->phase->moves_voters},
-        {l->g + l->attacked * l->terms, l->terms * sizeof(float), l->certified > 0},
+        {proved, l->terms * sizeof(float), l->certified > 0},
         {l->g_even, N * sizeof(float), l->certified > 0},
         {l->g_odd, N * sizeof(float), l->certified > 0},
-        {l->room_rows, l->stride * sizeof(float), l->certified > 0},                     /* even .. */
-        {l->room_rows + batch * l->stride, l->stride * sizeof(float), l->certified > 0}, /* and odd */
+        {l->room_rows, l->stride * sizeof(float), l->certified > 0}, /* even .. */
+        {odd, l->stride * sizeof(float), l->certified > 0},          /* and odd */
     };
     for (size_t i = 0; i < sizeof of / sizeof *of; i++)
         if (of[i].used)

@@ -104,6 +104,13 @@ void surety_train_trees(surety_train_settings *s) {
     s->objective = SURETY_OBJECTIVE_BASELINE;
 }
 
+void surety_train_own(surety_train_settings *s) {
+    if (!strcmp(s->kind.kind, "trees"))
+        surety_train_trees(s);
+    else
+        surety_train_table(s);
+}
+
 /* Trees that grow: one voter, a sum of trees; or, for a step 2, as many voters. */
 static surety_status validate_grown(const surety_train_settings *s, surety_error *err) {
     if (strcmp(s->kind.kind, "trees") != 0) return SURETY_OK;

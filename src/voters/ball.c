@@ -76,6 +76,23 @@ double surety_ball_widest(const surety_ball *ball, size_t d) {
     return ball->norm == SURETY_LINF ? side : side * (ball->norm == SURETY_L2 ? sqrt((double)d) : (double)d);
 }
 
+surety_status surety_ball_settle(surety_ball *ball, const surety_tolerance *given, surety_tolerance **brought,
+                                 const surety_data_info *info, surety_error *err) {
+    int scaled = info->scaling != SURETY_SCALE_NONE;
+    *brought = NULL;
+    if (given && info->boxed && scaled) {
+        surety_fail(err, SURETY_E_USAGE, "a box and a tolerance, of scaled features");
+        surety_fail_expected(err, "the ranges in the tolerance, lo and hi");
+        return SURETY_E_USAGE;
+    }
+    if (!given && ball->radius > 0) SURETY_TRY(surety_data_tolerance(brought, info, err));
+    ball->slack = scaled ? SURETY_SCALED : 0;
+    ball->tolerance = given ? given : *brought;
+    ball->has_box = info->boxed && !scaled && !*brought;
+    ball->lo = info->box_lo, ball->hi = info->box_hi;
+    return SURETY_OK;
+}
+
 /* b + ||eps_j / r_j||_p over the features that can move, eps_j = slack (|x_j| + b r_j) + 2^-148, the last for
  * results that underflow. All terms are not negative: d + 8 roundings of doubles. */
 double surety_ball_cover(const surety_ball *ball, double radius, const float *x, size_t d) {

@@ -1,6 +1,5 @@
 /* Soft forests and linear voters as C: the same chains of fma, the same exp. Only a CPU with fma predicts
  * with these bits, so that the level without it exports neither. */
-#include "base/cpu.h"
 #include "voters/kind.h"
 
 enum { WEIGHT, BIAS };
@@ -8,19 +7,13 @@ enum { WEIGHT, BIAS };
 static surety_status write_product(const surety_voters *v, surety_c_text *out, surety_export_facts *facts,
                                    surety_error *err) {
     const surety_tensor *w = &v->tensors[WEIGHT], *c = &v->tensors[BIAS];
-    if (surety_cpu() == SURETY_GENERIC) {
-        surety_fail(err, SURETY_E_USAGE,
-                    "at the CPU level generic, %s predict with other bits than an export", v->kind->words);
-        surety_fail_expected(err, "a CPU with FMA, and no SURETY_CPU=generic");
-        return SURETY_E_USAGE;
-    }
     if (w->rows > INT32_MAX / v->d)
         return surety_fail(err, SURETY_E_USAGE, "the model is too large for an export");
     facts->products = (uint64_t)w->rows * v->d;
     surety_c_floats(out, "weight", w->values, w->rows, v->d, w->stride);
     surety_c_floats(out, "bias", c->values, 1, c->length, c->length);
     surety_c_put(out, "\n");
-    surety_c_need_fma(out);
+    SURETY_TRY(surety_c_need_fma(v, out, err));
     surety_c_need_exp(out);
     surety_c_put(out,
                  "/* bias + weight x of row i, one chain in the order of features */\n"
@@ -82,22 +75,15 @@ surety_status surety_linear_write_c(const surety_voters *v, surety_c_text *out, 
                      v->H);
         return SURETY_OK;
     }
+    surety_c_need_softmax(K, out);
     surety_c_put(out,
-                 "/* softmax of the arguments, the largest taken out first */\n"
                  "static void voters(const float *x, float *h) {\n"
                  "    int32_t t, k;\n"
                  "    for (t = 0; t < %zu; t++, h += %zu) {\n"
-                 "        float most, sum = 0;\n"
                  "        for (k = 0; k < %zu; k++) h[k] = argument(t * %zu + k, x);\n"
-                 "        most = h[0];\n"
-                 "        for (k = 1; k < %zu; k++) most = most > h[k] ? most : h[k];\n"
-                 "        for (k = 0; k < %zu; k++) {\n"
-                 "            h[k] = exp_of(h[k] - most);\n"
-                 "            sum += h[k];\n"
-                 "        }\n"
-                 "        for (k = 0; k < %zu; k++) h[k] = clamp_of(h[k] / sum, 0.0f);\n"
+                 "        softmax_of(h);\n"
                  "    }\n"
                  "}\n\n",
-                 v->H, K, K, K, K, K, K);
+                 v->H, K, K, K);
     return SURETY_OK;
 }

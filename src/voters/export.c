@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cpu.h"
 #include "base/number.h"
 #include "base/text.h"
 #include "voters/kind.h"
@@ -156,7 +157,13 @@ void surety_c_string(surety_c_text *out, const char *text) {
 
 /* ---- arithmetic ---- */
 
-void surety_c_need_fma(surety_c_text *out) {
+surety_status surety_c_need_fma(const surety_voters *v, surety_c_text *out, surety_error *err) {
+    if (surety_cpu() == SURETY_GENERIC) {
+        surety_fail(err, SURETY_E_USAGE,
+                    "at the CPU level generic, %s predict with other bits than an export", v->kind->words);
+        surety_fail_expected(err, "a CPU with FMA, and no SURETY_CPU=generic");
+        return SURETY_E_USAGE;
+    }
     surety_c_put(
         out,
         "/* a b + c with one rounding. The product is exact in double; the sum is rounded to odd, so that\n"
@@ -173,6 +180,7 @@ void surety_c_need_fma(surety_c_text *out) {
         "    }\n"
         "    return (float)s.value;\n"
         "}\n\n");
+    return SURETY_OK;
 }
 
 void surety_c_need_exp(surety_c_text *out) {
@@ -221,6 +229,22 @@ void surety_c_need_tanh(surety_c_text *out) {
                  "    }\n"
                  "    return z < 0 ? -u : u;\n"
                  "}\n\n");
+}
+
+void surety_c_need_softmax(size_t K, surety_c_text *out) {
+    surety_c_put(out,
+                 "/* softmax in place, the largest taken out first */\n"
+                 "static void softmax_of(float *h) {\n"
+                 "    float most = h[0], sum = 0;\n"
+                 "    int32_t k;\n"
+                 "    for (k = 1; k < %zu; k++) most = most > h[k] ? most : h[k];\n"
+                 "    for (k = 0; k < %zu; k++) {\n"
+                 "        h[k] = exp_of(h[k] - most);\n"
+                 "        sum += h[k];\n"
+                 "    }\n"
+                 "    for (k = 0; k < %zu; k++) h[k] = clamp_of(h[k] / sum, 0.0f);\n"
+                 "}\n\n",
+                 K, K, K);
 }
 
 /* ---- asking the kind ---- */

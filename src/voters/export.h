@@ -42,11 +42,13 @@ void surety_c_comment(surety_c_text *out, const char *text);
 /* A string constant with its quotes. */
 void surety_c_string(surety_c_text *out, const char *text);
 
-/* Functions of the text that only some kinds call: fma_of(a, b, c), exp_of(a), clamp_of(h, least),
- * tanh_of(a), each with the bits of num's. */
-void surety_c_need_fma(surety_c_text *out);
+/* Functions of the text that only some kinds call, each with the bits of num's: fma_of(a, b, c), exp_of(a)
+ * and clamp_of(h, least), and with these tanh_of(a) and softmax_of(h), of K scores in place. SURETY_E_USAGE:
+ * this CPU has no fma, and predicts with other bits. */
+surety_status surety_c_need_fma(const surety_voters *v, surety_c_text *out, surety_error *err);
 void surety_c_need_exp(surety_c_text *out);
 void surety_c_need_tanh(surety_c_text *out);
+void surety_c_need_softmax(size_t K, surety_c_text *out);
 
 /* What a prediction costs at most. */
 typedef struct surety_export_facts {

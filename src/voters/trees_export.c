@@ -223,8 +223,8 @@ surety_status surety_trees_write_c(const surety_voters *v, surety_c_text *out, s
                                    surety_error *err) {
     const surety_tree_set *s = surety_tree_set_of(v);
     surety_tree_rule rule = (surety_tree_rule)surety_trees_fact(v, SURETY_TREES_RULE);
-    if (v->d > INT32_MAX / 2)
-        return surety_fail(err, SURETY_E_USAGE, "too many features for an export: %zu", v->d);
+    if (v->d > INT32_MAX / 2 || tensor(v, SURETY_TREES_LEAVES)->length > INT32_MAX)
+        return surety_fail(err, SURETY_E_USAGE, "the model is too large for an export");
     for (size_t t = 0; t < s->T; t++) facts->comparisons += s->steps[t];
     facts->stack = 3 * s->C * sizeof(double);
     SURETY_TRY(write_arrays(v, out, err));

@@ -84,11 +84,11 @@ static void bad_arguments(void **state) {
     assert_null(ledger);
     surety_ledger_free(NULL);
     ledger = new_ledger(0.05, 1);
-    char longest[129];
+    char longest[SURETY_EVENT_TEXT + 1];
     memset(longest, 'x', sizeof longest);
-    longest[128] = 0;
+    longest[SURETY_EVENT_TEXT] = 0;
     assert_int_equal(surety_ledger_announce(ledger, longest, 1, 1, NULL), SURETY_E_INPUT);
-    longest[127] = 0;
+    longest[SURETY_EVENT_TEXT - 1] = 0;
     assert_int_equal(surety_ledger_announce(ledger, longest, 1, 1, NULL), SURETY_OK);
     assert_int_equal(surety_ledger_announce(ledger, "", 1, 1, NULL), SURETY_E_INPUT);
     assert_int_equal(surety_ledger_announce(ledger, "a", 0, 1, NULL), SURETY_E_INPUT);

@@ -153,7 +153,7 @@ def test_inspect():
     shown = answer("inspect", path("m"))
     assert shown["classes"] == NAMES and shown["class_count"] == 3 and shown["largest_weight"] == TRAINED["largest_weight"]
     text = run("inspect", path("m")).stdout
-    assert "classes          3: ant, bee, wild, \u00e9lan\n" in text and "kind             soft-forest\n" in text
+    assert "classes         3: ant, bee, wild, \u00e9lan\n" in text and "kind            soft-forest\n" in text and max(map(len, text.splitlines())) <= 80
     assert ("the vote is that voter" in text) == (shown["largest_weight"] > 0.9)
 
 
@@ -273,7 +273,7 @@ def test_many_classes():
     lines = text.split("most frequent confusions\n")[1].splitlines()[:len(pairs)]
     assert lines == [f"  {names[y]} answered as {names[k]}: {n}" if k < 20 else f"  {names[y]} tied: {n}" for n, y, k in pairs]
     shown = run("inspect", path("many")).stdout
-    assert "classes          20: k00, k01" in shown and ", ..\n" in shown
+    assert "classes         20: k00, k01" in shown and ", ..\n" in shown
 
 
 def test_names_of_a_task():

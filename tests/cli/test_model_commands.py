@@ -88,7 +88,8 @@ def test_inspect():
     with open(FOREST, "rb") as f:
         assert shown["sha256"] == hashlib.sha256(f.read()).hexdigest()
     text = run("inspect", LINEAR).stdout
-    assert "4 linear voters over 49 features" in text and "l1 ball of radius 10" in text and "seed             9\n" in text
+    assert "4 linear voters over 49 features" in text and "l1 ball of radius 10" in text and "seed            9\n" in text
+    assert f"\ndata.prior      {answer('inspect', LINEAR)['texts']['data.prior']}\n" in text  # a digest is shown whole
     assert "7 soft trees of depth 3" in run("inspect", FOREST).stdout
 
 

@@ -1,4 +1,4 @@
-"""Parts of evaluate, certify and curve: however the examples are cut, merged parts are, byte for byte, the answer of one process;
+"""Parts of evaluate, certify, curve and attack: however the examples are cut, merged parts are, byte for byte, the answer of one process;
 what does not belong together is refused by name."""
 import json
 import os
@@ -65,6 +65,7 @@ def check_all(of):
     whole_and_merged(of, *certify, "--attack", "pgdu", "--samples", 3, "--steps", 3)
     shown_and_merged(of, "evaluate", "t.model", "--train", "t.csv", "--attacks", "none,pgdu,worst-case", "--samples", 2, "--steps", 3)
     whole_and_merged(of, "curve", "t.model", "--train", "t.csv", "--attacks", "pgd,worst-case", "--eps-grid", "0:0.2:0.1", "--steps", 3)
+    shown_and_merged(of, "attack", "t.model", "--train", "t.csv", "--attack", "pgdu", "--samples", 2, "--steps", 3, "--split", "learn")
 
 
 def test_two_classes():
@@ -111,6 +112,7 @@ def test_refused():
     ask(*certify, "--part", "1/2", code=2)
     ask(*certify, "--part-file", "p", "--out", "c", code=2)
     ask("evaluate", "t.model", "--train", "t.csv", "--part", "1/2", "--part-file", "p", "--per-example", "e.csv", code=2)
+    ask("attack", "t.model", "--train", "t.csv", "--part", "1/2", "--part-file", "p", "--out", "x.npy", code=2)
     assert "write over" in ask("merge", a, b, "--out", a, code=2)
 
 

@@ -481,7 +481,7 @@ static void settings_are_checked(void **state) {
     s[1].task = "mnist-1v7";
     s[2] = plain_settings(), s[2].task = "mnist-1v77";
     s[3] = plain_settings(), s[3].task = "mnist-1v7", s[3].class_count = 2, s[3].classes = eight_three;
-    s[4].test = NULL;
+    s[4].test = NULL, s[4].test_size = 3, s[4].fresh = 1;
     s[5].test_size = 3;
     s[6].test = NULL, s[6].test_size = 3, s[6].test_labels = "y.npy";
     s[7].classes = (const char *const[]){"8", "8"};
@@ -503,6 +503,8 @@ static void settings_are_checked(void **state) {
         assert_null(data);
     }
     surety_data_settings good = own("train.csv", "test.csv");
+    assert_int_equal(surety_data_check(&good, NULL), SURETY_OK);
+    good.test = NULL; /* T may be empty */
     assert_int_equal(surety_data_check(&good, NULL), SURETY_OK);
 }
 

@@ -113,10 +113,8 @@ static inline void *files_json_malloc(size_t size) {
     return files_may_allocate(NULL, size) ? malloc(size) : NULL;
 }
 
-/* jansson's reader takes some of its own failed allocations for a syntax error and does not tell. */
 static inline int files_no_memory(surety_status status, const surety_error *err) {
-    return err->code == status &&
-           (status == SURETY_E_MEMORY || (status == SURETY_E_INPUT && !strncmp(err->what, "not JSON", 8)));
+    return err->code == status && status == SURETY_E_MEMORY;
 }
 
 /* Runs call(arg, err) with only k allocations allowed, for k = 0, 1, .. until it succeeds: every failure must

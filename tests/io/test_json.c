@@ -22,6 +22,16 @@ static void refuses(void **state) {
         {"{\"a\": \"\xff\"}", "line 1"},
         {"{\"a\": 01}", "line 1"},
         {"1", "line 1"},
+        /* a text where none can stand is bad input, not want of memory */
+        {"{\"a\" \"b\"}", "line 1"},
+        {"{\"a\": 1 \"b\": 2}", "line 1"},
+        {"[1 \"x\"]", "line 1"},
+        {"[foo\"x\"]", "line 1"},
+        {"[-\"x\"]", "line 1"},
+        {"[1.\"x\"]", "line 1"},
+        {"[1e\"x\"]", "line 1"},
+        {"{1: \"x\"}", "line 1"},
+        {"[\"x\"'\"]", "line 1"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         json_t *root = NULL;

@@ -1,0 +1,48 @@
+/* Parts of a call with a digest that fits: they are put together or refused. */
+#include "fuzz.h"
+#include "io/json.h"
+#include "io/sha256.h"
+#include "surety/evaluate.h"
+
+static void evaluate(const surety_part *part) {
+    const fuzz_world *w = fuzz_the_world();
+    surety_error err = SURETY_ERROR_NONE;
+    surety_row_settings s;
+    surety_row row;
+    surety_run run = fuzz_run;
+    run.everyone = surety_part_everyone(part);
+    surety_row_defaults(&s, w->model);
+    s.threat.kind = SURETY_ATTACK_UNIF, s.threat.samples = 2;
+    if (surety_evaluate_row(&row, w->model, w->data, &s, &run, &err) == SURETY_OK) surety_row_free(&row);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
+    surety_error err = SURETY_ERROR_NONE;
+    json_t *root = NULL;
+    if (surety_json_parse(&root, (const char *)bytes, size, "input", &err) != SURETY_OK) return 0;
+    json_object_del(root, "digest");
+    char sum[SURETY_SHA256_TEXT], *text = surety_json_canonical(json_incref(root));
+    require(text && surety_sha256(text, strlen(text), sum, NULL) == SURETY_OK);
+    free(text);
+    json_object_set_new(root, "digest", json_string(sum));
+    text = surety_json_text(root);
+    require(text);
+    const char *path = fuzz_file("part.json", text, strlen(text));
+    free(text);
+    surety_part *part = NULL;
+    surety_status status = surety_parts_load(&part, &path, 1, &err);
+    if (fuzz_accepts(status, &err)) evaluate(part);
+    surety_part_free(part);
+    return 0;
+}
+
+void fuzz_seeds(fuzz_take take) {
+    surety_error err = SURETY_ERROR_NONE;
+    surety_part *part = NULL;
+    const char *path = fuzz_path("seed-part.json"), *words[] = {"evaluate", "m"};
+    require(surety_part_begin(&part, 1, 1, &err) == SURETY_OK);
+    evaluate(part);
+    require(surety_part_save(part, path, words, 2, "the same", &err) == SURETY_OK);
+    surety_part_free(part);
+    fuzz_take_file(take, path);
+}

@@ -1,0 +1,94 @@
+"""The pages for users are run as they stand, in order, in an empty folder: every command of docs/tables.md, docs/data.md and
+docs/tolerances.md. The sentence that docs/tables.md shows is the certificate's, the template of docs/tolerances.md the command's."""
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+from tap import SOURCE, SURETY, Skip, main
+
+
+def page(name):
+    with open(os.path.join(SOURCE, "docs", name), encoding="utf-8") as f:
+        return f.read()
+
+
+def scripts(text):
+    """Indented blocks that are commands, and lines behind '$ ' in console blocks, in the page's order."""
+    for block in re.findall(r"(?:^    [^\n]*\n)+|^\$ [^\n]*\n", text, re.M):
+        code = block[2:] if block.startswith("$") else re.sub(r"^    ", "", block, flags=re.M)
+        if re.match(r"(surety|python3|cat|head) ", code):
+            yield code
+
+
+def walk(name, folder):
+    """Runs a page; what each of its commands of surety said, all together."""
+    os.makedirs(os.path.join(folder, "bin"), exist_ok=True)
+    for command, target in (("surety", os.path.abspath(SURETY)), ("python3", sys.executable)):
+        os.symlink(target, os.path.join(folder, "bin", command))
+    os.symlink(os.path.join(SOURCE, "examples"), os.path.join(folder, "examples"))
+    said, ran = "", 0
+    for code in scripts(page(name)):
+        done = subprocess.run(["bash", "-euc", code], cwd=folder, capture_output=True, text=True, timeout=600, env={
+            **os.environ, "PATH": os.path.join(folder, "bin") + ":" + os.environ["PATH"], "XDG_STATE_HOME": folder})
+        assert done.returncode == 0, (code, done.stderr)
+        said += done.stdout
+        ran += len(re.findall(r"^surety ", code, re.M))
+    return said, ran
+
+
+def words(text):
+    return " ".join(text.split())
+
+
+def test_links():
+    """Every link between pages leads somewhere."""
+    folder = os.path.join(SOURCE, "docs")
+    pages = {os.path.join(folder, name) for name in os.listdir(folder) if name.endswith(".md")}
+    notes = {os.path.join(folder, "notes", name) for name in os.listdir(os.path.join(folder, "notes"))}
+    for file in [os.path.join(SOURCE, "README.md"), *pages, *notes]:
+        with open(file, encoding="utf-8") as f:
+            text = re.sub(r"^```.*?^```$|`[^`\n]*`", "", f.read(), flags=re.M | re.S)
+        targets = {link.split("#")[0] for link in re.findall(r"\]\(([^)\s]+)\)", text) if not link.startswith(("http", "#"))}
+        missing = [target for target in targets if not os.path.exists(os.path.join(os.path.dirname(file), target))]
+        assert not missing, (file, missing)
+
+
+def test_versions():
+    """What says a version says the same one."""
+    version = subprocess.run([SURETY, "--version"], capture_output=True, text=True, check=True).stdout.split()[1]
+    for file in ("CITATION.cff", "CHANGELOG.md"):
+        with open(os.path.join(SOURCE, file), encoding="utf-8") as f:
+            assert re.search(rf"^(version: |## ){re.escape(version)}\b", f.read(), re.M), (file, version)
+
+
+def test_data():
+    with tempfile.TemporaryDirectory() as folder:
+        said, ran = walk("data.md", folder)
+        assert ran >= 9 and "a unit is all inputs with one value of 'patient'" in words(said) and "missing values filled in (flag)" in said, ran
+
+
+def test_tolerances():
+    with tempfile.TemporaryDirectory() as folder:
+        said, ran = walk("tolerances.md", folder)
+        with open(os.path.join(folder, "template.csv"), encoding="utf-8") as f:
+            assert words(f.read()) in words(page("tolerances.md"))
+        assert ran == 3 and "every feature within its own tolerance (table of 3 features, of which 1 cannot change)" in words(said)
+
+
+def test_tables():
+    try:
+        import sklearn  # noqa: F401
+    except ImportError:
+        raise Skip("python3-sklearn is not here") from None
+    with tempfile.TemporaryDirectory() as folder:
+        said, ran = walk("tables.md", folder)
+        shown = re.search(r"^    (With confidence.*?); \.\.$", page("tables.md"), re.M | re.S)[1]
+        pattern = re.escape(words(shown)).replace(r"\.\.\)", r"\w+\)")
+        assert ran == 7 and re.search(pattern, words(said)), (shown, said)
+        assert os.path.getsize(os.path.join(folder, "cells.html")) > 10000
+
+
+if __name__ == "__main__":
+    main()

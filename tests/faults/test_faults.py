@@ -1,0 +1,154 @@
+"""Every command with one call that fails: the k-th allocation, or the k-th open, read, write, fsync, rename, stat or close with an error
+of the system or a short count (tests/faults/inject.c). Exit 0 means the same bytes as without the fault. Any other end is a sentence with
+exit code 1 to 5, and no file but a checkpoint has changed. A few k of each by default, all of them with SURETY_TEST_FULL=1 (script/faults)."""
+import errno
+import hashlib
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+
+from tap import FULL, SANITIZED, SURETY, Skip, main, run
+
+
+SOME = {"malloc": (7, 40, 150, 300, 450, 700, 1000, 1500, 2000, 3000)}  # numbers of calls that fail, two of them each time ..
+FEW = (0, 1, 2, 3, 4, 5, 6, 8, 12)  # .. of file calls
+FOLDER = tempfile.TemporaryDirectory()
+START = os.path.join(FOLDER.name, "start")  # what every run begins with
+WORK = os.path.join(FOLDER.name, "work")
+MARK = os.path.join(FOLDER.name, "mark")
+INJECT = os.path.join(FOLDER.name, "inject.so")
+FAULTS = [("malloc", 0), ("open", errno.EMFILE), ("open", errno.EIO), ("read", errno.EIO), ("read", errno.EINTR), ("read", "short"),
+          ("write", errno.ENOSPC), ("write", errno.EIO), ("write", errno.EINTR), ("write", "short"), ("fsync", errno.EIO), ("rename", errno.EIO),
+          ("stat", errno.EIO), ("close", errno.EIO)]
+ONE = ["--threads", "1", "--quiet"]
+DATA = ["--train", "t.csv", "--test-size", "10", "--learn-size", "20", "--scale", "none"]
+COMMANDS = {
+    "train": ["train", *DATA, "--eps", "0.1", "--trees", "2", "--depth", "1", "--epochs", "2", "--defense", "none", "--objective", "baseline", "--keep", "last",
+              "--out", "new.m"],
+    "evaluate": ["evaluate", "m", "--train", "t.csv", "--attacks", "none,unif", "--samples", "2", "--per-example", "e.csv"],
+    "curve": ["curve", "m", "--train", "t.csv", "--attacks", "none", "--eps-grid", "0:0.1:0.1", "--out", "curve.csv"],
+    "attack": ["attack", "m", "--train", "t.csv", "--attack", "unif", "--out", "x.npy", "--labels", "y.npy"],
+    "certify": ["certify", "m", "--train", "t.csv", "--attack", "unif", "--samples", "2", "--looks", "1", "--out", "new.json"],
+    "verify": ["verify", "c.json", "--model", "m", "--train", "t.csv"],
+    "predict": ["predict", "m", "t.csv", "--out", "v.npy", "--classes", "c.csv"],
+    "inspect": ["inspect", "m", "--json"],
+    "export": ["export", "m", "--format", "c", "--out", "m.c"],
+    "bound": ["bound", "--votes", "votes.npy", "--labels", "labels.npy", "--posterior", "learn", "--out", "q.npy"],
+    "part": ["certify", "m", "--train", "t.csv", "--attack", "unif", "--samples", "2", "--looks", "1", "--part", "1/1", "--part-file", "part"],
+    "monitor": ["monitor", "c.json", "--labels", "outcomes.csv", "--state", "state.json"],
+    "report": ["report", "m", "c.json", "--train", "t.csv", "--samples", "2", "--out", "page.html"],
+    "data": ["data", "show", "--train", "t.csv", "--json"],
+}
+
+
+def prepare():
+    os.mkdir(START)
+    rng = np.random.default_rng(5)
+    with open(os.path.join(START, "t.csv"), "w") as f:
+        for i in range(60):
+            f.write(",".join(f"{v + i % 2:.5f}" for v in rng.random(3)) + f",{'ab'[i % 2]}\n")
+    labels = rng.choice([-1, 1], 20)
+    np.save(os.path.join(START, "votes.npy"), np.clip(labels[:, None, None] * rng.random((20, 2, 3)), -1, 1).astype(np.float32))
+    np.save(os.path.join(START, "labels.npy"), labels)
+    with open(os.path.join(START, "outcomes.csv"), "w") as f:
+        f.write("0\n0\n0\n")
+    made = [w if w != "new.m" else "m" for w in COMMANDS["train"]]
+    run(*made, *ONE, cwd=START)
+    made = [w if w != "new.json" else "c.json" for w in COMMANDS["certify"]]
+    run(*made, *ONE, cwd=START)
+    source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "inject.c")
+    subprocess.run([os.environ.get("CC", "cc"), "-std=gnu17", "-O1", "-Wall", "-shared", "-fPIC", "-o", INJECT, source, "-ldl"], check=True)
+
+
+def contents():
+    """Every file of the folder and what is in it, but for the log of looks."""
+    found = {}
+    for name in sorted(os.listdir(WORK)):
+        with open(os.path.join(WORK, name), "rb") as f:
+            found[name] = hashlib.sha256(f.read()).hexdigest()
+    return found
+
+
+def run_once(words, fault=None):
+    """(exit code, stdout, files, stderr, whether the fault happened)"""
+    shutil.rmtree(WORK, ignore_errors=True)
+    shutil.copytree(START, WORK)
+    if os.path.exists(MARK):
+        os.unlink(MARK)
+    env = {**os.environ, "XDG_STATE_HOME": os.path.join(FOLDER.name, "state"), "OMP_NUM_THREADS": "1"}
+    if fault:
+        env.update(LD_PRELOAD=INJECT, SURETY_FAULT="%s:%d:%s" % fault, SURETY_FAULT_MARK=MARK)
+    done = subprocess.run([SURETY, *words, *ONE], cwd=WORK, env=env, capture_output=True, timeout=120)
+    return done.returncode, re.sub(rb"[0-9.]+ s\b", b"", done.stdout), contents(), done.stderr.decode(errors="replace"), os.path.exists(MARK)
+
+
+def judge(words, fault, good, start):
+    code, out, files, said, happened = run_once(words, fault)
+    told = f"{' '.join(words)} with {fault}: exit {code}\n{said}"
+    if not happened:
+        return False
+    if code == 0:
+        assert out == good[1] and files == good[2], f"{told}: {[n for n in {*files, *good[2]} if files.get(n) != good[2].get(n)]} {out}"
+        return True
+    assert 1 <= code <= 5, told
+    assert said.strip(), told  # a sentence
+    for name, sum_ in files.items():  # old or new, nothing else: no temporary, nothing half-written
+        assert sum_ in (start.get(name), good[2].get(name)) or name.endswith(".checkpoint"), f"{told}: {name}"
+    assert all(name in files for name in start), told
+    return True
+
+
+def count_calls(words, call, how):
+    """How many such calls a run makes, by doubling and halving."""
+    low, high = 0, 1
+    while run_once(words, (call, high - 1, how))[4]:
+        low, high = high, high * 4
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if run_once(words, (call, middle - 1, how))[4] else (low, middle)
+    return low
+
+
+def check(name):
+    if SANITIZED:
+        raise Skip("the sanitizers have an allocator of their own")
+    words = COMMANDS[name]
+    good = run_once(words)
+    assert good[0] == 0, good
+    start = contents_of_start()
+    calls, happened = {}, 0
+    for call, how in FAULTS:
+        if FULL and call not in calls:
+            calls[call] = count_calls(words, call, how)
+        ks = range(calls[call]) if FULL else random.Random(f"{name} {call} {how}").sample(SOME.get(call, FEW), 2)
+        happened += sum(judge(words, (call, k, how), good, start) for k in ks)
+    assert happened >= (sum(calls[call] for call, _ in FAULTS) if FULL else 3), (happened, calls)
+    print(f"# {name}: {happened} faults {calls or ''}", flush=True)
+
+
+def contents_of_start():
+    shutil.rmtree(WORK, ignore_errors=True)
+    shutil.copytree(START, WORK)
+    return contents()
+
+
+def make(name):
+    def test():
+        check(name)
+    test.__name__ = "test_" + name
+    return test
+
+
+if not SANITIZED:
+    prepare()
+for _name in sys.argv[1:] or COMMANDS:
+    globals()["test_" + _name] = make(_name)
+
+if __name__ == "__main__":
+    main()
