@@ -2,7 +2,11 @@
  * against Open MPI and once against MPICH, when it runs under mpirun (src/cli/mpi.c). */
 #include "mpi/module.h"
 
+#include <limits.h>
 #include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
 
 static surety_status sum(void *arg, int64_t *values, size_t count, surety_error *err) {
     enum { MOST = 1 << 30 }; /* of one call; MPI counts in int */
@@ -15,13 +19,52 @@ static surety_status sum(void *arg, int64_t *values, size_t count, surety_error 
     return SURETY_OK;
 }
 
+static surety_status share(void *arg, void *rows, size_t count, size_t unit, size_t bytes,
+                           surety_error *err) {
+    const surety_everyone *all = arg;
+    MPI_Datatype row;
+    int *counts = malloc(2 * all->size * sizeof *counts), *begins = counts + all->size;
+    if (!counts || count > INT_MAX || bytes > INT_MAX) {
+        err->code = SURETY_E_MEMORY;
+        snprintf(err->what, sizeof err->what, "no memory to share %zu rows of %zu bytes", count, bytes);
+        free(counts);
+        return SURETY_E_MEMORY;
+    }
+    for (size_t i = 0; i < all->size; i++) {
+        begins[i] = (int)surety_share_begin(count, unit, i, all->size);
+        counts[i] = (int)surety_share_begin(count, unit, i + 1, all->size) - begins[i];
+    }
+    MPI_Type_contiguous((int)bytes, MPI_BYTE, &row);
+    MPI_Type_commit(&row);
+    MPI_Allgatherv(MPI_IN_PLACE, 0, row, rows, counts, begins, row, MPI_COMM_WORLD);
+    MPI_Type_free(&row);
+    free(counts);
+    return SURETY_OK;
+}
+
 int surety_mpi_start(surety_everyone *everyone) {
     int provided, rank, size;
     if (MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided) != MPI_SUCCESS) return 0;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
-    *everyone = (surety_everyone){.rank = (size_t)rank, .size = (size_t)size, .sum = sum};
+    *everyone = (surety_everyone){
+        .rank = (size_t)rank, .size = (size_t)size, .sum = sum, .share = share, .arg = everyone};
     return 1;
+}
+
+int surety_mpi_speaks(void) {
+    enum { FAILED = 1, TRIES = 200 };
+    const struct timespec pause = {.tv_nsec = 10000000};
+    int rank, size, told = 0;
+    MPI_Request request;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    for (int i = 1; !rank && i < size; i++) MPI_Isend(NULL, 0, MPI_BYTE, i, FAILED, MPI_COMM_WORLD, &request);
+    for (int i = 0; rank && !told && i < TRIES; i++) {
+        MPI_Iprobe(0, FAILED, MPI_COMM_WORLD, &told, MPI_STATUS_IGNORE);
+        nanosleep(&pause, NULL);
+    }
+    return !told;
 }
 
 void surety_mpi_stop(int exit_code) {

@@ -81,16 +81,27 @@ typedef struct surety_progress {
 typedef void (*surety_progress_fn)(void *arg, const surety_progress *progress);
 
 /* Several processes that share the examples of one call. Each takes its share, and counts are summed: they
- * are integers, so results have the same bits for any number of processes. */
+ * are integers, so results have the same bits for any number of processes. Processes that meet make the same
+ * calls of sum and share in the same order, with the same sizes. */
 typedef struct surety_everyone {
     size_t rank, size; /* this one takes share rank of size; rank == size: none */
-    /* values[0..count) become their sums over everyone. All processes call it equally often, with the same
-     * counts. */
+    /* values[0..count) become their sums over everyone. */
     surety_status (*sum)(void *arg, int64_t *values, size_t count, surety_error *err);
+    /* rows[0..count) of so many bytes each, cut by surety_share_begin: each process has made its own share
+     * and gets those of all others. NULL: the processes never meet (parts), so they cannot train. */
+    surety_status (*share)(void *arg, void *rows, size_t count, size_t unit, size_t bytes, surety_error *err);
     void *arg;
     int apart; /* 1: the sums are this process's own, so nothing is concluded from them: a call that would
                 * conclude ends with SURETY_E_PART */
 } surety_everyone;
+
+/* The first row of a rank's share of count rows, which are cut at multiples of unit, as evenly as that goes;
+ * of rank == size: behind the last row. */
+static inline size_t surety_share_begin(size_t count, size_t unit, size_t rank, size_t size) {
+    size_t units = (count + unit - 1) / unit, each = units / size, more = units % size;
+    size_t begin = unit * (rank * each + (rank < more ? rank : more)); /* the first shares have one more */
+    return begin < count ? begin : count;
+}
 
 /* How a long call runs. All zero is valid: every core, silent, cannot be stopped. Results never depend on it.
  */
@@ -101,6 +112,11 @@ typedef struct surety_run {
     const volatile sig_atomic_t *stop; /* non-zero ends the call soon with SURETY_E_STOPPED, or NULL */
     const surety_everyone *everyone;   /* NULL: this process is alone */
 } surety_run;
+
+/* SURETY_E_CHECK, with `what` in the message, unless all processes of the run that meet have the same text
+ * here: versions, settings, digests of files. */
+SURETY_API surety_status surety_agree(const surety_run *run, const char *what, const char *text,
+                                      surety_error *err);
 
 /* How the calling thread reads files from now on. run (NULL: none) is polled and told of progress while a
  * long file is read, also by calls that take no run of their own; it must live until the next call. largest:

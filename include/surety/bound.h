@@ -86,6 +86,7 @@ SURETY_API int surety_radius_rank(double promise, uint64_t m, double delta, uint
 
 /* How far new inputs may be from those that S was drawn from, P' against P. */
 typedef enum surety_shift {
+    SURETY_SHIFT_NONE, /* nothing is assumed */
     SURETY_SHIFT_TV,   /* "tv": total variation, at least 0 */
     SURETY_SHIFT_KL,   /* "kl": KL(P'||P), at least 0 */
     SURETY_SHIFT_CHI2, /* "chi2": chi^2(P'||P), at least 0 */
@@ -100,8 +101,9 @@ SURETY_API double surety_shift_limit(surety_shift shift, double budget, double l
 
 /* What is known about wrong labels. */
 typedef enum surety_label_noise {
-    SURETY_NOISE_FLIPS, /* "flips": a label is replaced by another one, all others being as likely,
-                           independently of the input, with a probability known to be at least eta */
+    SURETY_NOISE_NONE,  /* nothing is assumed */
+    SURETY_NOISE_FLIPS, /* "flips": a label is replaced by another one, all others being as likely, with one
+                           probability for every input and class, known to be at least eta */
     SURETY_NOISE_PAIRS, /* "pairs": the share of wrong labels among the pairs that S is drawn from is at most
                            eta */
     SURETY_NOISE_ROWS   /* "rows": at most a share eta of the rows of S has a wrong label */
@@ -163,6 +165,12 @@ typedef enum surety_bound_id {
     SURETY_BOUND_WORST_CASE_FROZEN,
     SURETY_BOUND_WORST_CASE_ANCHORED,
     SURETY_BOUND_WORST_CASE_HOLDOUT,
+    SURETY_BOUND_VOTERS_COINS,
+    SURETY_BOUND_AVERAGE_MAX_VOTERS_COINS,
+    SURETY_BOUND_WORST_CASE_COINS,
+    SURETY_BOUND_VOTE_FROZEN_COINS,
+    SURETY_BOUND_AVERAGE_MAX_DICTATOR,
+    SURETY_BOUND_WORST_CASE_DICTATOR,
     SURETY_BOUNDS /* how many */
 } surety_bound_id;
 
@@ -200,6 +208,9 @@ typedef struct surety_evidence {
     uint64_t held_out_m;      /* examples of the held-out half, which chose nothing */
     uint64_t held_out_wrong;  /* examples of it on which the vote of Q is wrong (0/1 by nature: an example
                                  counts if it is wrong on some j, or not proved right) */
+    const uint64_t *coin_sum; /* (H) examples i with a coin below L_i(h), if the losses are not 0/1: coins are
+                                 independent of S, uniform in [0,1), one for each example */
+    uint64_t prior_coins;     /* the same for the prior vote's share of wrong j, if that is not 0/1 */
 } surety_evidence;
 
 /* Everything a bound can need. Start from surety_bound_input_defaults() and fill what is known: a bound whose
@@ -262,6 +273,14 @@ typedef enum surety_q_learning {
     SURETY_LEARN_LEAST  /* a mean over Q of limits, no KL: all weight on the voters with the least loss */
 } surety_q_learning;
 
+/* Of which votes "best" holds the bound: what S cannot have chosen. */
+typedef enum surety_best {
+    SURETY_BEST_NO = 0,
+    SURETY_BEST_ALL,
+    SURETY_BEST_SIGNED,
+    SURETY_BEST_REAL
+} surety_best;
+
 /* The inputs that a bound needs beyond m, H, delta, T_p and looks: bits of surety_bound_info.evidence. */
 enum {
     SURETY_NEEDS_POSTERIOR = 1 << 0, /* of surety_bound_input: posterior, .. */
@@ -270,10 +289,13 @@ enum {
     SURETY_NEEDS_TANDEM = 1 << 3,
     SURETY_NEEDS_GIBBS = 1 << 4, /* of the evidence on its risk: gibbs */
     SURETY_NEEDS_KL = 1 << 5,
-    SURETY_NEEDS_LOSS = 1 << 6,    /* loss or loss_sum */
-    SURETY_NEEDS_PRIOR = 1 << 7,   /* prior_risk or prior_wrong */
-    SURETY_NEEDS_KEPT = 1 << 8,    /* kept or kept_sum */
-    SURETY_NEEDS_HELD_OUT = 1 << 9 /* held_out_m and held_out_wrong */
+    SURETY_NEEDS_LOSS = 1 << 6,         /* loss or loss_sum */
+    SURETY_NEEDS_PRIOR = 1 << 7,        /* prior_risk or prior_wrong */
+    SURETY_NEEDS_KEPT = 1 << 8,         /* kept or kept_sum */
+    SURETY_NEEDS_HELD_OUT = 1 << 9,     /* held_out_m and held_out_wrong */
+    SURETY_NEEDS_COINS = 1 << 10,       /* coin_sum */
+    SURETY_NEEDS_PRIOR_COINS = 1 << 11, /* prior_coins */
+    SURETY_NEEDS_DICTATOR = 1 << 12     /* loss_sum, and a voter with more weight than all others together */
 };
 
 /* The formula: fills surrogate, vote and derivatives of a value whose needs are met. */
@@ -295,7 +317,7 @@ typedef struct surety_bound_info {
     surety_margin margin;
     unsigned evidence; /* SURETY_NEEDS_* */
     int has_surrogate; /* 0: it speaks of the vote only */
-    int best;          /* 1: an event that certificates with the bound "best" announce */
+    surety_best best;  /* whether certificates with the bound "best" announce its event */
     surety_q_learning learn;
     surety_bound_rule *rule; /* for surety_bound_compute, which checks the input first */
 } surety_bound_info;
@@ -306,9 +328,9 @@ SURETY_API const surety_bound_info *surety_bound_list(void);
 SURETY_API surety_status surety_bound_find(const char *name, const surety_bound_info **info,
                                            surety_error *err);
 
-/* The events (their number is returned) of this risk and choice of Q whose rows say `best`, in the order of
- * the table. The first of them is the bound to use where none is named. */
-SURETY_API size_t surety_bound_best(surety_risk_kind risk, surety_q_choice q,
+/* The events (their number is returned) of this risk and choice of Q whose rows say `best` for signed or real
+ * votes, in the order of the table. The first of them is the bound to use where none is named. */
+SURETY_API size_t surety_bound_best(surety_risk_kind risk, surety_q_choice q, int signed_votes,
                                     surety_bound_id events[SURETY_BOUNDS]);
 
 /* Computes one bound. Numbers out of range (delta outside (0,1), m = 0, a risk outside [0,1], a count above

@@ -35,11 +35,12 @@ extern "C" {
 
 /* ---- what is asked ---- */
 
-/* What a certificate states (docs/theory.md 12): one form each. All but the first, and SHIFT, are about a
- * vote that S did not choose (vote_frozen_max, worst_case_frozen). */
+/* What a certificate states (docs/theory.md 12): one form each. All but the first are about a vote that S did
+ * not choose (vote_frozen_max, worst_case_frozen). */
 typedef enum surety_statement {
     SURETY_SAY_LIMIT,   /* "limit": one limit on the risk */
     SURETY_SAY_CLASSES, /* "classes": a limit for each class, all at once: delta split evenly over the K */
+    SURETY_SAY_GROUPS,  /* "groups": the same for the groups of the data (surety_data_settings.group) in S */
     SURETY_SAY_RADIUS,  /* "radius": the largest radius at which at most `promise` fail; worst case */
     SURETY_SAY_CURVE, /* "curve": a limit at each of `points`, all at once, delta split evenly; worst case */
     SURETY_SAY_PROMISES, /* "promises": the limits of `points`, in this order, up to the first that fails */
@@ -49,7 +50,7 @@ typedef enum surety_statement {
 /* Its name, and what the bound must be in words; static. */
 SURETY_API const char *surety_statement_name(surety_statement statement);
 
-enum { SURETY_POINTS = 64 };
+enum { SURETY_POINTS = 64, SURETY_GROUPS = 64 };
 
 /* A radius, and (PROMISES) the limit that is promised there. */
 typedef struct surety_promise {
@@ -68,9 +69,15 @@ typedef struct surety_certify_settings {
     double promise;                       /* RADIUS: in (0,1) */
     surety_promise points[SURETY_POINTS]; /* CURVE: radii that grow; PROMISES */
     size_t point_count;
-    int despite_test;       /* 1: also if T refutes it, which the certificate then says */
-    const char *model_file; /* the model's file; its base name is kept so that verify finds it beside the
-                               certificate. NULL: no name */
+    /* What is assumed beyond the sentence, for LIMIT and RADIUS: what remains of the limit under it is stated
+     * too, as a conditional (docs/theory.md 12.9, 12.10). Zero: nothing. */
+    surety_label_noise noise; /* the labels of S may be wrong; ROWS: LIMIT only, by a bound that counts */
+    double noise_share;       /* in (0,1) */
+    surety_shift shift;       /* new inputs may follow another law */
+    double shift_budget;      /* at least 0; RATIO: at least 1 */
+    int despite_test;         /* 1: also if T refutes it, which the certificate then says */
+    const char *model_file;   /* the model's file; its base name is kept so that verify finds it beside the
+                                 certificate. NULL: no name */
 } surety_certify_settings;
 
 /* The model's own: its defense as threat (the worst case if that is "certified", pgdu if it is unknown), its
@@ -95,7 +102,7 @@ SURETY_API const char *surety_certify_default_bound(const surety_model *model, i
 
 enum { SURETY_CLAIM = 4096, SURETY_CERTIFICATE_EVENTS = 256 };
 
-/* One class of a certificate per class. */
+/* One class of a certificate per class, or one group. */
 typedef struct surety_class_limit {
     char label[128];    /* cut off if longer */
     uint64_t m, failed; /* examples of it in S, and those on which the vote failed */
@@ -119,7 +126,7 @@ typedef struct surety_promise_tested {
 /* A certificate: all that its file says. Names are as on the command line; a number that does not apply is
  * NaN or SURETY_ABSENT (null in the file), a text "". */
 typedef struct surety_certificate {
-    char claim[SURETY_CLAIM]; /* one English sentence */
+    char claim[SURETY_CLAIM]; /* one English sentence; a second one for what is assumed beyond it */
     char statement[16];       /* surety_statement_name */
     char bound[40];           /* the bound that gives value */
     double value;             /* limit on the risk of the vote, factor 2 included where the bound has it; not
@@ -149,6 +156,10 @@ typedef struct surety_certificate {
     size_t limit_count; /* 0 unless the statement is classes */
     surety_class_limit limits[SURETY_CLASSES_MOST];
 
+    char group_column[256]; /* of the groups; "" unless they are the statement */
+    size_t group_count;
+    surety_class_limit groups[SURETY_GROUPS];
+
     double promise; /* radius: the risk it is for; else NaN */
     double radius;  /* the largest one with that risk; attack.eps too. NaN: there is none */
     uint64_t
@@ -157,6 +168,14 @@ typedef struct surety_certificate {
     size_t curve_count, promise_count; /* 0 unless they are the statement */
     surety_curve_limit curve[SURETY_POINTS];
     surety_promise_tested promises[SURETY_POINTS];
+
+    struct {                /* a conditional: if the labels of S are wrong in this way, and new inputs */
+        char noise[8];      /* follow another law in that way, at most `value` of them fail; "": not */
+        double noise_share; /* assumed; NaN with it */
+        char shift[8];
+        double shift_budget;
+        double value; /* at most 1; NaN: nothing more is assumed */
+    } assumed;
 
     struct { /* always answering the largest class of S' */
         char label[128];
@@ -239,9 +258,10 @@ typedef struct surety_certificate {
 
     struct { /* the exact sums of surety/risk.h, losses in units of 2^-32 */
         uint64_t wrong, tied, max_wrong, max_tied, prior_wrong, prior_max_wrong;
-        uint64_t abar_sum, tv_sum, tandem_sum;
+        uint64_t abar_sum, tv_sum, tandem_sum, prior_coins;
         size_t voter_count; /* of the arrays below, owned by the certificate */
-        uint64_t *loss, *max_loss, *errors, *anchored_loss, *anchored_max, *anchored_errors;
+        uint64_t *loss, *max_loss, *errors, *anchored_loss, *anchored_max, *anchored_errors, *coins,
+            *max_coins;
     } counts;
     char counts_sha256[65]; /* of counts in canonical form */
 

@@ -47,6 +47,10 @@ typedef struct surety_set {
      * a unit is what risks count: it fails if one of its rows does. */
     const uint32_t *unit;
     size_t units;
+    /* (m), S only: the group that each row belongs to, below groups, where a column of groups was asked for;
+     * else NULL. */
+    const uint32_t *group;
+    size_t groups;
 } surety_set;
 
 enum { SURETY_CLASSES_MOST = 255 };
@@ -188,6 +192,9 @@ typedef struct surety_data_settings {
      * unit. They stay in one set, and sizes and shares count units. NULL: every row is its own. Not with a
      * split by indices. */
     const char *unit;
+    /* A column, by name or number, whose values are groups of examples (a site, a sex), which certificates
+     * can limit one by one. It may be a feature, or left out, or the label. NULL: none. */
+    const char *group;
     surety_missing missing; /* default ERROR */
     surety_scaling scaling; /* default AUTO */
     /* A model's preparation: columns are matched with its own by name, and it is applied instead of one that
@@ -340,6 +347,9 @@ typedef struct surety_data_info {
     size_t m[SURETY_SETS];
     const char *unit;                   /* the column of units, or NULL */
     size_t units[SURETY_SETS];          /* that the rows of the sets are of; without units, the rows */
+    const char *group;                  /* the column of groups, or NULL */
+    size_t groups;                      /* values of it in S; one more if some are missing */
+    const char *const *group_names;     /* (groups), sorted; "(missing)" comes last */
     const size_t *class_m[SURETY_SETS]; /* (K): examples of each class */
     /* Digests of the decoded rows (docs/certificates.md, "Digests of rows"), the same from a file or from
      * memory: of each set with its order, labels and row numbers; and of all training rows of each class,

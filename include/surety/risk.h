@@ -95,7 +95,7 @@ SURETY_API surety_status surety_risk_merge(surety_risk *into, const surety_risk 
 typedef struct surety_risks {
     uint64_t m;
     size_t n, voters, classes;
-    int signed_votes, has_prior;
+    int signed_votes, has_prior, has_coins;
 
     /* Where K > 2: a vote is the least of its K - 1 sums, j runs over all n (K - 1) columns wherever
      * something is the worst over j, and l_ijh in loss, anchored_loss and tandem_sum is the largest over k.
@@ -105,9 +105,10 @@ typedef struct surety_risks {
     uint64_t prior_wrong;         /* of the m n votes of the prior: not right, ties included */
     uint64_t prior_max_wrong;     /* examples where the prior's vote is not right on all n */
 
-    uint64_t abar_sum;   /* sum_i max_j E_Q l_ij, in units of 1 / SURETY_LOSS_ONE, as all losses below */
-    uint64_t tv_sum;     /* sum_i TV with the best pi_i, ties shared */
-    uint64_t tandem_sum; /* sum_ij (E_Q l_ij)^2 */
+    uint64_t abar_sum;    /* sum_i max_j E_Q l_ij, in units of 1 / SURETY_LOSS_ONE, as all losses below */
+    uint64_t tv_sum;      /* sum_i TV with the best pi_i, ties shared */
+    uint64_t tandem_sum;  /* sum_ij (E_Q l_ij)^2 */
+    uint64_t prior_coins; /* examples whose coin is below the prior vote's share of wrong j (has_coins) */
 
     /* Per voter, (H) each, owned by this struct. */
     const uint64_t *loss;          /* sum_ij l_ijh */
@@ -118,12 +119,17 @@ typedef struct surety_risks {
     const uint64_t *errors;        /* examples with some y v_ijh <= 0 (a count) */
     const uint64_t
         *anchored_errors; /* errors over the i where the prior's vote is right on all j (a count) */
+    const uint64_t *coins, *max_coins; /* examples whose coin is below mean_j l_ijh, below max_j l_ijh */
     const double *mean_loss, *mean_max_loss, *mean_worst_loss; /* the same as means, rounded up */
     const double *mean_anchored_loss, *mean_anchored_max;
 
     /* Per class, (K) each, owned by this struct; class 0 is the label -1, 1 is +1. */
     const uint64_t *class_examples; /* examples of the class */
     const uint64_t *class_failed;   /* those on which the vote is not right on all n */
+
+    /* Per group of the set, (group_count) examples, then as many failures; NULL: it has no groups. Owned. */
+    size_t group_count;
+    uint64_t *groups;
 
     double averaged, averaged_max; /* R, A: a tie is an error */
     double rbar, abar, gmax;       /* rounded up; abar <= gmax, rbar <= gmax, and rbar <= abar if K = 2 */

@@ -3,6 +3,8 @@
 #include <omp.h>
 #include <pthread.h>
 
+#include "base/memory.h"
+
 /* The threads of libgomp are not there after a fork, and a child that asks for them waits forever: it gets
  * one thread if this library had several before the fork. */
 static pthread_once_t watched = PTHREAD_ONCE_INIT;
@@ -30,15 +32,43 @@ surety_status surety_stopped(const surety_run *run, surety_error *err) {
 void surety_my_share(const surety_run *run, size_t *first, size_t *end) {
     const surety_everyone *all = run ? run->everyone : NULL;
     if (!all) return;
-    size_t begin = *first, count = *end - begin, each = count / all->size, more = count % all->size;
-    size_t rank = all->rank < all->size ? all->rank : all->size, next = rank < all->size ? rank + 1 : rank;
-    *first = begin + rank * each + (rank < more ? rank : more); /* the first `more` shares have one more */
-    *end = begin + next * each + (next < more ? next : more);
+    size_t begin = *first, count = *end - begin, next = all->rank < all->size ? all->rank + 1 : all->size;
+    *first = begin + surety_share_begin(count, 1, all->rank, all->size);
+    *end = begin + surety_share_begin(count, 1, next, all->size);
 }
 
 surety_status surety_sum_everyone(const surety_run *run, int64_t *values, size_t count, surety_error *err) {
     const surety_everyone *all = run ? run->everyone : NULL;
     return all ? all->sum(all->arg, values, count, err) : SURETY_OK;
+}
+
+surety_status surety_share_everyone(const surety_run *run, void *rows, size_t count, size_t unit,
+                                    size_t bytes, surety_error *err) {
+    const surety_everyone *all = run ? run->everyone : NULL;
+    return all && all->share ? all->share(all->arg, rows, count, unit, bytes, err) : SURETY_OK;
+}
+
+/* FNV-1a in 62 bits. */
+static int64_t digest(const char *text) {
+    uint64_t hash = 0xcbf29ce484222325u;
+    for (; *text; text++) hash = (hash ^ (unsigned char)*text) * 0x100000001b3u;
+    return (int64_t)(hash >> 2);
+}
+
+surety_status surety_agree(const surety_run *run, const char *what, const char *text, surety_error *err) {
+    const surety_everyone *all = run ? run->everyone : NULL;
+    int64_t *digests;
+    if (!all || !all->share) return SURETY_OK;
+    SURETY_TRY(surety_alloc(&digests, all->size, sizeof *digests, err));
+    digests[all->rank] = digest(text);
+    surety_status status = all->share(all->arg, digests, all->size, 1, sizeof *digests, err);
+    for (size_t i = 1; i < all->size && status == SURETY_OK; i++) {
+        if (digests[i] == digests[0]) continue;
+        status = surety_fail(err, SURETY_E_CHECK, "process %zu has another %s than process 0", i, what);
+        surety_fail_expected(err, "the same program, files and options for all");
+    }
+    surety_free(digests);
+    return status;
 }
 
 int surety_apart(const surety_run *run) {

@@ -22,12 +22,18 @@ surety_status surety_parallel(const surety_run *run, const char *phase, size_t b
 /* SURETY_E_STOPPED if run->stop asks for it. */
 surety_status surety_stopped(const surety_run *run, surety_error *err);
 
-/* The share of [*first, *end) that this process takes. The shares of all are the whole, each once. */
+/* The share of [*first, *end) that this process takes (surety_share_begin). The shares of all are the whole,
+ * each once. */
 void surety_my_share(const surety_run *run, size_t *first, size_t *end);
 
 /* Replaces values[0..count) by their sum over all processes: integers, so the order cannot matter. A value
  * that one process alone knows, where the others have 0, becomes known to all. */
 surety_status surety_sum_everyone(const surety_run *run, int64_t *values, size_t count, surety_error *err);
+
+/* Rows that each process has made of its own share of rows [0, count), cut at multiples of unit, become known
+ * to all. */
+surety_status surety_share_everyone(const surety_run *run, void *rows, size_t count, size_t unit,
+                                    size_t bytes, surety_error *err);
 
 /* 1 if sums are this process's own (surety_everyone.apart). */
 int surety_apart(const surety_run *run);

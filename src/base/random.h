@@ -34,6 +34,7 @@ typedef enum surety_purpose {
     SURETY_FOR_START = 16,   /* + set: random start of an attack */
     SURETY_FOR_RADIUS = 32,  /* + set: the radius of that start, where one is drawn */
     SURETY_FOR_NOISE = 48,   /* + set: noise of the u-attacks */
+    SURETY_FOR_COIN = 80,    /* + set: the coin of an example (docs/theory.md 12.5) */
     SURETY_FOR_CHECK = 64,   /* points and weights of a gradient check */
     SURETY_FOR_EXPORT = 65   /* test vectors of an export; row = their number */
 } surety_purpose;

@@ -193,6 +193,45 @@ static void rule_holdout(const surety_bound_input *in, const surety_evidence *e,
     v->vote = surety_binomial_limit_log(e->held_out_wrong, e->held_out_m, cost(in, 0, 1));
 }
 
+/* voters_coins, average_max_voters_coins, worst_case_coins. Of each example a coin u_i, uniform and
+ * independent of everything: [u_i < L_i(h)] is 0 or 1, independent over i, with the mean of L_i(h). So E_Q
+ * L_D <= sum_h Q(h) U_h,   U_h the binomial limit at delta/(T_p H) of the coins that are below. One coin
+ * serves all voters and candidates: the union bound asks for no independence among them. */
+static void rule_coins(const surety_bound_input *in, const surety_evidence *e, surety_bound_value *v) {
+    double C = cost(in, surety_log_up((double)in->H), in->priors_compared);
+    v->surrogate = mean_of_limits(in, NULL, e->coin_sum, C);
+    v->vote = 2 * v->surrogate;
+}
+
+/* vote_frozen_coins. The same for the one vote of a candidate prior: X_i its share of wrong j. No factor 2.
+ */
+static void rule_frozen_coins(const surety_bound_input *in, const surety_evidence *e, surety_bound_value *v) {
+    v->vote = limit(in, (double)NAN, e->prior_coins, cost(in, 0, in->priors_compared));
+}
+
+/* The voter that has more weight than all others together, by more than roundings of the computed vote can
+ * move it, 2^-52 (H+3) (risk/vote.h); H: there is none. */
+static size_t dictator(const surety_bound_input *in) {
+    size_t h = 0;
+    double others = 0;
+    for (size_t k = 1; k < in->H; k++)
+        if (in->posterior[k] > in->posterior[h]) h = k;
+    for (size_t k = 0; k < in->H; k++)
+        if (k != h) others = surety_add_up(others, in->posterior[k]);
+    double margin = ((double)in->H + 3) * 0x1p-52;
+    return in->posterior[h] > surety_add_up(others, margin) ? h : in->H;
+}
+
+/* average_max_dictator, worst_case_dictator. Signed votes. Where Q(h*) exceeds the sum of all others, the
+ * vote is right wherever h* is, for every such Q at once: R_D(H_Q) <= the binomial limit at delta/(T_p H) of
+ * the examples on which h* errs (h* = 0 is an error). Proof: y sum_h Q(h) v_h >= Q(h*) - sum of the others >
+ * 0 where y v_h* = 1. The event is that of the union over the voters, whose limits U_h these are. No
+ * factor 2. */
+static void rule_dictator(const surety_bound_input *in, const surety_evidence *e, surety_bound_value *v) {
+    double C = cost(in, surety_log_up((double)in->H), in->priors_compared);
+    v->vote = limit(in, (double)NAN, e->loss_sum[dictator(in)], C);
+}
+
 /* ---- the table ---- */
 
 #define WRONG_DRAWN \
@@ -250,7 +289,7 @@ static const surety_bound_info rows[SURETY_BOUNDS] = {
         .needs = "KL and Gmax",
         .risk = SURETY_RISK_AVERAGED_MAX, .event = SURETY_BOUND_AVERAGE_MAX_SEEGER,
         .q = SURETY_Q_ANY, .margin = SURETY_MARGIN_VOTE, .has_surrogate = 1, .learn = SURETY_LEARN_GIBBS,
-        .evidence = SURETY_NEEDS_GIBBS | SURETY_NEEDS_KL, .best = 1, .rule = rule_seeger},
+        .evidence = SURETY_NEEDS_GIBBS | SURETY_NEEDS_KL, .best = SURETY_BEST_ALL, .rule = rule_seeger},
     [SURETY_BOUND_VOTERS_UNION] = {
         .id = SURETY_BOUND_VOTERS_UNION, .name = "voters_union",
         .heading = "union over the voters", .way = "a limit for each voter, no KL",
@@ -266,7 +305,7 @@ static const surety_bound_info rows[SURETY_BOUNDS] = {
         .needs = "the posterior and each voter's mean largest loss, or its count of errors",
         .risk = SURETY_RISK_AVERAGED_MAX, .event = SURETY_BOUND_AVERAGE_MAX_VOTERS_UNION,
         .q = SURETY_Q_ANY, .margin = SURETY_MARGIN_VOTE, .has_surrogate = 1, .learn = SURETY_LEARN_LEAST,
-        .evidence = SURETY_NEEDS_POSTERIOR | SURETY_NEEDS_LOSS, .best = 1, .rule = rule_union},
+        .evidence = SURETY_NEEDS_POSTERIOR | SURETY_NEEDS_LOSS, .best = SURETY_BEST_SIGNED, .rule = rule_union},
     [SURETY_BOUND_TANDEM] = {
         .id = SURETY_BOUND_TANDEM, .name = "tandem",
         .heading = "tandem bound", .way = "errors that two voters share",
@@ -290,7 +329,7 @@ static const surety_bound_info rows[SURETY_BOUNDS] = {
         .needs = "Q = P and the number of examples on which its vote is wrong for some perturbation",
         .risk = SURETY_RISK_AVERAGED_MAX, .event = SURETY_BOUND_VOTE_FROZEN_MAX,
         .q = SURETY_Q_FROZEN, .margin = SURETY_MARGIN_NONE,
-        .evidence = SURETY_NEEDS_PRIOR, .best = 1, .rule = rule_frozen},
+        .evidence = SURETY_NEEDS_PRIOR, .best = SURETY_BEST_ALL, .rule = rule_frozen},
     [SURETY_BOUND_VOTE_ANCHORED_AVERAGED] = {
         .id = SURETY_BOUND_VOTE_ANCHORED_AVERAGED, .name = "vote_anchored_averaged",
         .heading = "prior's vote, and losses", .way = "the prior's vote, and losses beside it",
@@ -306,7 +345,7 @@ static const surety_bound_info rows[SURETY_BOUNDS] = {
         .promise = "the vote " WRONG_ON_SOME ", from the prior's vote and the losses where that is right",
         .needs = "the posterior, the errors of the prior's vote, each voter's loss where that vote is right",
         .risk = SURETY_RISK_AVERAGED_MAX, .event = SURETY_BOUND_VOTE_ANCHORED_MAX,
-        .q = SURETY_Q_ANY, .margin = SURETY_MARGIN_VOTE, .best = 1,
+        .q = SURETY_Q_ANY, .margin = SURETY_MARGIN_VOTE, .best = SURETY_BEST_ALL,
         .evidence = SURETY_NEEDS_POSTERIOR | SURETY_NEEDS_PRIOR | SURETY_NEEDS_KEPT, .rule = rule_anchored},
     [SURETY_BOUND_VOTE_HOLDOUT] = {
         .id = SURETY_BOUND_VOTE_HOLDOUT, .name = "vote_holdout",
@@ -323,7 +362,7 @@ static const surety_bound_info rows[SURETY_BOUNDS] = {
         .needs = "KL and the proved losses under Q",
         .risk = SURETY_RISK_WORST_CASE, .event = SURETY_BOUND_WORST_CASE,
         .q = SURETY_Q_ANY, .margin = SURETY_MARGIN_VOTE, .has_surrogate = 1,
-        .evidence = SURETY_NEEDS_GIBBS | SURETY_NEEDS_KL, .best = 1, .rule = rule_seeger},
+        .evidence = SURETY_NEEDS_GIBBS | SURETY_NEEDS_KL, .best = SURETY_BEST_ALL, .rule = rule_seeger},
     [SURETY_BOUND_WORST_CASE_UNION] = {
         .id = SURETY_BOUND_WORST_CASE_UNION, .name = "worst_case_union",
         .heading = "union over the voters", .way = "a limit for each voter, no KL",
@@ -331,7 +370,7 @@ static const surety_bound_info rows[SURETY_BOUNDS] = {
         .needs = "the posterior and each voter's proved loss",
         .risk = SURETY_RISK_WORST_CASE, .event = SURETY_BOUND_WORST_CASE_UNION,
         .q = SURETY_Q_ANY, .margin = SURETY_MARGIN_VOTE, .has_surrogate = 1,
-        .evidence = SURETY_NEEDS_POSTERIOR | SURETY_NEEDS_LOSS, .best = 1, .rule = rule_union},
+        .evidence = SURETY_NEEDS_POSTERIOR | SURETY_NEEDS_LOSS, .best = SURETY_BEST_SIGNED, .rule = rule_union},
     [SURETY_BOUND_WORST_CASE_FROZEN] = {
         .id = SURETY_BOUND_WORST_CASE_FROZEN, .name = "worst_case_frozen",
         .heading = "prior's vote, counted", .way = "this one vote, fixed beforehand",
@@ -339,7 +378,7 @@ static const surety_bound_info rows[SURETY_BOUNDS] = {
         .needs = "Q = P and the number of examples on which its vote is not proved right",
         .risk = SURETY_RISK_WORST_CASE, .event = SURETY_BOUND_WORST_CASE_FROZEN,
         .q = SURETY_Q_FROZEN, .margin = SURETY_MARGIN_NONE,
-        .evidence = SURETY_NEEDS_PRIOR, .best = 1, .rule = rule_frozen},
+        .evidence = SURETY_NEEDS_PRIOR, .best = SURETY_BEST_ALL, .rule = rule_frozen},
     [SURETY_BOUND_WORST_CASE_ANCHORED] = {
         .id = SURETY_BOUND_WORST_CASE_ANCHORED, .name = "worst_case_anchored",
         .heading = "prior's vote, and losses", .way = "the prior's vote, and losses beside it",
@@ -347,7 +386,7 @@ static const surety_bound_info rows[SURETY_BOUNDS] = {
         .needs = "the posterior, the unproved examples of the prior's vote, each voter's proved loss on the "
                  "others",
         .risk = SURETY_RISK_WORST_CASE, .event = SURETY_BOUND_WORST_CASE_ANCHORED,
-        .q = SURETY_Q_ANY, .margin = SURETY_MARGIN_VOTE, .best = 1,
+        .q = SURETY_Q_ANY, .margin = SURETY_MARGIN_VOTE, .best = SURETY_BEST_ALL,
         .evidence = SURETY_NEEDS_POSTERIOR | SURETY_NEEDS_PRIOR | SURETY_NEEDS_KEPT, .rule = rule_anchored},
     [SURETY_BOUND_WORST_CASE_HOLDOUT] = {
         .id = SURETY_BOUND_WORST_CASE_HOLDOUT, .name = "worst_case_holdout",
@@ -357,6 +396,54 @@ static const surety_bound_info rows[SURETY_BOUNDS] = {
         .risk = SURETY_RISK_WORST_CASE, .event = SURETY_BOUND_WORST_CASE_HOLDOUT,
         .q = SURETY_Q_HELD_OUT, .margin = SURETY_MARGIN_NONE,
         .evidence = SURETY_NEEDS_HELD_OUT, .rule = rule_holdout},
+    [SURETY_BOUND_VOTERS_COINS] = {
+        .id = SURETY_BOUND_VOTERS_COINS, .name = "voters_coins",
+        .heading = "union over voters (coins)", .way = "a limit for each voter, by coins",
+        .promise = "as voters_union, losses replaced by coins of the same mean",
+        .needs = "the posterior and each voter's coins",
+        .risk = SURETY_RISK_AVERAGED, .event = SURETY_BOUND_VOTERS_COINS,
+        .q = SURETY_Q_ANY, .margin = SURETY_MARGIN_VOTE, .has_surrogate = 1,
+        .evidence = SURETY_NEEDS_POSTERIOR | SURETY_NEEDS_COINS, .rule = rule_coins},
+    [SURETY_BOUND_AVERAGE_MAX_VOTERS_COINS] = {
+        .id = SURETY_BOUND_AVERAGE_MAX_VOTERS_COINS, .name = "average_max_voters_coins",
+        .heading = "union over voters (coins)", .way = "a limit for each voter, by coins",
+        .promise = "as average_max_voters_union, losses replaced by coins of the same mean",
+        .needs = "the posterior and each voter's coins",
+        .risk = SURETY_RISK_AVERAGED_MAX, .event = SURETY_BOUND_AVERAGE_MAX_VOTERS_COINS,
+        .q = SURETY_Q_ANY, .margin = SURETY_MARGIN_VOTE, .has_surrogate = 1, .best = SURETY_BEST_REAL,
+        .evidence = SURETY_NEEDS_POSTERIOR | SURETY_NEEDS_COINS, .rule = rule_coins},
+    [SURETY_BOUND_WORST_CASE_COINS] = {
+        .id = SURETY_BOUND_WORST_CASE_COINS, .name = "worst_case_coins",
+        .heading = "union over voters (coins)", .way = "a limit for each voter, by coins",
+        .promise = WRONG_SOMEWHERE ", from a limit for each voter: no KL, losses replaced by coins",
+        .needs = "the posterior and each voter's coins",
+        .risk = SURETY_RISK_WORST_CASE, .event = SURETY_BOUND_WORST_CASE_COINS,
+        .q = SURETY_Q_ANY, .margin = SURETY_MARGIN_VOTE, .has_surrogate = 1, .best = SURETY_BEST_REAL,
+        .evidence = SURETY_NEEDS_POSTERIOR | SURETY_NEEDS_COINS, .rule = rule_coins},
+    [SURETY_BOUND_VOTE_FROZEN_COINS] = {
+        .id = SURETY_BOUND_VOTE_FROZEN_COINS, .name = "vote_frozen_coins",
+        .heading = "prior's vote, by coins", .way = "this one vote, fixed beforehand",
+        .promise = "the prior's own vote " WRONG_DRAWN ", shares replaced by coins of the same mean",
+        .needs = "Q = P and the coins of its vote",
+        .risk = SURETY_RISK_AVERAGED, .event = SURETY_BOUND_VOTE_FROZEN_COINS,
+        .q = SURETY_Q_FROZEN, .margin = SURETY_MARGIN_NONE,
+        .evidence = SURETY_NEEDS_PRIOR_COINS, .rule = rule_frozen_coins},
+    [SURETY_BOUND_AVERAGE_MAX_DICTATOR] = {
+        .id = SURETY_BOUND_AVERAGE_MAX_DICTATOR, .name = "average_max_dictator",
+        .heading = "the dictator's errors", .way = "one voter that outweighs all others",
+        .promise = "the vote " WRONG_ON_SOME ", counted for the one voter that decides it",
+        .needs = "signed votes, and a voter with more weight than all others",
+        .risk = SURETY_RISK_AVERAGED_MAX, .event = SURETY_BOUND_AVERAGE_MAX_VOTERS_UNION,
+        .q = SURETY_Q_ANY, .margin = SURETY_MARGIN_VOTE,
+        .evidence = SURETY_NEEDS_POSTERIOR | SURETY_NEEDS_DICTATOR, .rule = rule_dictator},
+    [SURETY_BOUND_WORST_CASE_DICTATOR] = {
+        .id = SURETY_BOUND_WORST_CASE_DICTATOR, .name = "worst_case_dictator",
+        .heading = "the dictator's errors", .way = "one voter that outweighs all others",
+        .promise = WRONG_SOMEWHERE ", counted for the one voter that decides it",
+        .needs = "signed votes, and a voter with more weight than all others",
+        .risk = SURETY_RISK_WORST_CASE, .event = SURETY_BOUND_WORST_CASE_UNION,
+        .q = SURETY_Q_ANY, .margin = SURETY_MARGIN_VOTE,
+        .evidence = SURETY_NEEDS_POSTERIOR | SURETY_NEEDS_DICTATOR, .rule = rule_dictator},
 };
 /* clang-format on */
 
@@ -390,10 +477,13 @@ surety_status surety_bound_find(const char *name, const surety_bound_info **info
     return SURETY_E_USAGE;
 }
 
-size_t surety_bound_best(surety_risk_kind risk, surety_q_choice q, surety_bound_id events[SURETY_BOUNDS]) {
+size_t surety_bound_best(surety_risk_kind risk, surety_q_choice q, int signed_votes,
+                         surety_bound_id events[SURETY_BOUNDS]) {
     size_t count = 0;
+    surety_best other = signed_votes ? SURETY_BEST_REAL : SURETY_BEST_SIGNED;
     for (int i = 0; i < SURETY_BOUNDS; i++)
-        if (rows[i].best && rows[i].risk == risk && rows[i].q == q) events[count++] = rows[i].id;
+        if (rows[i].best && rows[i].best != other && rows[i].risk == risk && rows[i].q == q)
+            events[count++] = rows[i].id;
     return count;
 }
 
@@ -475,6 +565,10 @@ static const char *missing_input(const surety_bound_info *row, const surety_boun
          "the losses of each voter where the prior's vote is right"},
         {SURETY_NEEDS_HELD_OUT, e->held_out_m != SURETY_ABSENT && e->held_out_wrong != SURETY_ABSENT,
          "a held-out half of S"},
+        {SURETY_NEEDS_COINS, e->coin_sum != NULL, "coins of losses that are not 0 or 1"},
+        {SURETY_NEEDS_PRIOR_COINS, e->prior_coins != SURETY_ABSENT, "coins of the prior's vote"},
+        {SURETY_NEEDS_DICTATOR, e->loss_sum && in->posterior && dictator(in) < in->H,
+         "a signed voter with more weight than all others"},
     };
     if (row->q == SURETY_Q_FROZEN && !in->frozen) return "a posterior that is exactly a candidate prior";
     for (size_t k = 0; k < sizeof inputs / sizeof *inputs; k++)

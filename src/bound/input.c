@@ -8,6 +8,7 @@ surety_bound_input surety_bound_input_defaults(void) {
     const surety_evidence none = {.gibbs = unknown,
                                   .prior_risk = unknown,
                                   .prior_wrong = SURETY_ABSENT,
+                                  .prior_coins = SURETY_ABSENT,
                                   .held_out_m = SURETY_ABSENT,
                                   .held_out_wrong = SURETY_ABSENT};
     return (surety_bound_input){.delta = 0.05,
@@ -59,6 +60,8 @@ static surety_status check_evidence(const surety_evidence *e, const surety_bound
     SURETY_TRY(check_risk(e->prior_risk, "prior_risk", err));
     SURETY_TRY(check_count(e->prior_wrong, in->m, "prior_wrong", err));
     SURETY_TRY(check_voters(e->loss, e->loss_sum, in, "loss", err));
+    SURETY_TRY(check_count(e->prior_coins, in->m, "prior_coins", err));
+    SURETY_TRY(check_voters(NULL, e->coin_sum, in, "coins", err));
     SURETY_TRY(check_voters(e->kept, e->kept_sum, in, "loss where the prior is right", err));
     if (e->held_out_m == SURETY_ABSENT) return SURETY_OK;
     if (e->held_out_m < 1 || e->held_out_m > SURETY_M_LIMIT)

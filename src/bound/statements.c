@@ -21,12 +21,12 @@ int surety_radius_rank(double promise, uint64_t m, double delta, uint64_t *k) {
 
 /* ---- under a shift ---- */
 
-static const char *const shifts[] = {"tv", "kl", "chi2", "ratio"};
+static const char *const shifts[] = {"none", "tv", "kl", "chi2", "ratio"};
 
 surety_status surety_shift_parse(const char *name, surety_shift *shift, surety_error *err) {
     size_t index = 0;
-    SURETY_TRY(surety_name_find("shift", name, shifts, sizeof shifts / sizeof *shifts, &index, err));
-    *shift = (surety_shift)index;
+    SURETY_TRY(surety_name_find("shift", name, shifts + 1, sizeof shifts / sizeof *shifts - 1, &index, err));
+    *shift = (surety_shift)(index + 1);
     return SURETY_OK;
 }
 
@@ -53,6 +53,8 @@ double surety_shift_limit(surety_shift shift, double budget, double limit) {
     if (!(r >= 0) || !(budget >= (shift == SURETY_SHIFT_RATIO ? 1 : 0))) return out;
     if (r >= 1) return 1;
     switch (shift) {
+        case SURETY_SHIFT_NONE:
+            return r;
         case SURETY_SHIFT_TV:
             out = surety_add_up(r, budget);
             break;
@@ -71,12 +73,13 @@ double surety_shift_limit(surety_shift shift, double budget, double limit) {
 
 /* ---- with noisy labels ---- */
 
-static const char *const noises[] = {"flips", "pairs", "rows"};
+static const char *const noises[] = {"none", "flips", "pairs", "rows"};
 
 surety_status surety_label_noise_parse(const char *name, surety_label_noise *noise, surety_error *err) {
     size_t index = 0;
-    SURETY_TRY(surety_name_find("label noise", name, noises, sizeof noises / sizeof *noises, &index, err));
-    *noise = (surety_label_noise)index;
+    SURETY_TRY(
+        surety_name_find("label noise", name, noises + 1, sizeof noises / sizeof *noises - 1, &index, err));
+    *noise = (surety_label_noise)(index + 1);
     return SURETY_OK;
 }
 

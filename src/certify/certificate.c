@@ -80,6 +80,14 @@ static const surety_field limit_rows[] = {
 };
 TABLE(limit, limit_rows);
 
+static const surety_field group_rows[] = {
+    TEXT("group", LIMIT(label), sizeof(((surety_class_limit *)0)->label)),
+    COUNT("m", LIMIT(m), 0, 0x1p32, EXACT),
+    COUNT("failed", LIMIT(failed), 0, 0x1p32, EXAMPLES),
+    REAL("value", LIMIT(value), 0, 1, VALUE),
+};
+TABLE(group, group_rows);
+
 #define POINT(member) offsetof(surety_curve_limit, member)
 static const surety_field point_rows[] = {
     REAL("radius", POINT(radius), 0, 1e300, EXACT),
@@ -96,6 +104,15 @@ static const surety_field promise_rows[] = {
     FLAG("kept", PROMISE(kept)),
 };
 TABLE(promise, promise_rows);
+
+static const surety_field assumed_rows[] = {
+    TEXT_OR_NULL("label_noise", IN(assumed, noise), SIZE(assumed.noise)),
+    REAL_OR_NULL("label_noise_share", IN(assumed, noise_share), 0, 1, EXACT),
+    TEXT_OR_NULL("shift", IN(assumed, shift), SIZE(assumed.shift)),
+    REAL_OR_NULL("shift_budget", IN(assumed, shift_budget), 0, 1e300, EXACT),
+    REAL_OR_NULL("value", IN(assumed, value), 0, 1, VALUE),
+};
+TABLE(assumed, assumed_rows);
 
 static const surety_field majority_rows[] = {
     TEXT("class", IN(majority, label), SIZE(majority.label)),
@@ -223,21 +240,15 @@ TABLE(software, software_rows);
 
 #define SUM(key, unit) COUNT(#key, IN(counts, key), 0, WHOLE, unit)
 static const surety_field counts_rows[] = {
-    SUM(wrong, VOTES),
-    SUM(tied, VOTES),
-    SUM(max_wrong, EXAMPLES),
-    SUM(max_tied, EXAMPLES),
-    SUM(prior_wrong, VOTES),
-    SUM(prior_max_wrong, EXAMPLES),
-    SUM(abar_sum, LOSS),
-    SUM(tv_sum, LOSS),
-    SUM(tandem_sum, LOSSES),
-    COUNTS(loss, LOSSES),
-    COUNTS(max_loss, LOSS),
-    COUNTS(errors, EXAMPLES),
-    COUNTS(anchored_loss, LOSSES),
-    COUNTS(anchored_max, LOSS),
-    COUNTS(anchored_errors, EXAMPLES),
+    SUM(wrong, VOTES),          SUM(tied, VOTES),
+    SUM(max_wrong, EXAMPLES),   SUM(max_tied, EXAMPLES),
+    SUM(prior_wrong, VOTES),    SUM(prior_max_wrong, EXAMPLES),
+    SUM(abar_sum, LOSS),        SUM(tv_sum, LOSS),
+    SUM(tandem_sum, LOSSES),    SUM(prior_coins, EXAMPLES),
+    COUNTS(loss, LOSSES),       COUNTS(max_loss, LOSS),
+    COUNTS(errors, EXAMPLES),   COUNTS(anchored_loss, LOSSES),
+    COUNTS(anchored_max, LOSS), COUNTS(anchored_errors, EXAMPLES),
+    COUNTS(coins, EXAMPLES),    COUNTS(max_coins, EXAMPLES),
 };
 TABLE(counts, counts_rows);
 
@@ -255,12 +266,15 @@ static const surety_field certificate_rows[] = {
     OBJECT("risks", AT(risks), &risks_table),
     LIST("classes", AT(limits), 0, SURETY_CLASSES_MOST, &limit_table, sizeof(surety_class_limit),
          AT(limit_count)),
+    TEXT_OR_NULL("group_column", AT(group_column), SIZE(group_column)),
+    LIST("groups", AT(groups), 0, SURETY_GROUPS, &group_table, sizeof(surety_class_limit), AT(group_count)),
     REAL_OR_NULL("promised_risk", AT(promise), 0, 1, EXACT),
     REAL_OR_NULL("radius", AT(radius), 0, 1e300, EXACT),
     COUNT_OR_NULL("below_radius", AT(below_radius), 0, 0x1p32),
     LIST("curve", AT(curve), 0, SURETY_POINTS, &point_table, sizeof(surety_curve_limit), AT(curve_count)),
     LIST("promises", AT(promises), 0, SURETY_POINTS, &promise_table, sizeof(surety_promise_tested),
          AT(promise_count)),
+    OBJECT("assumed", AT(assumed), &assumed_table),
     OBJECT("majority", AT(majority), &majority_table),
     OBJECT("test", AT(test), &test_table),
     OBJECT("attack", AT(attack), &attack_table),
@@ -361,7 +375,13 @@ static surety_status check_names(const surety_certificate *c, surety_error *err)
     surety_threat_kind threat;
     surety_norm norm;
     const char *place = NULL;
-    if (!surety_statement_find(c->statement)) {
+    surety_label_noise noise;
+    surety_shift shift;
+    if (c->assumed.noise[0] && surety_label_noise_parse(c->assumed.noise, &noise, &inner) != SURETY_OK)
+        place = "assumed.label_noise";
+    else if (c->assumed.shift[0] && surety_shift_parse(c->assumed.shift, &shift, &inner) != SURETY_OK)
+        place = "assumed.shift";
+    else if (!surety_statement_find(c->statement)) {
         surety_fail(&inner, SURETY_E_INPUT, "unknown statement '%s'", c->statement);
         place = "statement";
     } else if (surety_bound_find(c->bound, &info, &inner) != SURETY_OK)

@@ -49,7 +49,8 @@ void surety_certify_defaults(surety_certify_settings *s, const surety_model *mod
 size_t surety_certify_best_events(const surety_model *model, int worst_case,
                                   surety_bound_id events[SURETY_BOUNDS]) {
     return surety_bound_best(worst_case ? SURETY_RISK_WORST_CASE : SURETY_RISK_AVERAGED_MAX,
-                             is_baseline(model) ? SURETY_Q_FROZEN : SURETY_Q_ANY, events);
+                             is_baseline(model) ? SURETY_Q_FROZEN : SURETY_Q_ANY,
+                             surety_model_about(model)->set == SURETY_SIGNED, events);
 }
 
 const char *surety_certify_default_bound(const surety_model *model, int worst_case) {
@@ -137,14 +138,14 @@ static surety_status check_form(const certifying *w, surety_error *err) {
 
 static surety_status settle_bound(certifying *w, surety_error *err) {
     surety_bound_id best[SURETY_BOUNDS];
-    size_t count =
-        surety_bound_best(is_worst(w) ? SURETY_RISK_WORST_CASE : SURETY_RISK_AVERAGED_MAX,
-                          w->fresh || is_baseline(w->model) ? SURETY_Q_FROZEN : SURETY_Q_ANY, best);
+    size_t count = surety_bound_best(is_worst(w) ? SURETY_RISK_WORST_CASE : SURETY_RISK_AVERAGED_MAX,
+                                     w->fresh || is_baseline(w->model) ? SURETY_Q_FROZEN : SURETY_Q_ANY,
+                                     w->facts->set == SURETY_SIGNED, best);
     const char *name = w->s->bound ? w->s->bound : surety_bound_list()[best[0]].name;
-    int classes = w->s->statement == SURETY_SAY_CLASSES;
+    int classes = w->s->statement == SURETY_SAY_CLASSES || w->s->statement == SURETY_SAY_GROUPS;
     if (w->units && (classes || !strcmp(name, "best"))) {
         surety_fail(err, SURETY_E_CHECK, "where units are counted, %s cannot be certified",
-                    classes ? "limits per class" : "the best of several bounds");
+                    classes ? "limits per class or group" : "the best of several bounds");
         surety_fail_expected(err, "--bound vote_frozen_max or worst_case_frozen");
         return SURETY_E_CHECK;
     }
@@ -253,6 +254,7 @@ static surety_status prepare(certifying *w, surety_error *err) {
     SURETY_TRY(settle_attack(w, err));
     SURETY_TRY(form(w)->settle(w, err));
     SURETY_TRY(settle_bound(w, err));
+    SURETY_TRY(surety_certifying_check_assumed(w, err));
     return announce(w, err);
 }
 
@@ -442,8 +444,7 @@ static surety_status set_preparation(surety_certificate *c, const char *text, si
     return text ? surety_sha256(text, strlen(text), c->data.preparation, err) : SURETY_OK;
 }
 
-/* As much of text as there is room for, in whole UTF-8 characters. */
-static void copy_text(char *out, size_t size, const char *text) {
+void surety_certificate_copy(char *out, size_t size, const char *text) {
     size_t length = strlen(text), used = length < size ? length : size - 1;
     while (used < length && used && ((unsigned char)text[used] & 0xc0) == 0x80) used--;
     memcpy(out, text, used);
@@ -451,7 +452,7 @@ static void copy_text(char *out, size_t size, const char *text) {
 }
 
 static void set_units(surety_certificate *c, const surety_data_info *info) {
-    copy_text(c->data.unit, sizeof c->data.unit, info->unit ? info->unit : "");
+    surety_certificate_copy(c->data.unit, sizeof c->data.unit, info->unit ? info->unit : "");
     c->data.units_prior = info->unit ? info->units[SURETY_SET_PRIOR] : SURETY_ABSENT;
     c->data.units_learn = info->unit ? info->units[SURETY_SET_LEARN] : SURETY_ABSENT;
     c->data.units_test = info->unit ? info->units[SURETY_SET_TEST] : SURETY_ABSENT;
@@ -508,21 +509,21 @@ static surety_status set_majority(surety_certificate *c, const surety_data *data
     size_t most = 0;
     for (size_t k = 1; k < info->classes; k++)
         if (prior[k] > prior[most]) most = k;
-    copy_text(c->majority.label, sizeof c->majority.label, info->labels[most]);
+    surety_certificate_copy(c->majority.label, sizeof c->majority.label, info->labels[most]);
     c->majority.rows_prior = prior[most];
     return count_others(surety_data_set(data, SURETY_SET_LEARN), most, &c->majority.failed, err);
 }
 
 static void name_limits(surety_certificate *c) {
     for (size_t k = 0; k < c->limit_count && k < c->data.class_count; k++)
-        copy_text(c->limits[k].label, sizeof c->limits[k].label, c->data.classes[k]);
+        surety_certificate_copy(c->limits[k].label, sizeof c->limits[k].label, c->data.classes[k]);
 }
 
 void surety_certificate_set_columns(surety_certificate *c, const surety_model *model) {
     const char *column = surety_model_text(model, "data.label_column"),
                *header = surety_model_text(model, "data.header");
-    copy_text(c->data.label_column, sizeof c->data.label_column, column ? column : "");
-    copy_text(c->data.header, sizeof c->data.header, header ? header : "auto");
+    surety_certificate_copy(c->data.label_column, sizeof c->data.label_column, column ? column : "");
+    surety_certificate_copy(c->data.header, sizeof c->data.header, header ? header : "auto");
 }
 
 static surety_status copy_counts(uint64_t **out, const uint64_t *from, size_t count, surety_error *err) {
@@ -538,6 +539,7 @@ static surety_status set_counts(surety_certificate *c, const surety_risks *r, su
     c->counts.wrong = r->wrong, c->counts.tied = r->tied;
     c->counts.max_wrong = r->max_wrong, c->counts.max_tied = r->max_tied;
     c->counts.prior_wrong = r->prior_wrong, c->counts.prior_max_wrong = r->prior_max_wrong;
+    c->counts.prior_coins = r->prior_coins;
     c->counts.abar_sum = r->abar_sum, c->counts.tv_sum = r->tv_sum, c->counts.tandem_sum = r->tandem_sum;
     size_t H = c->counts.voter_count = r->voters;
     SURETY_TRY(copy_counts(&c->counts.loss, r->loss, H, err));
@@ -545,6 +547,8 @@ static surety_status set_counts(surety_certificate *c, const surety_risks *r, su
     SURETY_TRY(copy_counts(&c->counts.errors, r->errors, H, err));
     SURETY_TRY(copy_counts(&c->counts.anchored_loss, r->anchored_loss, H, err));
     SURETY_TRY(copy_counts(&c->counts.anchored_max, r->anchored_max, H, err));
+    SURETY_TRY(copy_counts(&c->counts.coins, r->coins, H, err));
+    SURETY_TRY(copy_counts(&c->counts.max_coins, r->max_coins, H, err));
     return copy_counts(&c->counts.anchored_errors, r->anchored_errors, H, err);
 }
 
@@ -557,6 +561,7 @@ static void set_ledger(certifying *w) {
 static surety_status conclude(certifying *w, const surety_risks *test, surety_error *err) {
     surety_certificate *c = w->c;
     SURETY_TRY(compute(w, err));
+    SURETY_TRY(surety_certifying_assume(w, err));
     SURETY_TRY(ask_test(w, test, err));
     c->delta = w->s->delta;
     snprintf(c->statement, sizeof c->statement, "%s", form(w)->name);
@@ -577,7 +582,11 @@ static surety_status conclude(certifying *w, const surety_risks *test, surety_er
 
 /* Statements that are not made have no numbers. */
 static void empty(surety_certificate *c) {
-    *c = (surety_certificate){.promise = (double)NAN, .radius = (double)NAN, .below_radius = SURETY_ABSENT};
+    const double none = (double)NAN;
+    *c = (surety_certificate){.promise = none,
+                              .radius = none,
+                              .below_radius = SURETY_ABSENT,
+                              .assumed = {.noise_share = none, .shift_budget = none, .value = none}};
 }
 
 static surety_status certify(certifying *w, surety_risks *test, const surety_run *run, surety_error *err) {
@@ -646,13 +655,16 @@ static surety_status stated_risks(surety_risks *out, const surety_certificate *c
                                              c->counts.prior_max_wrong,
                                              c->counts.abar_sum,
                                              c->counts.tv_sum,
-                                             c->counts.tandem_sum};
+                                             c->counts.tandem_sum,
+                                             c->counts.prior_coins};
     const uint64_t *arrays[SURETY_RISK_ARRAYS] = {[SURETY_RISK_LOSS] = c->counts.loss,
                                                   [SURETY_RISK_MAX_LOSS] = c->counts.max_loss,
                                                   [SURETY_RISK_ANCHORED_LOSS] = c->counts.anchored_loss,
                                                   [SURETY_RISK_ANCHORED_MAX] = c->counts.anchored_max,
                                                   [SURETY_RISK_ERRORS] = c->counts.errors,
-                                                  [SURETY_RISK_ANCHORED_ERRORS] = c->counts.anchored_errors};
+                                                  [SURETY_RISK_ANCHORED_ERRORS] = c->counts.anchored_errors,
+                                                  [SURETY_RISK_COINS] = c->counts.coins,
+                                                  [SURETY_RISK_MAX_COINS] = c->counts.max_coins};
     SURETY_TRY(surety_alloc(&sums, surety_risk_sums(H, K), sizeof *sums, err));
     memcpy(sums, head, sizeof head);
     for (size_t k = 0; k < SURETY_RISK_ARRAYS; k++)
@@ -662,7 +674,7 @@ static surety_status stated_risks(surety_risks *out, const surety_certificate *c
         status = surety_risks_from_sums(out, sums, H, c->inputs.n, K, surety_model_posterior(model), err);
     surety_free(sums);
     out->signed_votes = surety_model_about(model)->set == SURETY_SIGNED;
-    out->has_prior = 1;
+    out->has_prior = out->has_coins = 1;
     return status;
 }
 
@@ -678,7 +690,7 @@ static surety_risks stated_test(const surety_certificate *c) {
 static surety_status set_model_preparation(surety_certificate *c, const surety_model *model,
                                            surety_error *err) {
     const surety_preparation *p = surety_model_preparation(model);
-    copy_text(c->data.unit, sizeof c->data.unit, p && p->unit ? p->unit : "");
+    surety_certificate_copy(c->data.unit, sizeof c->data.unit, p && p->unit ? p->unit : "");
     return set_preparation(c, p ? p->text : NULL, p ? p->column_count : (size_t)c->data.features,
                            p ? p->scaling : SURETY_SCALE_NONE, p ? p->missing : SURETY_MISSING_ERROR, err);
 }
@@ -717,6 +729,7 @@ static surety_status certify_again(certifying *w, const surety_certificate *stat
     surety_risks test = stated_test(stated);
     settle_origin(w, stated->data.fresh);
     w->units = stated->data.unit[0] != 0;
+    w->stated_groups = stated->group_count;
     SURETY_TRY(prepare(w, err));
     if (stated->inputs.n != surety_threat_samples(&w->threat))
         return surety_fail(err, SURETY_E_CHECK,

@@ -11,6 +11,7 @@ typedef struct surety_certifying {
     const surety_data *data;
     int fresh;                /* S was declared fresh: the vote of Q is fixed before it */
     int units;                /* examples are units of several rows */
+    size_t stated_groups;     /* without data: groups of the certificate that is computed again */
     surety_weighting against; /* the vote that is attacked, which stands for the prior: fresh: Q, else P */
     uint64_t priors;          /* candidates among which S chose */
     const surety_certify_settings *s;
@@ -36,6 +37,17 @@ surety_status surety_certifying_spend(surety_certifying *w, size_t part, double 
 /* The limit of the bound, at most 1, if `failed` of m examples fail, for an event of this share. */
 surety_status surety_certifying_limit(const surety_certifying *w, uint64_t m, uint64_t failed, double share,
                                       double *value, surety_error *err);
+
+/* As much of text as there is room for, in whole UTF-8 characters. */
+void surety_certificate_copy(char *out, size_t size, const char *text);
+
+/* ---- assume.c: what remains of the limit if more is assumed ---- */
+
+/* Does what is assumed make sense, and fit the statement? Asked before S is seen. */
+surety_status surety_certifying_check_assumed(const surety_certifying *w, surety_error *err);
+
+/* Fills w->c->assumed, from the value and counts that are there. */
+surety_status surety_certifying_assume(surety_certifying *w, surety_error *err);
 
 /* ---- statements.c: one row of a table for each statement ---- */
 

@@ -62,24 +62,39 @@ static int is_duel(const surety_certificate *c) {
     return !strcmp(c->model.kind, "trees") && c->data.class_count > 2 && !is_imported(c);
 }
 
-/* A limit for each class; of many classes, where they are listed. */
-static void say_classes(surety_certificate *c) {
+/* A limit for each class or group; of many, where they are listed. */
+static void say_each(surety_certificate *c, const surety_class_limit *limits, size_t count, const char *what,
+                     const char *where) {
     enum { FEW = 10 };
     char text[32];
-    say(c, "fails, for all of its %zu classes at once, on at most ", c->limit_count);
-    if (c->limit_count > FEW)
-        say(c, "that share of the new inputs of each class that is listed for it (classes)");
-    for (size_t k = 0; k < c->limit_count && c->limit_count <= FEW; k++) {
-        const surety_class_limit *limit = &c->limits[k];
-        const char *before = !k ? "" : k + 1 < c->limit_count ? ", " : " and ";
-        if (limit->value < 1)
-            say(c, "%s%s %% of the new inputs of class %s", before, percent_up(limit->value, text),
-                limit->label);
+    if (count > FEW)
+        say(c, "that share of the new inputs of each %s that is listed for it (%s)", what, where);
+    for (size_t k = 0; k < count && count <= FEW; k++) {
+        const char *before = !k ? "" : k + 1 < count ? ", " : " and ";
+        if (limits[k].value < 1)
+            say(c, "%s%s %% of the new inputs of %s %s", before, percent_up(limits[k].value, text), what,
+                limits[k].label);
         else
-            say(c, "%sall of those of class %s", before, limit->label);
+            say(c, "%sall of those of %s %s", before, what, limits[k].label);
     }
+}
+
+static void say_classes(surety_certificate *c) {
+    char text[32];
+    say(c, "fails, for all of its %zu classes at once, on at most ", c->limit_count);
+    say_each(c, c->limits, c->limit_count, "class", "classes");
     if (c->value < 1) say(c, ", so on at most %s %% of all", percent_up(c->value, text));
     say(c, ", ");
+}
+
+static void say_groups(surety_certificate *c) {
+    if (c->group_count == 1)
+        say(c, "fails, for the one group by '%s' that S has, on at most ", c->group_column);
+    else
+        say(c, "fails, for all %zu groups by '%s' that S has at once, on at most ", c->group_count,
+            c->group_column);
+    say_each(c, c->groups, c->group_count, "group", "groups");
+    say(c, " (of other groups nothing is said), ");
 }
 
 /* 100 x, as whoever asked for x wrote it. */
@@ -94,7 +109,7 @@ static int states(const surety_certificate *c, surety_statement statement) {
 
 /* Of several radii, each of them. */
 static const char *radius_text(const surety_certificate *c, char text[32]) {
-    if (states(c, SURETY_SAY_CURVE) || states(c, SURETY_SAY_PROMISES))
+    if (!c->vacuous && (states(c, SURETY_SAY_CURVE) || states(c, SURETY_SAY_PROMISES)))
         snprintf(text, 32, "r");
     else
         surety_shortest(c->attack.eps, text);
@@ -137,6 +152,19 @@ static void say_promises(surety_certificate *c) {
     say(c, ", ");
 }
 
+/* An event whose bound replaces losses by coins: the confidence is over them too. */
+static int tosses_coins(const surety_certificate *c) {
+    for (size_t i = 0; i < c->event_count; i++) {
+        char name[40];
+        const surety_bound_info *bound = NULL;
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(c->events[i].event, ","), c->events[i].event);
+        if (surety_bound_find(name, &bound, NULL) == SURETY_OK &&
+            bound->evidence & (SURETY_NEEDS_COINS | SURETY_NEEDS_PRIOR_COINS))
+            return 1;
+    }
+    return 0;
+}
+
 /* One limit. */
 static void say_share(surety_certificate *c) {
     char text[32];
@@ -175,13 +203,18 @@ static void say_limit(surety_certificate *c) {
         say(c,
             "The test set T refutes this certificate, which was written all the same (--despite-test): "
             "%" PRIu64 " of %" PRIu64
-            " fail on T, which has a chance below one in a million if what follows is true. ",
-            c->test.failed, c->test.m);
+            " fail on T, which has a chance below one in a million if what follows is true%s. ",
+            c->test.failed, c->test.m,
+            states(c, SURETY_SAY_GROUPS) ? " and T has no other groups than S" : "");
     if (c->vacuous)
         say_vacuous(c);
     else
         say(c, "With ");
-    const char *drawn = attack_of(c)->starts || attack_of(c)->noise ? "of the attack's random numbers" : "";
+    int attack = attack_of(c)->starts || attack_of(c)->noise, coins = tosses_coins(c);
+    const char *drawn = attack && coins ? "of the attack's random numbers and coins"
+                        : attack        ? "of the attack's random numbers"
+                        : coins         ? "of the coins"
+                                        : "";
     if (c->data.fresh)
         say(c, "confidence %s %% over the draw %s%sof the %" PRIu64 " %s declared fresh, %s, ",
             confidence(c->delta, level), drawn, *drawn ? " and " : "", c->inputs.m,
@@ -204,6 +237,10 @@ static void say_limit(surety_certificate *c) {
             "tied) ");
     if (states(c, SURETY_SAY_CLASSES) && !c->vacuous) {
         say_classes(c);
+        return;
+    }
+    if (states(c, SURETY_SAY_GROUPS) && !c->vacuous) {
+        say_groups(c);
         return;
     }
     if (states(c, SURETY_SAY_CURVE) && !c->vacuous)
@@ -290,7 +327,7 @@ static void say_worst(surety_certificate *c) {
     say_box(c, " that keeps the input inside");
     say(c, ", whatever the attack, makes it fail");
     if (states(c, SURETY_SAY_RADIUS) && !c->vacuous)
-        say(c, "; this radius is the largest at which S allows the promised %s %%",
+        say(c, "; this radius is the largest, rounded down, at which S allows the promised %s %%",
             percent(c->promise, text));
 }
 
@@ -364,12 +401,27 @@ static void say_assumptions(surety_certificate *c) {
     say(c, "and this certificate among at most %" PRIu64 " (--looks).", looks);
 }
 
+/* Of a curve: from which radius on. */
+static void say_majority_curve(surety_certificate *c) {
+    char radius[32];
+    size_t i = 0;
+    while (i < c->curve_count && c->curve[i].failed < c->majority.failed) i++;
+    if (i == c->curve_count) return;
+    say(c,
+        "; on S, from r = %s on, this model is no better than always answering %s, which fails on %" PRIu64
+        " of its %" PRIu64 " %s at every radius",
+        surety_shortest(c->curve[i].radius, radius), c->majority.label, c->majority.failed, c->inputs.m,
+        c->data.unit[0] ? "units" : "examples");
+}
+
 /* A vote that answers one class whatever it sees is robust against everything, and S' alone chose which. */
 static void say_majority(surety_certificate *c) {
     int votes = is_risk(c, SURETY_RISK_AVERAGED);
     uint64_t other = c->majority.failed, failed = c->counts.max_wrong + c->counts.max_tied;
     int no_better = votes ? c->counts.wrong + c->counts.tied >= other * c->inputs.n : failed >= other;
-    if (no_better)
+    if (c->curve_count)
+        say_majority_curve(c);
+    else if (no_better)
         say(c,
             "; on S this model is no better than always answering %s, which fails on %" PRIu64
             " of its %" PRIu64 " %s",
@@ -397,6 +449,49 @@ static void say_copies(surety_certificate *c) {
         k->near_learn_in_prior ? "the training" : "itself");
 }
 
+/* Another sentence, for what is assumed beyond the first: the condition, then what remains. */
+static void say_noise(surety_certificate *c) {
+    char share[32];
+    percent(c->assumed.noise_share, share);
+    if (!strcmp(c->assumed.noise, surety_label_noise_name(SURETY_NOISE_FLIPS)))
+        say(c,
+            "each label of S was replaced by another one with one probability, the same for every input and "
+            "class and at least %s %%",
+            share);
+    else if (!strcmp(c->assumed.noise, surety_label_noise_name(SURETY_NOISE_PAIRS)))
+        say(c, "at most %s %% of the labels where S was drawn from are wrong", share);
+    else
+        say(c, "at most %s %% of the labels of S are wrong", share);
+}
+
+static void say_shift(surety_certificate *c) {
+    static const char *const distances[] = {[SURETY_SHIFT_TV] = "total variation from",
+                                            [SURETY_SHIFT_KL] = "KL divergence from",
+                                            [SURETY_SHIFT_CHI2] = "chi-square divergence from",
+                                            [SURETY_SHIFT_RATIO] = "density relative to"};
+    char budget[32];
+    surety_shift shift = SURETY_SHIFT_TV;
+    surety_shift_parse(c->assumed.shift, &shift, NULL);
+    say(c, "new %s come from another distribution, whose %s that of S is at most %s",
+        c->data.unit[0] ? "units" : "inputs", distances[shift],
+        surety_shortest(c->assumed.shift_budget, budget));
+}
+
+static void say_assumed(surety_certificate *c) {
+    char text[32];
+    if (isnan(c->assumed.value) || c->vacuous) return;
+    say(c, " If, beyond that, ");
+    if (c->assumed.noise[0]) say_noise(c);
+    if (c->assumed.noise[0] && c->assumed.shift[0]) say(c, ", and ");
+    if (c->assumed.shift[0]) say_shift(c);
+    if (c->assumed.value < 1)
+        say(c, ", then it fails on at most %s %%", percent_up(c->assumed.value, text));
+    else
+        say(c, ", then it may fail on all");
+    say(c, "%s; this condition was assumed, not measured.",
+        c->assumed.noise[0] ? ", judged by right labels" : "");
+}
+
 void surety_certificate_word(surety_certificate *c) {
     c->claim[0] = 0;
     say_limit(c);
@@ -407,4 +502,5 @@ void surety_certificate_word(surety_certificate *c) {
     say_majority(c);
     say_copies(c);
     say_assumptions(c);
+    say_assumed(c);
 }

@@ -13,6 +13,7 @@
 #include "base/memory.h"
 #include "base/number.h"
 #include "base/parallel.h"
+#include "bound/round.h"
 #include "voters/worst.h"
 
 static uint64_t failed_of(const surety_risks *r) {
@@ -73,6 +74,73 @@ static surety_status compute_classes(surety_certifying *w, surety_error *err) {
         limit->m = w->risks.class_examples[k];
         limit->failed = w->risks.class_failed[k];
         SURETY_TRY(surety_certifying_spend(w, k, &share, err));
+        SURETY_TRY(surety_certifying_limit(w, limit->m, limit->failed, share, &limit->value, err));
+        c->value = fmax(c->value, limit->value);
+        c->vacuous &= !(limit->value < 1);
+    }
+    return SURETY_OK;
+}
+
+/* ---- a limit for each group (12.4) ---- */
+
+/* The groups of S, which its column of groups alone decides. */
+static size_t group_parts(const surety_certifying *w) {
+    return w->data ? surety_data_describe(w->data)->groups : w->stated_groups;
+}
+
+static surety_status settle_groups(surety_certifying *w, surety_error *err) {
+    size_t count = group_parts(w);
+    if (count >= 1 && count <= SURETY_GROUPS) return SURETY_OK;
+    if (!count) return surety_fail(err, SURETY_E_USAGE, "limits per group need data with a column of groups");
+    surety_fail(err, SURETY_E_CHECK, "the column '%.64s' has %zu values in S, too many for a limit each",
+                surety_data_describe(w->data)->group, count);
+    surety_fail_expected(err, "a column with at most %d values", (int)SURETY_GROUPS);
+    return SURETY_E_CHECK;
+}
+
+static void name_group(const surety_certifying *w, size_t part, char radius[64], char what[32]) {
+    name_radius(w, part, radius, what);
+    snprintf(what, 32, ", group %zu", part);
+}
+
+static surety_status survey_groups(surety_certifying *w, const surety_run *run, surety_error *err) {
+    const surety_data_info *info = surety_data_describe(w->data);
+    surety_certificate *c = w->c;
+    SURETY_TRY(survey_once(w, run, err));
+    if (surety_apart(run)) return SURETY_OK;
+    surety_certificate_copy(c->group_column, sizeof c->group_column, info->group);
+    for (size_t g = 0; g < info->groups; g++) {
+        surety_certificate_copy(c->groups[g].label, sizeof c->groups[g].label, info->group_names[g]);
+        c->groups[g].m = w->risks.groups[g];
+        c->groups[g].failed = w->risks.groups[info->groups + g];
+    }
+    return SURETY_OK;
+}
+
+static surety_status recall_groups(surety_certifying *w, const surety_certificate *stated,
+                                   surety_error *err) {
+    surety_certificate *c = w->c;
+    uint64_t m = 0, failed = 0;
+    memcpy(c->group_column, stated->group_column, sizeof c->group_column);
+    memcpy(c->groups, stated->groups, sizeof c->groups);
+    for (size_t g = 0; g < stated->group_count; g++) {
+        m += c->groups[g].m, failed += c->groups[g].failed;
+        if (c->groups[g].failed > c->groups[g].m) failed = SURETY_ABSENT;
+    }
+    if (m == w->risks.m && failed == failed_of(&w->risks)) return SURETY_OK;
+    return surety_fail(err, SURETY_E_CHECK, "the counts of the groups do not add up to those of S");
+}
+
+/* Given the column of groups, the failures of a group are coins of one rate. The risk is a mean of the risks
+ * of all groups, also of those that S has none of: the largest limit says nothing about it. */
+static surety_status compute_groups(surety_certifying *w, surety_error *err) {
+    surety_certificate *c = w->c;
+    c->vacuous = 1;
+    c->group_count = group_parts(w);
+    for (size_t g = 0; g < c->group_count; g++) {
+        surety_class_limit *limit = &c->groups[g];
+        double share = 0;
+        SURETY_TRY(surety_certifying_spend(w, g, &share, err));
         SURETY_TRY(surety_certifying_limit(w, limit->m, limit->failed, share, &limit->value, err));
         c->value = fmax(c->value, limit->value);
         c->vacuous &= !(limit->value < 1);
@@ -155,18 +223,22 @@ static int by_radius(const void *a, const void *b) {
 
 /* *k: how many of m may fail, the largest number whose limit is at most the promise; *some: there is one. */
 static surety_status may_fail(surety_certifying *w, uint64_t m, uint64_t *k, int *some, surety_error *err) {
-    uint64_t many = m; /* the limit of m failures is 1 */
     double share = 0, limit = 0;
-    *k = 0;
     SURETY_TRY(surety_certifying_spend(w, 0, &share, err));
-    SURETY_TRY(surety_certifying_limit(w, m, 0, share, &limit, err));
-    *some = limit <= w->s->promise;
-    while (*some && many - *k > 1) {
-        uint64_t middle = *k + (many - *k) / 2;
-        SURETY_TRY(surety_certifying_limit(w, m, middle, share, &limit, err));
-        *(limit <= w->s->promise ? k : &many) = middle;
-    }
+    SURETY_TRY(surety_certifying_limit(w, m, 0, share, &limit, err)); /* can the bound be computed at all? */
+    share = surety_div_down(surety_div_down(share, surety_whole_up(w->priors)), surety_whole_up(w->s->looks));
+    *some = surety_radius_rank(w->s->promise, m, share, k);
     return SURETY_OK;
+}
+
+/* With four digits that count, rounded down: a smaller ball is proved too. */
+static double rounded_down(double radius) {
+    char text[32];
+    if (!(radius > 0)) return radius;
+    double unit = pow(10, floor(log10(radius)) - 3);
+    surety_format(text, sizeof text, "%.4g", floor(radius / unit * (1 + 1e-12)) * unit);
+    double down = surety_number(text, NULL);
+    return down >= 0 && down <= radius ? down : radius;
 }
 
 /* The (k+1)-th smallest radius, if it is one: then at most k have a smaller one. */
@@ -179,7 +251,7 @@ static surety_status take_radius(surety_certifying *w, radii *r, surety_error *e
     qsort(r->radius, m, sizeof *r->radius, by_radius);
     SURETY_TRY(may_fail(w, m, &k, &some, err));
     some = some && r->radius[k] >= 0;
-    c->radius = some ? r->radius[k] : (double)NAN;
+    c->radius = some ? rounded_down(r->radius[k]) : (double)NAN;
     w->threat.ball.radius = some ? c->radius : 0;
     c->below_radius = 0;
     while (c->below_radius < m && r->radius[c->below_radius] < w->threat.ball.radius) c->below_radius++;
@@ -390,6 +462,8 @@ static const surety_statement_row rows[SURETY_STATEMENTS] = {
                           NULL, settings_alone},
     [SURETY_SAY_CLASSES] = {"classes", 1, 0, no_settings, class_parts, name_class, survey_once,
                             recall_nothing, compute_classes, settings_alone},
+    [SURETY_SAY_GROUPS] = {"groups", 1, 0, settle_groups, group_parts, name_group, survey_groups,
+                           recall_groups, compute_groups, settings_alone},
     [SURETY_SAY_RADIUS] = {"radius", 1, 1, settle_radius, one_part, name_promise, survey_radius,
                            recall_radius, compute_radius, settings_of_radius},
     [SURETY_SAY_CURVE] = {"curve", 1, 1, settle_curve, curve_parts, name_point, survey_curve, recall_curve,

@@ -208,6 +208,7 @@ static surety_status open_files(verifying *v, surety_error *err) {
         explain(v->out, ": rows declared fresh are given with --fresh FILE");
         return SURETY_OK;
     }
+    if (v->stated.group_column[0]) s.group = v->stated.group_column;
     if (v->s->data.label_column) s.label_column = v->s->data.label_column;
     if (v->s->data.header != SURETY_HEADER_AUTO) s.header = v->s->data.header;
     if (s.task)
@@ -241,6 +242,9 @@ static void settings_of(const verifying *v, surety_certify_settings *s) {
     s->bound = strcmp(c->choice, "best") ? c->bound : "best";
     s->statement = surety_statement_of(surety_statement_find(c->statement)); /* checked too */
     surety_statement_about(s->statement)->settings(c, s);
+    if (c->assumed.noise[0]) surety_label_noise_parse(c->assumed.noise, &s->noise, NULL); /* checked */
+    if (c->assumed.shift[0]) surety_shift_parse(c->assumed.shift, &s->shift, NULL);
+    s->noise_share = c->assumed.noise_share, s->shift_budget = c->assumed.shift_budget;
     surety_threat_defaults(a);
     surety_threat_parse(c->attack.name, &a->kind, NULL); /* both were checked when it was read */
     surety_norm_parse(c->attack.norm, &a->ball.norm, NULL);

@@ -35,18 +35,23 @@ static void print_bounds(const surety_votes_result *r, surety_risk_kind risk, cl
         }
 }
 
+/* Bounds that are of no use here: votes have no ball and no seed for coins, and few have a dictator. */
+static int is_elsewhere(const surety_bound_info *row) {
+    return row->risk == SURETY_RISK_WORST_CASE ||
+           row->evidence & (SURETY_NEEDS_COINS | SURETY_NEEDS_PRIOR_COINS | SURETY_NEEDS_DICTATOR);
+}
+
 /* Bounds that could not be computed, gathered by what they miss. */
 static void print_missing(const surety_votes_result *r) {
     const surety_bound_info *list = surety_bound_list();
     for (int id = 0; id < SURETY_BOUNDS; id++) {
         const char *missing = r->bounds[id].missing;
-        int first = missing && list[id].risk != SURETY_RISK_WORST_CASE;
+        int first = missing && !is_elsewhere(&list[id]);
         for (int k = 0; k < id && first; k++) first = r->bounds[k].missing != missing;
         if (!first) continue;
         cli_print("Not available without %s:\n ", missing);
         for (int k = id; k < SURETY_BOUNDS; k++)
-            if (r->bounds[k].missing == missing && list[k].risk != SURETY_RISK_WORST_CASE)
-                cli_print(" %s", list[k].name);
+            if (r->bounds[k].missing == missing && !is_elsewhere(&list[k])) cli_print(" %s", list[k].name);
         cli_print("\n");
     }
 }

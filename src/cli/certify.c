@@ -34,7 +34,7 @@ static surety_status read_looks(const char *text, void *target, surety_error *er
 /* "first, second, ..": the bounds that certificates use unless told otherwise. */
 static const char *names_of(surety_risk_kind risk, surety_q_choice q, char text[160]) {
     surety_bound_id events[SURETY_BOUNDS];
-    size_t count = surety_bound_best(risk, q, events), used = 0;
+    size_t count = surety_bound_best(risk, q, 1, events), used = 0;
     for (size_t i = 0; i < count && used < 160; i++)
         used += (size_t)snprintf(text + used, 160 - used, "%s%s", i ? ", " : "",
                                  surety_bound_list()[events[i]].name);
@@ -43,13 +43,15 @@ static const char *names_of(surety_risk_kind risk, surety_q_choice q, char text[
 
 static void word_bound_help(options *o) {
     char learned[160], baseline[160], worst_learned[160], worst_baseline[160];
-    snprintf(o->bound_help, sizeof o->bound_help,
-             "the bound; unless given, the first of %s (baseline: %s; worst-case: %s; both: %s). best: the "
-             "smallest of this list and of others on the same events, delta split evenly among the events",
-             names_of(SURETY_RISK_AVERAGED_MAX, SURETY_Q_ANY, learned),
-             names_of(SURETY_RISK_AVERAGED_MAX, SURETY_Q_FROZEN, baseline),
-             names_of(SURETY_RISK_WORST_CASE, SURETY_Q_ANY, worst_learned),
-             names_of(SURETY_RISK_WORST_CASE, SURETY_Q_FROZEN, worst_baseline));
+    snprintf(
+        o->bound_help, sizeof o->bound_help,
+        "the bound; unless given, the first of %s (baseline: %s; worst-case: %s; both: %s). best: the "
+        "smallest of this list and of others on the same events, delta split evenly among the events; of "
+        "real votes, the union over the voters is that of their coins",
+        names_of(SURETY_RISK_AVERAGED_MAX, SURETY_Q_ANY, learned),
+        names_of(SURETY_RISK_AVERAGED_MAX, SURETY_Q_FROZEN, baseline),
+        names_of(SURETY_RISK_WORST_CASE, SURETY_Q_ANY, worst_learned),
+        names_of(SURETY_RISK_WORST_CASE, SURETY_Q_FROZEN, worst_baseline));
 }
 
 static void add_options(cli *c, options *o) {
@@ -89,6 +91,7 @@ static surety_status settle(cli *c, options *o, const surety_model *model) {
     o->certify.delta = isnan(o->delta) ? own.delta : o->delta;
     o->certify.model_file = c->words[0];
     o->certify.despite_test = o->despite_test;
+    o->data.group = o->statement.groups;
     if (cli_given(c, "seed") && threat->seed != facts->seed)
         return cli_wrong(c, "a certificate's random numbers are those of the model's seed, %llu",
                          (unsigned long long)facts->seed);
@@ -101,10 +104,12 @@ static void print_inputs(const surety_certificate *c) {
     cli_print("\n%-22s %s (on the risk of the vote%s)\n", "bound", c->bound,
               isnan(c->surrogate) ? "" : ", factor 2 included");
     cli_print("%-22s %.6f\n", "value", cli_limit(c->value, 6));
-    cli_print("%-22s m = %" PRIu64 "%s of S, n = %" PRIu64 " perturbations each, H = %" PRIu64 " voters\n",
-              "sizes", c->inputs.m, c->data.unit[0] ? " units" : "", c->inputs.n, c->inputs.voter_count);
-    cli_print("%-22s T_p = %" PRIu64 " candidates, KL(Q||P) = %.6f%s\n", "prior", c->inputs.priors_compared,
-              c->inputs.kl,
+    cli_print("%-22s m = %" PRIu64 "%s of S, ", "sizes", c->inputs.m, c->data.unit[0] ? " units" : "");
+    if (strcmp(c->risk, surety_risk_kind_name(SURETY_RISK_WORST_CASE)) != 0)
+        cli_print("n = %" PRIu64 " perturbation%s each, ", c->inputs.n, c->inputs.n == 1 ? "" : "s");
+    cli_print("H = %" PRIu64 " voter%s\n", c->inputs.voter_count, c->inputs.voter_count == 1 ? "" : "s");
+    cli_print("%-22s T_p = %" PRIu64 " candidate%s, KL(Q||P) = %.6f%s\n", "prior", c->inputs.priors_compared,
+              c->inputs.priors_compared == 1 ? "" : "s", c->inputs.kl,
               c->data.fresh      ? " (Q was fixed before the fresh rows)"
               : c->inputs.frozen ? " (Q is P)"
                                  : "");
@@ -120,11 +125,13 @@ static void print_inputs(const surety_certificate *c) {
         cli_print("%-22s Rbar %.6f, Gmax %.6f\n", "surrogates", c->risks.rbar, c->risks.gmax);
     }
     cli_print("%-22s %.6g, spent on\n", "delta", c->delta);
-    size_t parts = c->limit_count + c->curve_count;
+    size_t parts = c->limit_count + c->group_count + c->curve_count;
     if (parts)
         cli_print("%22s %.6g for each of %zu %s: %s; %" PRIu64 " look%s\n", "", c->inputs.delta_share, parts,
-                  c->limit_count ? "classes" : "radii", c->bound, c->inputs.looks,
-                  c->inputs.looks == 1 ? "" : "s");
+                  c->limit_count   ? "classes"
+                  : c->group_count ? "groups"
+                                   : "radii",
+                  c->bound, c->inputs.looks, c->inputs.looks == 1 ? "" : "s");
     for (size_t i = 0; i < c->event_count && !parts; i++) {
         char text[sizeof c->events[i].event + 64];
         snprintf(text, sizeof text, "%.6g: %s; %" PRIu64 " look%s", c->events[i].share, c->events[i].event,
@@ -185,8 +192,10 @@ static surety_status certify(cli *c, options *o, const surety_model *model) {
         status = surety_certify(&certificate, model, data, &o->certify, &c->run, &c->error);
     cli_progress_end(c);
     if (status == SURETY_OK) log_look(c, o, &certificate, model, data);
-    if (status == SURETY_E_CHECK && !strncmp(c->error.what, "T refutes", 9))
-        cli_look(c, model, data, "refused: T refutes it"); /* S was looked at, and the message tells of it */
+    const char *refused =
+        strstr(c->error.what, " refutes"); /* S was looked at, and the message tells of it */
+    if (status == SURETY_E_CHECK && refused && refused == c->error.what + 1)
+        cli_look(c, model, data, *c->error.what == 'T' ? "refused: T refutes it" : "refused: S refutes it");
     if (status == SURETY_OK) status = surety_certificate_save(&certificate, o->out, &c->error);
     if (status == SURETY_OK && certificate.test.refuted)
         cli_warn(c,

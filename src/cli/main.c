@@ -108,6 +108,7 @@ int main(int argc, char **argv) {
     }
     if (status != SURETY_OK) {
         if (c.error.code == SURETY_OK) c.error.code = status;
+        cli_mpi_failed(&c);
         print_error(&c);
         fflush(stdout);
     }

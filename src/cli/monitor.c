@@ -2,14 +2,18 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "cli/cli.h"
+#include "cli/shared.h"
 #include "surety/certify.h"
 
 typedef struct options {
-    const char *labels, *state;
+    const char *labels, *state, *model;
+    surety_data_settings data; /* fresh: rows whose vote is computed */
+    bool from_start;
     double alpha;
     char beside[4096]; /* the state that was not asked for */
 } options;
@@ -31,18 +35,35 @@ static surety_status bad_line(cli *c, const char *file, uint64_t line, const cha
     return SURETY_E_INPUT;
 }
 
+/* Outcomes of the stream that are counted already: --from-start. */
+static uint64_t seen_before(const options *o, const watch *w) {
+    return o->from_start ? w->monitor.seen : 0;
+}
+
+static surety_status too_few(cli *c, const char *file, uint64_t seen) {
+    c->error.code = SURETY_E_INPUT;
+    snprintf(c->error.what, sizeof c->error.what, "it has fewer outcomes than were seen, %" PRIu64, seen);
+    snprintf(c->error.expected, sizeof c->error.expected,
+             "all outcomes from the first on; or no --from-start");
+    snprintf(c->error.file, sizeof c->error.file, "%s", file);
+    return SURETY_E_INPUT;
+}
+
 /* Adds the outcomes. From a pipe the state is saved once a second too: there is no file to read again. */
 static surety_status add_lines(cli *c, const options *o, watch *w, FILE *in) {
     int pipe = in == stdin;
     char text[64];
-    uint64_t line = 0;
+    uint64_t line = 0, seen = seen_before(o, w), skip = seen;
     time_t saved = time(NULL);
     while (fgets(text, sizeof text, in)) {
         text[strcspn(text, "\r\n")] = 0;
         line++;
         if (!*text) continue;
         if (strcmp(text, "0") != 0 && strcmp(text, "1") != 0) return bad_line(c, o->labels, line, text);
-        surety_monitor_add(&w->monitor, *text == '1');
+        if (skip)
+            skip--;
+        else
+            surety_monitor_add(&w->monitor, *text == '1');
         if (c->run.stop && *c->run.stop && !pipe) return c->error.code = SURETY_E_STOPPED;
         if (c->run.stop && *c->run.stop) break;
         if (pipe && time(NULL) != saved) {
@@ -52,7 +73,67 @@ static surety_status add_lines(cli *c, const options *o, watch *w, FILE *in) {
         }
     }
     if (ferror(in) && errno != EINTR) return cli_wrong(c, "%s cannot be read", o->labels);
-    return SURETY_OK;
+    return skip && !pipe ? too_few(c, o->labels, seen) : SURETY_OK;
+}
+
+static surety_status add_file(cli *c, const options *o, watch *w) {
+    FILE *in = strcmp(o->labels, "-") ? fopen(o->labels, "r") : stdin;
+    if (!in) return cli_wrong(c, "%s cannot be read: %s", o->labels, strerror(errno));
+    surety_status status = add_lines(c, o, w, in);
+    if (in != stdin) fclose(in);
+    return status;
+}
+
+/* ---- rows with labels ---- */
+
+static surety_status count_rows(cli *c, const options *o, watch *w, const surety_model *model,
+                                const surety_set *set) {
+    surety_vote vote = surety_model_vote(model, SURETY_POSTERIOR);
+    uint8_t *classes = malloc(set->m);
+    uint64_t seen = seen_before(o, w);
+    c->error.code = SURETY_E_MEMORY;
+    if (!classes) return SURETY_E_MEMORY;
+    c->error.code = SURETY_OK;
+    surety_status status =
+        surety_vote_classes(&vote, set->x, set->stride, set->m, classes, &c->run, &c->error);
+    if (status == SURETY_OK && seen > set->m) status = too_few(c, o->data.train, seen);
+    for (size_t i = (size_t)seen; i < set->m && status == SURETY_OK; i++)
+        surety_monitor_add(&w->monitor, classes[i] != set->y[i]); /* a tie is a failure */
+    free(classes);
+    return status;
+}
+
+/* Rows that trained the model say little about it; a few may be equal by chance. */
+static void warn_if_known(const cli *c, const surety_model *model, const surety_data *data) {
+    surety_error known = SURETY_ERROR_NONE;
+    if (surety_model_check_fresh(model, surety_data_describe(data), &known) != SURETY_OK)
+        cli_warn(c, "%s: these outcomes say less than they seem to", known.what);
+}
+
+/* The vote of the certified model on rows in their order; rows of other classes are not its inputs. */
+static surety_status add_rows(cli *c, options *o, watch *w) {
+    surety_model *model = NULL;
+    surety_data *data = NULL;
+    surety_threat threat;
+    char sum[65];
+    surety_threat_defaults(&threat);
+    surety_status status = surety_model_load(&model, o->model, &c->error);
+    if (status == SURETY_OK) status = surety_model_sha256(model, sum, &c->error);
+    if (status == SURETY_OK && strcmp(sum, w->certificate.model.sha256) != 0) {
+        c->error.code = status = SURETY_E_CHECK;
+        snprintf(c->error.what, sizeof c->error.what, "this is not the certified model: its SHA-256 is %s",
+                 sum);
+        snprintf(c->error.file, sizeof c->error.file, "%s", o->model);
+    }
+    if (status == SURETY_OK) status = cli_settle_model(c, model, &o->data, &threat);
+    o->data.copies = SURETY_COPIES_KEEP; /* every row is an outcome */
+    if (status == SURETY_OK) status = cli_open_data(c, &data, &o->data, NULL);
+    if (status == SURETY_OK && !surety_model_imported(model)) warn_if_known(c, model, data);
+    if (status == SURETY_OK) status = count_rows(c, o, w, model, surety_data_set(data, SURETY_SET_LEARN));
+    cli_progress_end(c);
+    surety_data_free(data);
+    surety_model_free(model);
+    return status;
 }
 
 static void print_state(const cli *c, const watch *w) {
@@ -72,6 +153,8 @@ static void print_state(const cli *c, const watch *w) {
     }
     cli_print("%" PRIu64 " of %" PRIu64 " failed; promised: at most %.6f\n", m->failed, m->seen,
               cli_limit(w->certificate.value, 6));
+    cli_print("Evidence against the promise: %.3g times as likely under a larger risk; alarm at %g.\n",
+              exp(surety_monitor_evidence(m)), 1 / m->alpha);
     if (m->promise >= 1)
         cli_print("The certificate promises nothing: no outcome can refute it.\n");
     else if (m->alarm)
@@ -85,30 +168,44 @@ static void print_state(const cli *c, const watch *w) {
               cli_limit(limit, 6), 100 * (1 - m->alpha));
 }
 
-static surety_status follow(cli *c, const options *o, watch *w) {
-    FILE *in = NULL;
+static surety_status follow(cli *c, options *o, watch *w) {
     surety_status status = surety_certificate_load(&w->certificate, c->words[0], &c->error);
     if (status == SURETY_OK)
         status = surety_monitor_load(&w->monitor, &w->certificate, o->alpha, o->state, &c->error);
-    if (status != SURETY_OK || !o->labels) return status;
-    in = strcmp(o->labels, "-") ? fopen(o->labels, "r") : stdin;
-    if (!in) return cli_wrong(c, "%s cannot be read: %s", o->labels, strerror(errno));
-    status = add_lines(c, o, w, in);
-    if (in != stdin) fclose(in);
+    if (status != SURETY_OK || (!o->labels && !o->data.fresh)) return status;
+    status = o->labels ? add_file(c, o, w) : add_rows(c, o, w);
     return status == SURETY_OK ? surety_monitor_save(&w->monitor, &w->certificate, o->state, &c->error)
                                : status;
 }
 
+static surety_status check(cli *c, const options *o) {
+    if (o->labels && o->data.fresh)
+        return cli_wrong(c, "--labels are outcomes, --fresh are rows whose outcomes are computed: give one");
+    if (o->data.fresh && !o->model)
+        return cli_wrong(c, "which model answers the rows of --fresh? Give --model MODEL");
+    if (o->from_start && !o->labels && !o->data.fresh)
+        return cli_wrong(c, "--from-start is about the outcomes: give --labels or --fresh");
+    return SURETY_OK;
+}
+
 static surety_status run(cli *c) {
-    options o = {.alpha = 0.05};
+    options o = {.alpha = 0.05, .data = surety_data_defaults()};
     watch w = {.monitor = {.promise = 0}};
     cli_text(c, "labels", "FILE|-", &o.labels,
              "outcomes since the last call, one per line in the order of arrival: 1 the vote failed, 0 it "
              "was right");
+    cli_fresh_options(c, &o.data);
+    cli_input(c, "model", "MODEL", &o.model, "with --fresh: the certified model, which answers its rows");
+    cli_text(c, "label-column", "NAME", &o.data.label_column,
+             "CSV of --fresh: the labels' column; unless given, the model's");
+    cli_flag(c, "from-start", &o.from_start,
+             "the outcomes are all since deployment, not since the last call: those that were seen are "
+             "skipped, so that a call can be made again after any interruption");
     cli_output(c, "state", "FILE", &o.state,
                "where the monitor keeps what it has seen; C.json.monitor unless given");
     cli_real(c, "alpha", "A", &o.alpha, "chance of a false alarm, ever");
     surety_status status = cli_parse(c, 1, 1);
+    if (status == SURETY_OK && !c->helped) status = check(c, &o);
     if (status != SURETY_OK || c->helped) return status;
     if (!o.state) {
         int length = snprintf(o.beside, sizeof o.beside, "%s.monitor", c->words[0]);
@@ -127,7 +224,7 @@ static surety_status run(cli *c) {
 
 const cli_command cli_monitor = {
     .name = "monitor",
-    .usage = "C.json --labels FILE|- [options]",
+    .usage = "C.json --labels FILE|- | --fresh TABLE --model MODEL [options]",
     .summary = "does a promise still hold after deployment?",
     .text =
         "Adds outcomes of the deployed vote and says whether the certificate's promise holds so far, or is "
@@ -136,7 +233,7 @@ const cli_command cli_monitor = {
         "A file of "
         "outcomes counts whole or, after an error or a kill, not at all; cut the stream into files as you "
         "like. "
-        "Without --labels the state is shown.",
-    .example = "surety monitor certificate.json --labels today.txt",
+        "With --fresh the vote is computed from rows with labels. Without both the state is shown.",
+    .example = "surety monitor certificate.json --labels all.txt --from-start",
     .run = run,
 };

@@ -13,7 +13,9 @@ static const struct {
 } launchers[] = {{"OMPI_COMM_WORLD_SIZE", "surety-openmpi.so"}, {"PMI_SIZE", "surety-mpich.so"}};
 
 static surety_everyone everyone;
+static int (*speaks)(void);
 static void (*stop)(int);
+static int own_errors = -1; /* where the messages of a silent process went */
 
 /* The module of this launcher, or NULL if this process is alone. */
 static const char *find_launcher(bool asked) {
@@ -53,14 +55,20 @@ static surety_status not_there(cli *c, const char *module) {
 
 /* All words but those that may differ. */
 static surety_status compare_words(cli *c, int argc, char **argv) {
-    char words[8192] = "";
-    size_t used = (size_t)snprintf(words, sizeof words, "%s %s", surety_version(),
-                                   strcmp(surety_cpu_level(), "generic") ? "fma" : "generic");
-    for (int i = 1; i < argc && used < sizeof words; i++) {
+    size_t size = 64, used;
+    for (int i = 1; i < argc; i++) size += strlen(argv[i]) + 1;
+    char *words = malloc(size);
+    if (!words) return SURETY_E_MEMORY;
+    used = (size_t)snprintf(words, size, "%s %s", surety_version(),
+                            strcmp(surety_cpu_level(), "generic") ? "fma" : "generic");
+    for (int i = 1; i < argc; i++) {
         if (!strcmp(argv[i], "--threads") && ++i) continue;
-        used += (size_t)snprintf(words + used, sizeof words - used, "\n%s", argv[i]);
+        if (strncmp(argv[i], "--threads=", 10))
+            used += (size_t)snprintf(words + used, size - used, "\n%s", argv[i]);
     }
-    return cli_mpi_agree(c, "version or settings", words);
+    surety_status status = surety_agree(&c->run, "version or settings", words, &c->error);
+    free(words);
+    return status;
 }
 
 surety_status cli_mpi_start(cli *c, int argc, char **argv) {
@@ -69,17 +77,23 @@ surety_status cli_mpi_start(cli *c, int argc, char **argv) {
     const char *module = find_launcher(asked);
     if (!module) return SURETY_OK;
     void *library = load(module);
-    union { /* a function as dlsym gives it */
-        void *object;
-        int (*start)(surety_everyone *);
-        void (*stop)(int);
-    } entry = {library ? dlsym(library, "surety_mpi_start") : NULL};
-    if (!entry.object || !entry.start(&everyone)) return not_there(c, module);
-    entry.object = dlsym(library, "surety_mpi_stop");
-    stop = entry.stop;
+    union { /* functions as dlsym gives them */
+        void *object[3];
+        struct {
+            int (*start)(surety_everyone *);
+            int (*speaks)(void);
+            void (*stop)(int);
+        } as;
+    } entry = {{NULL}};
+    static const char *const names[] = {"surety_mpi_start", "surety_mpi_speaks", "surety_mpi_stop"};
+    for (int i = 0; i < 3; i++)
+        if (!library || !(entry.object[i] = dlsym(library, names[i]))) return not_there(c, module);
+    if (!entry.as.start(&everyone)) return not_there(c, module);
+    speaks = entry.as.speaks, stop = entry.as.stop;
     c->run.everyone = &everyone;
     if (!cli_speaks(c)) {
         surety_writing(0);
+        own_errors = dup(STDERR_FILENO);
         if (!freopen("/dev/null", "w", stdout) || !freopen("/dev/null", "w", stderr)) return SURETY_E_SYSTEM;
     }
     return compare_words(c, argc, argv);
@@ -89,27 +103,10 @@ bool cli_speaks(const cli *c) {
     return !stop || c->run.everyone->rank == 0;
 }
 
-/* FNV-1a, in 62 bits so that it is a count. */
-static int64_t digest(const char *text) {
-    uint64_t hash = 0xcbf29ce484222325u;
-    for (; *text; text++) hash = (hash ^ (unsigned char)*text) * 0x100000001b3u;
-    return (int64_t)(hash >> 2);
-}
-
-surety_status cli_mpi_agree(cli *c, const char *what, const char *text) {
-    if (!stop) return SURETY_OK;
-    int64_t *all = calloc(everyone.size, sizeof *all);
-    if (!all) return SURETY_E_MEMORY;
-    all[everyone.rank] = digest(text);
-    surety_status status = everyone.sum(everyone.arg, all, everyone.size, &c->error);
-    for (size_t i = 1; i < everyone.size && status == SURETY_OK; i++) {
-        if (all[i] == all[0]) continue;
-        status = c->error.code = SURETY_E_CHECK;
-        snprintf(c->error.what, sizeof c->error.what, "process %zu has another %s than process 0", i, what);
-        snprintf(c->error.expected, sizeof c->error.expected, "the same program, files and options for all");
-    }
-    free(all);
-    return status;
+void cli_mpi_failed(const cli *c) {
+    if (!stop || !speaks() || cli_speaks(c)) return;
+    if (own_errors >= 0 && dup2(own_errors, STDERR_FILENO) >= 0)
+        cli_print_to(stderr, "surety: process %zu failed\n", everyone.rank);
 }
 
 void cli_mpi_stop(const cli *c, int exit_code) {

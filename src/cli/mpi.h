@@ -11,8 +11,8 @@ surety_status cli_mpi_start(cli *c, int argc, char **argv);
 /* 1: this process prints and writes. */
 bool cli_speaks(const cli *c);
 
-/* SURETY_E_CHECK unless all processes have the same text here: words, data, versions. */
-surety_status cli_mpi_agree(cli *c, const char *what, const char *text);
+/* Before the message of a failure: a silent process may speak if the first one has not failed too. */
+void cli_mpi_failed(const cli *c);
 
 /* Before the program ends, with its exit code. */
 void cli_mpi_stop(const cli *c, int exit_code);

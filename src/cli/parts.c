@@ -5,7 +5,7 @@
 
 #include "surety/evaluate.h"
 
-static surety_status read_part(const char *text, void *target, surety_error *err) {
+surety_status cli_read_part(const char *text, void *target, surety_error *err) {
     cli_part *part = target;
     char *end = NULL;
     part->k = text[0] >= '0' && text[0] <= '9' ? strtoul(text, &end, 10) : 0;
@@ -18,7 +18,7 @@ static surety_status read_part(const char *text, void *target, surety_error *err
 
 void cli_part_options(cli *c) {
     cli_other(
-        c, "part", "k/N", &c->part, read_part, NULL,
+        c, "part", "k/N", &c->part, cli_read_part, NULL,
         "count only the k-th of N shares of the examples, into --part-file; 'surety merge' puts the N parts "
         "together");
     cli_output(c, "part-file", "FILE", &c->part.file, "file of the part");

@@ -10,6 +10,9 @@
 
 void cli_part_options(cli *c);
 
+/* k/N into a cli_part. */
+surety_status cli_read_part(const char *text, void *target, surety_error *err);
+
 /* From here on c->run is that of a part, if one was asked for, or that of all parts. */
 surety_status cli_part_begin(cli *c, const surety_model *model, const surety_data *data,
                              const surety_threat *threat);

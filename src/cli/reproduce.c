@@ -3,7 +3,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/cli.h"
+#include "cli/mpi.h"
+#include "cli/parts.h"
 #include "cli/shared.h"
 #include "report/interface.h"
 #include "study/interface.h"
@@ -86,6 +87,9 @@ static void add_options(cli *c, options *o) {
         c, "quick", &o->quick,
         "a small grid: mnist-1v7 (if it is not here, fashion-sandal-v-boot), l2, 3 epochs, 20 samples; with "
         "certified");
+    cli_other(c, "part", "k/N", &c->part, cli_read_part, NULL,
+              "compute only the k-th of N shares of the cells, and no tables: with all parts in one folder, "
+              "the same command without --part makes them");
     cli_flag(c, "dry-run", &o->dry, "only list the cells and the time they will take");
     cli_text(c, "data-dir", "DIR", &s->data_dir,
              "where the datasets are; else $SURETY_DATA, the cache folder, /usr/share/datasets");
@@ -160,6 +164,15 @@ static void print_summary(const options *o, const surety_study_summary *summary,
     cli_print("results: %s/results.csv\npage: %s/report.html\n", o->out, o->out);
 }
 
+static void print_part(const cli *c, const options *o, const surety_study_summary *s) {
+    if (c->json)
+        cli_print("{\"part\": %zu, \"of\": %zu, \"cells\": %zu, \"computed\": %zu, \"seconds\": %.3f}\n",
+                  c->part.k, c->part.of, s->cells, s->computed, s->seconds);
+    else
+        cli_print("part %zu of %zu: %zu cells in %s, %zu computed now in %.1f s\n", c->part.k, c->part.of,
+                  s->cells, o->out, s->computed, s->seconds);
+}
+
 static surety_status reproduce(cli *c, const options *o) {
     surety_study_summary summary;
     surety_results results = {0};
@@ -167,6 +180,8 @@ static surety_status reproduce(cli *c, const options *o) {
     if (c->run.progress) c->run.progress = progress;
     surety_status status = surety_study_run(&o->study, o->out, &summary, &c->run, &c->error);
     cli_progress_end(c);
+    if (status == SURETY_OK && cli_is_part(c)) return print_part(c, o, &summary), SURETY_OK;
+    if (status == SURETY_OK && !cli_speaks(c)) return SURETY_OK; /* the first process goes on */
     if (status == SURETY_OK) status = surety_report_make(o->out, &page, NULL, &c->error);
     if (status == SURETY_OK) status = surety_results_load(&results, o->out, &c->error);
     if (status == SURETY_E_STOPPED || status == SURETY_E_SYSTEM) {
@@ -195,6 +210,9 @@ static surety_status run(cli *c) {
     surety_status status = cli_parse(c, 0, 0);
     if (status != SURETY_OK || c->helped) return status;
     if (!o.out && !o.dry) return cli_wrong(c, "where should the study go? Give --out DIR");
+    if (cli_is_part(c) && c->run.everyone)
+        return cli_wrong(c, "parts and MPI are two ways to share the work: take one");
+    o.study.part = c->part.k, o.study.parts = c->part.of;
     if (o.theory) o.study.recipe = SURETY_RECIPE_THEORY;
     if (o.quick) status = settle_quick(c, &o);
     if (status == SURETY_OK) status = surety_study_validate(&o.study, &c->error);
@@ -210,7 +228,9 @@ const cli_command cli_reproduce = {
         "Trains and evaluates every cell of the paper's grid, by the recipe that made the printed tables or "
         "with --theory by the theory, and puts each number beside the printed one. Safe to kill: the same "
         "command goes on with what is missing, and the same folder can be widened with other tasks, norms, "
-        "defenses, voters or seeds. Results depend on nothing but the settings.",
+        "defenses, voters or seeds. Results depend on nothing but the settings. Several processes may work "
+        "in "
+        "one folder: each takes cells that no other is at work on.",
     .example = "surety reproduce --out study --quick --epochs 1 --samples 5 --steps 5",
     .run = run,
 };

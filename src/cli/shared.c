@@ -322,11 +322,14 @@ surety_status cli_open_data(cli *c, surety_data **data, const surety_data_settin
     char digests[256];
     snprintf(digests, sizeof digests, "%s %s %s", info->set_sha256[SURETY_SET_PRIOR],
              info->set_sha256[SURETY_SET_LEARN], info->set_sha256[SURETY_SET_TEST]);
-    status = cli_mpi_agree(c, "data", digests);
+    status = surety_agree(&c->run, "data", digests, &c->error);
     if (status != SURETY_OK) return status;
     say_columns(c, info);
     say_left_out(c, info, settings->fresh);
-    return settle_ball(c, info, attack);
+    status = settle_ball(c, info, attack);
+    if (status != SURETY_OK) return status;
+    const surety_tolerance *tolerance = attack ? attack->ball.tolerance : NULL;
+    return surety_agree(&c->run, "tolerance", tolerance ? tolerance->sha256 : "", &c->error);
 }
 
 /* ---- ball ---- */
@@ -384,7 +387,10 @@ surety_status cli_settle_model(cli *c, const surety_model *model, surety_data_se
                                surety_threat *attack) {
     const surety_model_facts *facts = surety_model_about(model);
     surety_data_settings own = *data;
+    char sha256[65];
     surety_status status = surety_model_data_settings(model, &own, &c->error);
+    if (status == SURETY_OK) status = surety_model_sha256(model, sha256, &c->error);
+    if (status == SURETY_OK) status = surety_agree(&c->run, "model", sha256, &c->error);
     if (status != SURETY_OK) return status;
     if (data->fresh && (status = check_fresh(c)) != SURETY_OK) return status;
     if (!cli_given(c, "task") && !cli_given(c, "train") && !data->fresh) data->task = own.task;

@@ -1,5 +1,7 @@
 #include "cli/statement.h"
 
+#include "cli/classes.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -21,10 +23,39 @@ static surety_status read_curve(const char *text, void *target, surety_error *er
     return SURETY_E_USAGE;
 }
 
+/* NAME=NUMBER: *name ends at the '='. */
+static surety_status read_pair(const char *text, char name[32], double *number, surety_error *err) {
+    const char *equals = strchr(text, '=');
+    char *end = NULL;
+    if (equals && equals - text < 32) {
+        snprintf(name, 32, "%.*s", (int)(equals - text), text);
+        *number = strtod(equals + 1, &end);
+        if (end != equals + 1 && !*end) return SURETY_OK;
+    }
+    err->code = SURETY_E_USAGE;
+    snprintf(err->what, sizeof err->what, "'%s' is not NAME=NUMBER, as in tv=0.02", text);
+    return SURETY_E_USAGE;
+}
+
+static surety_status read_shift(const char *text, void *target, surety_error *err) {
+    cli_statement *s = target;
+    char name[32];
+    surety_status status = read_pair(text, name, &s->shift_budget, err);
+    return status == SURETY_OK ? surety_shift_parse(name, &s->shift, err) : status;
+}
+
+static surety_status read_noise(const char *text, void *target, surety_error *err) {
+    cli_statement *s = target;
+    char name[32];
+    surety_status status = read_pair(text, name, &s->noise_share, err);
+    return status == SURETY_OK ? surety_label_noise_parse(name, &s->noise, err) : status;
+}
+
 static const struct {
     const char *option;
     surety_statement statement;
 } forms[] = {{"per-class", SURETY_SAY_CLASSES},
+             {"groups", SURETY_SAY_GROUPS},
              {"promise-risk", SURETY_SAY_RADIUS},
              {"curve", SURETY_SAY_CURVE},
              {"promises", SURETY_SAY_PROMISES}};
@@ -36,7 +67,11 @@ void cli_statement_options(cli *c, cli_statement *s) {
     cli_flag(
         c, "per-class", &s->per_class,
         "a limit for each class, all at once, delta split evenly over them; for votes that S did not choose "
-        "(vote_frozen_max, worst_case_frozen), as are the next three");
+        "(vote_frozen_max, worst_case_frozen), as are the next four");
+    cli_text(
+        c, "groups", "COLUMN", &s->groups,
+        "a limit for each value of this column in S (a site, a sex), all at once, delta split evenly; it "
+        "may be a feature, a column that is left out, or the label");
     cli_real(c, "promise-risk", "R", &s->promise,
              "the largest radius at which at most a share R fails (0.05: 5 %), instead of a limit at --eps; "
              "worst-case");
@@ -45,6 +80,14 @@ void cli_statement_options(cli *c, cli_statement *s) {
     cli_input(c, "promises", "FILE", &s->promises,
               "lines 'radius,limit', tested in this order at full delta up to the first that S does not "
               "keep; worst-case");
+    cli_other(c, "shift", "NAME=B", s, read_shift, NULL,
+              "what remains of the limit if new inputs come from another distribution, at most so far from "
+              "that of S: tv=0.02 (total variation), kl=0.01, chi2=0.01, ratio=1.5 (of densities)");
+    cli_other(c, "label-noise", "NAME=E", s, read_noise, NULL,
+              "what remains of it, judged by right labels, if labels are wrong: flips=0.02 (each replaced by "
+              "another one with the same probability, at least so much), pairs=0.02 (at most that share "
+              "where S was "
+              "drawn from), rows=0.02 (at most that share of S)");
 }
 
 /* ---- settings ---- */
@@ -121,6 +164,8 @@ surety_status cli_statement_settle(cli *c, const cli_statement *s, surety_certif
     if (cli_statement_has_radii(out) && cli_given(c, "eps"))
         return cli_wrong(c, "--%s says at which radii: leave out --eps", asked);
     out->promise = s->promise;
+    out->shift = s->shift, out->shift_budget = s->shift_budget;
+    out->noise = s->noise, out->noise_share = s->noise_share;
     if (out->statement == SURETY_SAY_CURVE) return curve_points(c, s, out);
     if (out->statement == SURETY_SAY_PROMISES) return promise_points(c, s->promises, out);
     return SURETY_OK;
@@ -128,11 +173,13 @@ surety_status cli_statement_settle(cli *c, const cli_statement *s, surety_certif
 
 /* ---- tables ---- */
 
-static void print_classes(const surety_certificate *c) {
-    cli_print("\n%-22s %10s %10s %10s\n", "class", "examples", "failed", "limit");
-    for (size_t k = 0; k < c->limit_count; k++)
-        cli_print("%-22.22s %10" PRIu64 " %10" PRIu64 " %10.6f\n", c->limits[k].label, c->limits[k].m,
-                  c->limits[k].failed, cli_limit(c->limits[k].value, 6));
+static void print_each(const surety_class_limit *limits, size_t count, const char *what) {
+    char name[CLI_NAME_BYTES];
+    cli_print("\n%s", cli_fit(what, -22, name));
+    cli_print(" %10s %10s %10s\n", "examples", "failed", "limit");
+    for (size_t k = 0; k < count; k++)
+        cli_print("%s %10" PRIu64 " %10" PRIu64 " %10.6f\n", cli_fit(limits[k].label, -22, name), limits[k].m,
+                  limits[k].failed, cli_limit(limits[k].value, 6));
 }
 
 /* Each radius with its limit as a bar. */
@@ -169,8 +216,25 @@ static void print_radius(const surety_certificate *c) {
                   c->radius, c->below_radius, c->inputs.m);
 }
 
+static void print_assumed(const surety_certificate *c) {
+    char noise[48] = "", shift[48] = "", text[200];
+    if (isnan(c->assumed.value)) return;
+    if (c->assumed.noise[0])
+        snprintf(noise, sizeof noise, "label noise %s=%g", c->assumed.noise, c->assumed.noise_share);
+    if (c->assumed.shift[0])
+        snprintf(shift, sizeof shift, "shift %s=%g", c->assumed.shift, c->assumed.shift_budget);
+    snprintf(text, sizeof text, "%.6f if %s%s%s: assumed, not measured", cli_limit(c->assumed.value, 6),
+             noise, *noise && *shift ? " and " : "", shift);
+    cli_print("\n%-22s ", "under a condition");
+    cli_print_wrapped(text, 23, 23);
+}
+
 void cli_statement_print(const surety_certificate *c) {
-    if (!strcmp(c->statement, surety_statement_name(SURETY_SAY_CLASSES))) print_classes(c);
+    print_assumed(c);
+    if (!strcmp(c->statement, surety_statement_name(SURETY_SAY_CLASSES)))
+        print_each(c->limits, c->limit_count, "class");
+    if (!strcmp(c->statement, surety_statement_name(SURETY_SAY_GROUPS)))
+        print_each(c->groups, c->group_count, c->group_column);
     if (!strcmp(c->statement, surety_statement_name(SURETY_SAY_RADIUS))) print_radius(c);
     if (!strcmp(c->statement, surety_statement_name(SURETY_SAY_CURVE))) print_curve(c);
     if (!strcmp(c->statement, surety_statement_name(SURETY_SAY_PROMISES))) print_promises(c);

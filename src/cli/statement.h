@@ -7,11 +7,15 @@
 
 typedef struct cli_statement {
     bool per_class;
+    const char *groups; /* a column */
     double promise;
     struct {
         double first, last, step;
     } curve;
     const char *promises; /* a file */
+    surety_shift shift;
+    surety_label_noise noise;
+    double shift_budget, noise_share;
 } cli_statement;
 
 void cli_statement_options(cli *c, cli_statement *s);

@@ -70,28 +70,29 @@ static surety_status no_such_label(const surety_table *train, const char *wanted
     return SURETY_E_INPUT;
 }
 
-/* The numbers of the labels that become class 0, 1, ... */
-static surety_status choose_named(size_t *numbers, const surety_table *train, const char *const *wanted,
-                                  size_t count, surety_error *err) {
+/* The labels that become class 0, 1, ... Rows declared fresh need not have all of them: their classes are a
+ * model's. */
+static surety_status choose_named(const char **names, const surety_table *train, const char *const *wanted,
+                                  size_t count, int fresh, surety_error *err) {
     for (size_t k = 0; k < count; k++) {
-        numbers[k] = find(&train->labels, wanted[k]);
-        if (numbers[k] == train->labels.count) return no_such_label(train, wanted[k], err);
+        size_t number = find(&train->labels, wanted[k]);
+        if (number == train->labels.count && !fresh) return no_such_label(train, wanted[k], err);
+        names[k] = number < train->labels.count ? train->labels.names[number] : wanted[k];
         for (size_t j = 0; j < k; j++)
-            if (numbers[j] == numbers[k]) return surety_data_class_twice(wanted[k], err);
+            if (!strcmp(names[j], names[k])) return surety_data_class_twice(wanted[k], err);
     }
     return SURETY_OK;
 }
 
-static surety_status keep_labels(surety_data *data, const surety_labels *labels, const size_t *numbers,
-                                 size_t count, surety_error *err) {
+static surety_status keep_labels(surety_data *data, const char *const *names, size_t count,
+                                 surety_error *err) {
     size_t bytes = 0;
-    for (size_t k = 0; k < count; k++) bytes += strlen(labels->names[numbers[k]]) + 1;
+    for (size_t k = 0; k < count; k++) bytes += strlen(names[k]) + 1;
     SURETY_TRY(surety_alloc(&data->label_text, bytes, 1, err));
     char *at = data->label_text;
     for (size_t k = 0; k < count; k++) {
-        const char *name = labels->names[numbers[k]];
-        data->labels[k] = memcpy(at, name, strlen(name) + 1);
-        at += strlen(name) + 1;
+        data->labels[k] = memcpy(at, names[k], strlen(names[k]) + 1);
+        at += strlen(names[k]) + 1;
     }
     return SURETY_OK;
 }
@@ -146,17 +147,18 @@ surety_status surety_classes_choose(surety_data *data, const surety_tables *tabl
                                     surety_error *err) {
     const surety_table *train = &tables->train;
     const char *const *wanted = task ? task->labels : s->classes;
-    size_t numbers[SURETY_CLASSES_MOST], count = task ? task->classes : surety_data_named(s);
+    const char *names[SURETY_CLASSES_MOST];
+    size_t count = task ? task->classes : surety_data_named(s);
     if (count) {
-        SURETY_TRY(choose_named(numbers, train, wanted, count, err));
+        SURETY_TRY(choose_named(names, train, wanted, count, s->fresh, err));
     } else {
         count = train->labels.count;
         if (count < 2 || count > SURETY_CLASSES_MOST) return too_few_or_many(train, err);
-        for (size_t k = 0; k < count; k++) numbers[k] = k;
+        for (size_t k = 0; k < count; k++) names[k] = train->labels.names[k];
         SURETY_TRY(check_missing(train, err));
         if (tables->has_test) SURETY_TRY(check_test(&tables->test, train, err));
     }
-    SURETY_TRY(keep_labels(data, &train->labels, numbers, count, err));
+    SURETY_TRY(keep_labels(data, names, count, err));
     note(data, &train->labels, task, count);
     return SURETY_OK;
 }

@@ -378,6 +378,8 @@ surety_status surety_columns_make(surety_columns *c, const surety_text *names, s
     surety_status status = name_all(c, names, skipped, err);
     if (status == SURETY_OK)
         status = w->preparation ? follow_preparation(c, w, absent, err) : follow_wishes(c, w, err);
+    c->group = SURETY_NO_COLUMN;
+    if (status == SURETY_OK && w->group) status = find(c, "group column", w->group, &c->group, err);
     if (status != SURETY_OK) surety_columns_free(c);
     return status;
 }

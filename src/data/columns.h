@@ -28,6 +28,7 @@ typedef struct surety_columns {
     const char **names; /* (file) */
     uint8_t *roles;     /* (file): surety_role */
     size_t label, unit; /* or SURETY_NO_COLUMN */
+    size_t group;       /* the same; it may have another role too */
     size_t count;       /* numbers and categories, */
     size_t *from;       /* (count): which column of the file each is, in the order of the preparation */
     char *text;         /* what names point into */
@@ -39,6 +40,7 @@ typedef struct surety_wanted {
     int label_beside;   /* 1: labels are in another file, no column holds them */
     int label_optional; /* 1: rows may have no labels; if they have, the column is found and left out */
     const char *unit;   /* NULL: none */
+    const char *group;  /* NULL: none */
     const char *const *drop;
     size_t drop_count;
     const char *const *categorical;

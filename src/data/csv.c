@@ -271,9 +271,9 @@ static int has_name(const first_line *line, const char *name) {
 
 /* Some option names a field of line 1, by a name that is no number. */
 static int is_named(const first_line *line, const surety_wanted *w) {
-    const char *const *const lists[] = {&w->label, &w->unit, w->drop, w->categorical};
-    const size_t counts[] = {1, 1, w->drop_count, w->categorical_count};
-    for (size_t k = 0; k < 4; k++)
+    const char *const *const lists[] = {&w->label, &w->unit, &w->group, w->drop, w->categorical};
+    const size_t counts[] = {1, 1, 1, w->drop_count, w->categorical_count};
+    for (size_t k = 0; k < 5; k++)
         for (size_t i = 0; i < counts[k]; i++)
             if (lists[k][i] && !surety_column_number(lists[k][i]) && has_name(line, lists[k][i])) return 1;
     return w->preparation && w->preparation->named && has_name(line, w->preparation->columns[0].name);
@@ -325,8 +325,9 @@ typedef struct reading {
     surety_table *t;
     const surety_source *source;
     surety_text *labels; /* (rows), or NULL: there is no label column */
-    texts *texts;        /* columns of categories, and the unit */
+    texts *texts;        /* columns of categories, the unit, the group */
     size_t text_count;
+    size_t group;    /* the group's place among texts */
     size_t *place;   /* (fields): the used column, or among texts, that a column of the file is */
     uint8_t *counts; /* (d): 1: it may still be numbering the rows, from 0 or from 1 */
 } reading;
@@ -343,6 +344,7 @@ static surety_status read_field(reading *a, reader *r, size_t row, size_t column
     const surety_columns *c = &t->columns;
     size_t j = a->place[column];
     double value = 0;
+    if (column == c->group) SURETY_TRY(keep_text(r, f, &a->texts[a->group].of[row]));
     switch (c->roles[column]) {
         case SURETY_ROLE_LABEL:
             a->labels[row] = r->whole;
@@ -379,7 +381,7 @@ static surety_status prepare(reading *a, surety_error *err) {
     SURETY_TRY(surety_alloc(&t->categories, t->d, sizeof *t->categories, err));
     SURETY_TRY(surety_alloc(&a->place, c->file, sizeof *a->place, err));
     SURETY_TRY(surety_alloc(&a->counts, t->d, 1, err));
-    SURETY_TRY(surety_alloc(&a->texts, t->d + 1, sizeof *a->texts, err));
+    SURETY_TRY(surety_alloc(&a->texts, t->d + 2, sizeof *a->texts, err));
     if (c->label != SURETY_NO_COLUMN) SURETY_TRY(surety_alloc(&a->labels, t->rows, sizeof *a->labels, err));
     for (size_t j = 0; j < t->d; j++) {
         const char *name = c->names[c->from[j]];
@@ -391,6 +393,10 @@ static surety_status prepare(reading *a, surety_error *err) {
     if (c->unit != SURETY_NO_COLUMN) {
         a->place[c->unit] = a->text_count;
         a->texts[a->text_count++] = (texts){NULL, c->unit, &t->units};
+    }
+    if (c->group != SURETY_NO_COLUMN) {
+        a->group = a->text_count;
+        a->texts[a->text_count++] = (texts){NULL, c->group, &t->groups};
     }
     for (size_t k = 0; k < a->text_count; k++)
         SURETY_TRY(surety_alloc(&a->texts[k].of, t->rows, sizeof *a->texts[k].of, err));

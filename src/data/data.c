@@ -20,6 +20,7 @@ surety_set surety_set_slice(const surety_set *set, size_t first, size_t count) {
     part.y += first;
     part.row += first;
     if (set->unit) part.unit += first;
+    if (set->group) part.group += first;
     return part;
 }
 
@@ -118,6 +119,7 @@ void surety_tables_close(surety_tables *o) {
 surety_wanted surety_data_wanted(const surety_data_settings *s) {
     return (surety_wanted){.label = s->label_column,
                            .unit = s->unit,
+                           .group = s->group,
                            .drop = s->drop,
                            .drop_count = s->drop_count,
                            .categorical = s->categorical,
@@ -211,11 +213,15 @@ void surety_data_free(surety_data *data) {
         surety_free(data->own[s].row);
         surety_free(data->own[s].digests);
         surety_free(data->own[s].unit);
+        surety_free(data->own[s].group);
     }
     for (int i = 0; i < 4; i++) surety_free(data->paths[i]);
     surety_free(data->label_text);
     surety_free(data->label_column);
     surety_free(data->index_column);
+    surety_free(data->group_text);
+    surety_free(data->group_names);
+    surety_free(data->group_texts);
     surety_preparation_free(data->preparation);
     surety_free(data);
 }

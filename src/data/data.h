@@ -12,7 +12,7 @@ struct surety_data {
         uint8_t *y;
         uint32_t *row;
         uint64_t *digests;
-        uint32_t *unit;
+        uint32_t *unit, *group;
     } own[SURETY_SETS]; /* what the sets point to */
     surety_data_info info;
     char *paths[4];                  /* of info.file */
@@ -20,6 +20,9 @@ struct surety_data {
     char *index_column;
     /* What info says of the classes. */
     char *label_text, *label_column;
+    char *group_text;         /* the column of groups */
+    const char **group_names; /* (groups), into group_texts */
+    char *group_texts;
     const char *labels[SURETY_CLASSES_MOST]; /* into label_text */
     size_t class_m[SURETY_SETS][SURETY_CLASSES_MOST];
     char class_sha256[SURETY_CLASSES_MOST][SURETY_SHA256_TEXT];

@@ -352,6 +352,38 @@ static surety_status fill_rows(surety_data *data, surety_set_name which, const s
     return status;
 }
 
+/* The groups that rows of S are of, numbered in the order of their names; no value is the last one. */
+static surety_status note_groups(surety_data *data, const surety_table *t, const uint32_t *rows, size_t m,
+                                 surety_error *err) {
+    static const char missing[] = "(missing)";
+    size_t count = t->groups.count, bytes = 0, used = 0;
+    uint32_t *number = NULL, *group;
+    SURETY_TRY(surety_alloc(&data->own[SURETY_SET_LEARN].group, m, sizeof *group, err));
+    SURETY_TRY(surety_join(&data->group_text, t->columns.names[t->columns.group], "", "", err));
+    SURETY_TRY(surety_alloc(&data->group_names, count + 1, sizeof *data->group_names, err));
+    for (size_t k = 0; k < count; k++) bytes += strlen(t->groups.names[k]) + 1;
+    SURETY_TRY(surety_alloc(&data->group_texts, bytes + sizeof missing, 1, err));
+    SURETY_TRY(surety_alloc(&number, count + 1, sizeof *number, err)); /* 1: it occurs */
+    group = data->own[SURETY_SET_LEARN].group;
+    for (size_t i = 0; i < m; i++) {
+        uint32_t of = t->groups.of[rows[i]];
+        group[i] = of == SURETY_NO_CATEGORY ? (uint32_t)count : of;
+        number[group[i]] = 1;
+    }
+    for (size_t k = 0; k <= count; k++) {
+        if (!number[k]) continue;
+        const char *name = k < count ? t->groups.names[k] : missing;
+        data->group_names[data->info.groups] = strcpy(data->group_texts + used, name);
+        used += strlen(name) + 1;
+        number[k] = (uint32_t)data->info.groups++;
+    }
+    for (size_t i = 0; i < m; i++) group[i] = number[group[i]];
+    surety_free(number);
+    data->info.group = data->group_text;
+    data->info.group_names = data->group_names;
+    return SURETY_OK;
+}
+
 /* Fills one set with these rows of a table; p: what was picked of it. */
 static surety_status fill_set(surety_data *data, surety_set_name which, const surety_table *t,
                               const picked *p, const uint32_t *rows, size_t m, surety_error *err) {
@@ -368,6 +400,7 @@ static surety_status fill_set(surety_data *data, surety_set_name which, const su
         SURETY_TRY(surety_alloc(&data->own[which].unit, m, sizeof(uint32_t), err));
         SURETY_TRY(group_rows(data->own[which].unit, &data->info.units[which], t, rows, m, err));
     }
+    if (t->groups.of && which == SURETY_SET_LEARN) SURETY_TRY(note_groups(data, t, rows, m, err));
     for (size_t i = 0; i < m; i++) {
         data->own[which].y[i] = p->classes[rows[i]];
         data->own[which].row[i] = rows[i];
@@ -382,7 +415,9 @@ static surety_status fill_set(surety_data *data, surety_set_name which, const su
                         .which = which,
                         .classes = data->info.classes,
                         .unit = data->own[which].unit,
-                        .units = data->info.units[which]};
+                        .units = data->info.units[which],
+                        .group = data->own[which].group,
+                        .groups = data->own[which].group ? data->info.groups : 0};
     data->info.m[which] = m;
     SURETY_TRY(keep_digests(data, set, p->digests, err));
     return surety_digest_set(data->info.set_sha256[which], set, t, p->digests, err);

@@ -271,6 +271,7 @@ void surety_table_close(surety_table *table) {
     surety_free(table->categories);
     surety_labels_free(&table->labels);
     surety_labels_free(&table->units);
+    surety_labels_free(&table->groups);
     surety_columns_free(&table->columns);
     surety_free(table->values);
     surety_npy_close(&table->array);
@@ -321,7 +322,7 @@ static double raw_value(const surety_table *t, size_t row, size_t column) {
     return value;
 }
 
-/* A column of numbers as categories, or as units. */
+/* A column of numbers as categories, as units or as groups. */
 static surety_status number_categories(surety_labels *out, const surety_table *t, size_t column,
                                        surety_error *err) {
     char(*memory)[32] = NULL;
@@ -385,6 +386,8 @@ surety_status surety_table_choose(surety_table *t, const surety_wanted *wanted, 
     surety_free(texts);
     if (status != SURETY_OK) return status;
     count_rounded(t);
+    if (t->columns.group != SURETY_NO_COLUMN)
+        SURETY_TRY(number_categories(&t->groups, t, t->columns.group, err));
     return surety_columns_all(&t->columns) ? SURETY_OK : gather(t, err);
 }
 

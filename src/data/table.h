@@ -25,6 +25,7 @@ typedef struct surety_table {
     surety_columns columns;
     surety_labels labels;      /* count 0: rows without labels, where they are optional */
     surety_labels units;       /* count 0: there is no unit column */
+    surety_labels groups;      /* of NULL: there is no group column */
     surety_labels *categories; /* (d): of columns of categories; NULL: there are none */
     /* Values (rows, d), NaN where one is missing, are one of: */
     const uint8_t *bytes; /* in file or array */

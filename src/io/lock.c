@@ -47,23 +47,27 @@ static int hold(surety_lock *lock) {
     return t == BUSY ? EWOULDBLOCK : EBUSY;
 }
 
-surety_status surety_lock_take(surety_lock *lock, const char *path, surety_error *err) {
+surety_status surety_lock_try(surety_lock *lock, const char *path, surety_error *err) {
     *lock = (surety_lock){0};
-    if (!surety_is_writing()) return SURETY_OK; /* another process holds it */
     SURETY_TRY(surety_join(&lock->file, path, ".lock", "", err));
     int number = EBUSY;
     for (int tries = 0; tries < 100 && number == EBUSY; tries++) number = hold(lock);
-    if (!number) return SURETY_OK;
-    surety_status status = SURETY_E_SYSTEM;
-    if (number == EWOULDBLOCK) {
-        surety_fail(err, status, "another process is at work on it");
-        surety_fail_expected(err, "another file, or that process to end first");
-        surety_fail_file(err, path);
-    } else {
-        surety_fail_errno(err, status, "lock", lock->file, number);
-    }
+    if (!number || number == EWOULDBLOCK) return SURETY_OK;
+    surety_fail_errno(err, SURETY_E_SYSTEM, "lock", lock->file, number);
     surety_lock_release(lock);
-    return status;
+    return SURETY_E_SYSTEM;
+}
+
+surety_status surety_lock_take(surety_lock *lock, const char *path, surety_error *err) {
+    *lock = (surety_lock){0};
+    if (!surety_is_writing()) return SURETY_OK; /* another process holds it */
+    SURETY_TRY(surety_lock_try(lock, path, err));
+    if (lock->held) return SURETY_OK;
+    surety_lock_release(lock);
+    surety_fail(err, SURETY_E_SYSTEM, "another process is at work on it");
+    surety_fail_expected(err, "another file, or that process to end first");
+    surety_fail_file(err, path);
+    return SURETY_E_SYSTEM;
 }
 
 void surety_lock_release(surety_lock *lock) {

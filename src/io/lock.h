@@ -20,6 +20,9 @@ typedef struct surety_lock {
 } surety_lock;
 
 surety_status surety_lock_take(surety_lock *lock, const char *path, surety_error *err);
+
+/* The same, but held by another is SURETY_OK: lock->held tells. */
+surety_status surety_lock_try(surety_lock *lock, const char *path, surety_error *err);
 void surety_lock_release(surety_lock *lock);
 
 #endif

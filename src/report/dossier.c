@@ -176,7 +176,10 @@ static void print_objectives(surety_growing *page, const surety_subject *subject
                         ? "&ldquo;Evidence chain&rdquo;: digests of S', S and T, which "
                           "share no row; copies under &ldquo;The data&rdquo;"
                         : NULL);
-    print_objective(page, "IMP-06 to IMP-10", "nothing lost on the target", NULL);
+    print_objective(
+        page, "IMP-06 to IMP-10", "nothing lost on the target",
+        "<em>not covered</em> by this page. Of a C export, <code>surety verify --export FILE</code> "
+        "says whether it is what surety writes and has the model's bits");
     surety_print(page,
                  "</tbody></table></div>\n<p>This table says where evidence can be found. Whether it is "
                  "enough is for the auditor to decide. Everything else that the concept paper asks for is "

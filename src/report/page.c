@@ -40,7 +40,9 @@ static const char *const style[] = {
     ".strips img{width:100%;image-rendering:pixelated;border:1px solid "
     "var(--i1)}figcaption{font-size:.85rem}",
     "@media print{body{max-width:none;font-size:11px}.wide{overflow:visible}table{font-size:8px}"
-    "th,td{padding:.1rem .2rem}h3,figure,tr{break-inside:avoid}}",
+    "th,td{padding:.1rem .2rem}h3,figure,tr{break-inside:avoid}h1,h2,h3,h4,caption{break-after:avoid}",
+    ".facts,.words,.alone table{font-size:10px}.verdict{font-size:13px}figcaption{font-size:10px}.alone "
+    "svg{max-width:22rem!important}.strips figure{width:9.6rem}h2{margin-top:1.2rem}}",
 };
 
 static void print_inks(surety_growing *page, int dark) {

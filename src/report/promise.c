@@ -43,6 +43,9 @@ static void print_short(surety_growing *page, const surety_certificate *c) {
     print_value(c, limit);
     if (says(c, SURETY_SAY_CLASSES))
         surety_print_words(page, "At most %s of the new %s of any class fail", limit, inputs_of(c));
+    else if (says(c, SURETY_SAY_GROUPS))
+        surety_print_words(page, "At most %s of the new %s of any group by %s that S has fail", limit,
+                           inputs_of(c), c->group_column);
     else if (says(c, SURETY_SAY_CURVE))
         surety_print_words(page, "A limit at each of %zu radii, all at once, %s at the largest",
                            c->curve_count, limit);
@@ -151,6 +154,11 @@ static void explain_statement(surety_growing *page, const surety_certificate *c)
     if (says(c, SURETY_SAY_CLASSES))
         clause(page, "for all of its classes at once", NULL,
                "A limit for each class; delta is split evenly among them, so that all hold together.");
+    if (says(c, SURETY_SAY_GROUPS))
+        clause(
+            page, "for all groups that S has at once", NULL,
+            "A limit for each value of the column that is named; delta is split evenly among them, so that "
+            "all hold together. A group that S has no example of is not covered.");
     if (says(c, SURETY_SAY_RADIUS))
         clause(
             page, "the radius", "certified radius",
@@ -179,6 +187,11 @@ static void explain_assumptions(surety_growing *page, const surety_certificate *
     if (!strcmp(c->choice, "best"))
         clause(page, "the smallest of the bounds", "bound",
                "Several bounds were announced before S was seen, each with its share of delta.");
+    if (!isnan(c->assumed.value))
+        clause(
+            page, "If, beyond that, ..", NULL,
+            "A conditional: nothing of the condition can be counted on S. Whoever uses this number answers "
+            "for the condition.");
     if (surety_copies_many(&c->copies))
         clause(page, "also occur in S'", NULL,
                "Rows of S repeat rows that trained the model, or each other. S is then not independent, and "
@@ -189,7 +202,8 @@ static void print_clauses(surety_growing *page, const surety_certificate *c) {
     char confident[128], level[32];
     surety_print_facts(page, "What its words mean");
     snprintf(confident, sizeof confident, "with confidence %s", confidence(c, level));
-    clause(page, confident, "confidence", "How often such a sentence may be false: 1 - delta of the ledger.");
+    clause(page, confident, "confidence",
+           "Of many such sentences, each from a draw of S of its own, at least this share is true.");
     explain_set(page, c);
     explain_statement(page, c);
     explain_failure(page, c);
@@ -201,6 +215,18 @@ static void print_clauses(surety_growing *page, const surety_certificate *c) {
 
 static size_t failed_of(const surety_certificate *c) {
     return (size_t)(c->counts.max_wrong + c->counts.max_tied);
+}
+
+/* What remains of the limit under what is assumed beyond the sentence. */
+static void print_assumed(surety_growing *page, const surety_certificate *c) {
+    char limit[32], noise[64] = "", shift[64] = "";
+    if (isnan(c->assumed.value)) return;
+    if (c->assumed.noise[0])
+        surety_format(noise, sizeof noise, "label noise %s = %.6g", c->assumed.noise, c->assumed.noise_share);
+    if (c->assumed.shift[0])
+        surety_format(shift, sizeof shift, "shift %s = %.6g", c->assumed.shift, c->assumed.shift_budget);
+    surety_print_fact(page, "limit under a condition", "%s if %s%s%s: assumed, not measured",
+                      surety_percent(c->assumed.value, limit), noise, *noise && *shift ? " and " : "", shift);
 }
 
 static void print_numbers(surety_growing *page, const surety_certificate *c) {
@@ -221,6 +247,7 @@ static void print_numbers(surety_growing *page, const surety_certificate *c) {
                           c->radius, c->below_radius, c->inputs.m, inputs_of(c));
     surety_print_fact(page, says(c, SURETY_SAY_RADIUS) ? "promised risk" : "limit for new ones", "%s (%.10g)",
                       print_value(c, limit), c->value);
+    print_assumed(page, c);
     if (surety_bound_find(c->bound, &bound, NULL) == SURETY_OK)
         surety_print_fact(page, "bound", "%s: %s, %s", c->bound, bound->heading, bound->way);
     surety_print_fact(page, "paid for",
@@ -230,7 +257,7 @@ static void print_numbers(surety_growing *page, const surety_certificate *c) {
     if (c->test.m)
         surety_print_fact(page, "the same on T",
                           "%s of %" PRIu64
-                          "; chance of so many, if the limit is true: "
+                          "; chance of so many or more, if the limit is true: "
                           "%.2g%s",
                           surety_share((size_t)c->test.failed, (size_t)c->test.m, share), c->test.m,
                           c->test.chance, c->test.refuted ? ". T refutes the certificate" : "");
@@ -239,15 +266,16 @@ static void print_numbers(surety_growing *page, const surety_certificate *c) {
     surety_print_facts_end(page);
 }
 
-static void print_classes(surety_growing *page, const surety_certificate *c) {
+static void print_each(surety_growing *page, const surety_class_limit *limits, size_t count,
+                       const char *caption, const char *what) {
     char limit[32], share[48];
-    if (!c->limit_count) return;
-    surety_print(page,
-                 "<div class=\"wide\" tabindex=\"0\"><table><caption>For every class, all at once"
-                 "</caption><thead><tr><th>class</th><th>examples of S</th><th>failed</th><th>limit for "
-                 "new ones</th></tr></thead><tbody>\n");
-    for (size_t k = 0; k < c->limit_count; k++) {
-        const surety_class_limit *l = &c->limits[k];
+    if (!count) return;
+    surety_print(page, "<div class=\"wide\" tabindex=\"0\"><table><caption>%s</caption><thead><tr><th>",
+                 caption);
+    surety_print_html(page, what);
+    surety_print(page, "</th><th>examples of S</th><th>failed</th><th>limit</th></tr></thead><tbody>\n");
+    for (size_t k = 0; k < count; k++) {
+        const surety_class_limit *l = &limits[k];
         surety_print(page, "<tr><th scope=\"row\">");
         surety_print_html(page, l->label);
         surety_print(page, "</th><td>%" PRIu64 "</td><td>%s</td><td>%s</td></tr>\n", l->m,
@@ -261,22 +289,22 @@ static void print_curve(surety_growing *page, const surety_certificate *c) {
     if (!c->curve_count) return;
     surety_print(
         page,
-        "<div class=\"wide\" tabindex=\"0\"><table><caption>At every radius, all at once: between two "
-        "rows the limit of the larger radius holds</caption><thead><tr><th>radius</th><th>not proved "
-        "right on S</th><th>limit for new ones</th></tr></thead><tbody>\n");
+        "<div class=\"wide\" tabindex=\"0\"><table><caption>At every radius, all at once</caption><thead><tr>"
+        "<th>radius</th><th>not proved on S</th><th>limit</th></tr></thead><tbody>\n");
     for (size_t i = 0; i < c->curve_count; i++)
         surety_print(page, "<tr><td>%.6g</td><td>%s</td><td>%s</td></tr>\n", c->curve[i].radius,
                      surety_share((size_t)c->curve[i].failed, (size_t)c->inputs.m, share),
                      surety_percent(c->curve[i].value, limit));
     surety_print(page, "</tbody></table></div>\n");
+    surety_print_curve(page, c);
 }
 
 static void print_promises(surety_growing *page, const surety_certificate *c) {
     char limit[32];
     if (!c->promise_count) return;
     surety_print(page,
-                 "<div class=\"wide\" tabindex=\"0\"><table><caption>Promises in the order that was fixed "
-                 "before; the first that fails ends the list</caption><thead><tr><th>radius</th><th>at most"
+                 "<div class=\"wide\" tabindex=\"0\"><table><caption>In the order that was fixed before; the "
+                 "first that fails ends it</caption><thead><tr><th>radius</th><th>at most"
                  "</th><th>failed on S</th><th>promised</th></tr></thead><tbody>\n");
     for (size_t i = 0; i < c->promise_count; i++) {
         const surety_promise_tested *p = &c->promises[i];
@@ -335,8 +363,9 @@ static void print_limits(surety_growing *page, const surety_certificate *c) {
                  "<li>Nothing about inputs that are drawn in another way than S: another source, "
                  "another year, a class that S does not have.</li>\n");
     surety_print(page, "<li>Nothing about a single input%s.</li>\n",
-                 c->limit_count ? ", nor about groups other than the classes"
-                                : ", nor about a class or a group: it limits a share of all");
+                 c->limit_count   ? ", nor about groups other than the classes"
+                 : c->group_count ? ", nor about other groups than those that are listed"
+                                  : ", nor about a class or a group: it limits a share of all");
     surety_print(page,
                  "<li>Nothing with certainty: at delta = %.3g, so large a share of such certificates may "
                  "be false.</li>\n",
@@ -369,7 +398,8 @@ void surety_page_promise(surety_growing *page, const surety_subject *subject, si
     print_headline(page, c);
     print_clauses(page, c);
     print_numbers(page, c);
-    print_classes(page, c);
+    print_each(page, c->limits, c->limit_count, "For every class, all at once", "class");
+    print_each(page, c->groups, c->group_count, "For every group of S, all at once", c->group_column);
     print_curve(page, c);
     print_promises(page, c);
     print_tolerance(page, c);

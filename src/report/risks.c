@@ -57,10 +57,10 @@ static void print_table(surety_growing *page, const surety_subject *subject) {
     }
     surety_print(page,
                  "<div class=\"wide\" tabindex=\"0\"><table><thead><tr><th>class</th><th>examples</th>"
-                 "<th>wrong as they are</th><th>fooled by an attack");
+                 "<th>wrong</th><th>fooled");
     surety_print_note(page, "attacked");
     if (p->certified) {
-        surety_print(page, "</th><th>not proved right");
+        surety_print(page, "</th><th>not proved");
         surety_print_note(page, "worst case");
     }
     surety_print(page, "</th></tr></thead><tbody>\n");
@@ -129,7 +129,7 @@ static void draw_radius(surety_drawing *d, const surety_subject *subject) {
     if (p->certified)
         surety_axis_reach(&a.y_max, 1.05 * (double)surety_profile_unproved(p, a.x_max) / (double)p->m);
     for (size_t i = 0; i < subject->count; i++)
-        if (subject->certificates[i].value < 1)
+        if (subject->certificates[i].value < 1 && subject->certificates[i].attack.eps <= a.x_max)
             surety_axis_reach(&a.y_max, 1.05 * subject->certificates[i].value);
     if (a.y_max > 1) a.y_max = 1;
     snprintf(label, sizeof label, "radius, %s%s%s", surety_norm_name(p->threat.ball.norm),
@@ -192,6 +192,10 @@ void surety_page_risks(surety_growing *page, const surety_subject *subject) {
                        *surety_subject_unit(subject) ? " in " : "", surety_subject_unit(subject),
                        surety_threat_name(p->threat.kind));
     surety_print(page, "%s</p>\n", subject->data->unit ? " Rows are counted here, not units." : "");
+    surety_print(
+        page,
+        "<p>Wrong: as they are. Fooled: by that attack inside the ball. Not proved: somewhere in the "
+        "ball the vote may be wrong.</p>\n");
     print_table(page, subject);
     print_figure(page, subject);
 }

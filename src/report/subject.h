@@ -50,6 +50,9 @@ surety_status surety_page_dossier(surety_growing *page, const surety_subject *su
 /* The command that verifies a certificate, with places for files that only the reader knows. */
 void surety_print_verify(surety_growing *page, const surety_subject *subject, size_t which);
 
+/* A certificate's curve as a figure; nothing if it has none. */
+void surety_print_curve(surety_growing *page, const surety_certificate *certificate);
+
 /* What a radius is in: "standard deviations", "tolerances"; "" where it is in the features' own units. */
 const char *surety_subject_unit(const surety_subject *subject);
 

@@ -187,6 +187,7 @@ static void add_head(surety_risk *a, unsigned y) {
     sums[SURETY_RISK_PRIOR_MAX_WRONG] += a->prior_wrong > 0;
     sums[SURETY_RISK_ABAR] += units_up(a->e_hi * a->raise, 1);
     sums[SURETY_RISK_TANDEM] += units_up(sum_of_squares(a) * a->raise * a->raise, (double)a->n);
+    sums[SURETY_RISK_PRIOR_COINS] += a->coin * a->n < (uint64_t)a->prior_wrong << 32;
     sums[SURETY_RISK_TV] += units_up(total_variation(a) * a->raise, 1);
     classes[y]++;
     classes[a->K + y] += failed;
@@ -198,6 +199,8 @@ static void add_voters(surety_risk *a) {
     int64_t *anchored_loss = array_of(a, SURETY_RISK_ANCHORED_LOSS);
     int64_t *anchored_max = array_of(a, SURETY_RISK_ANCHORED_MAX);
     int64_t *anchored_errors = array_of(a, SURETY_RISK_ANCHORED_ERRORS);
+    int64_t *coins = array_of(a, SURETY_RISK_COINS), *max_coins = array_of(a, SURETY_RISK_MAX_COINS);
+    int64_t coin = (int64_t)a->coin, n = (int64_t)a->n;
     int anchored = a->prior_wrong == 0;
     for (size_t h = 0; h < a->H; h++) {
         int64_t most = (int64_t)surety_loss_units(a->c.low[h]);
@@ -209,7 +212,14 @@ static void add_voters(surety_risk *a) {
         anchored_loss[h] += (int64_t)a->by_j.right_loss[h];
         anchored_max[h] += anchored ? most : 0;
         anchored_errors[h] += anchored ? error : 0;
+        coins[h] += coin * n < (int64_t)a->by_j.loss[h]; /* u < mean_j l, in units: both sides are exact */
+        max_coins[h] += coin < most;
     }
+}
+
+void surety_risk_coin(surety_risk *a, uint32_t coin) {
+    a->has_coins = 1;
+    a->coin = coin;
 }
 
 surety_status surety_risk_check(const surety_risk *a, unsigned y, surety_error *err) {
@@ -239,6 +249,7 @@ surety_status surety_risk_merge(surety_risk *into, const surety_risk *from, sure
     if (m > SURETY_RISK_VOTES / into->n)
         return surety_fail(err, SURETY_E_INPUT, "more than %llu votes of a voter cannot be summed exactly",
                            (unsigned long long)SURETY_RISK_VOTES);
+    into->has_coins |= from->has_coins;
     for (size_t k = 0; k < into->sum_count; k++) into->sums[k] += from->sums[k];
     return SURETY_OK;
 }
@@ -256,6 +267,7 @@ surety_status surety_risk_result(const surety_risk *a, surety_risks *out, surety
     surety_free(sums);
     out->signed_votes = a->signed_votes;
     out->has_prior = a->has_prior;
+    out->has_coins = a->has_coins;
     return status;
 }
 
@@ -273,6 +285,7 @@ static void fill_largest(int64_t *sums, const surety_risk *a, size_t units) {
     sums[SURETY_RISK_WRONG] = sums[SURETY_RISK_PRIOR_WRONG] = m * n;
     sums[SURETY_RISK_ABAR] = sums[SURETY_RISK_TV] = m * one;
     sums[SURETY_RISK_TANDEM] = m * n * one;
+    sums[SURETY_RISK_PRIOR_COINS] = m;
     for (size_t h = 0; h < a->H; h++)
         for (size_t k = 0; k < SURETY_RISK_ARRAYS; k++) {
             int each = k == SURETY_RISK_LOSS || k == SURETY_RISK_ANCHORED_LOSS; /* summed over j */
@@ -301,5 +314,6 @@ surety_status surety_risks_of_units(surety_risks *out, const uint8_t *verdicts, 
     surety_free(sums);
     out->signed_votes = like->signed_votes;
     out->has_prior = like->has_prior;
+    out->has_coins = like->has_coins;
     return status;
 }

@@ -17,6 +17,7 @@ typedef enum surety_risk_sum {
     SURETY_RISK_ABAR,
     SURETY_RISK_TV,
     SURETY_RISK_TANDEM,
+    SURETY_RISK_PRIOR_COINS,
     SURETY_RISK_HEAD /* how many */
 } surety_risk_sum;
 
@@ -30,6 +31,8 @@ typedef enum surety_risk_array {
     SURETY_RISK_LOSSES, /* how many of them are losses; the others count examples */
     SURETY_RISK_ERRORS = SURETY_RISK_LOSSES,
     SURETY_RISK_ANCHORED_ERRORS,
+    SURETY_RISK_COINS,
+    SURETY_RISK_MAX_COINS,
     SURETY_RISK_ARRAYS /* how many */
 } surety_risk_array;
 
@@ -38,6 +41,10 @@ typedef enum surety_risk_array {
 static inline size_t surety_risk_sums(size_t H, size_t K) {
     return SURETY_RISK_HEAD + SURETY_RISK_ARRAYS * H + 2 * K;
 }
+
+/* The coin of the next example, uniform in 0 .. 2^32 - 1 (docs/theory.md 12.5): each needs its own. An
+ * accumulator that was never given one has no coins. */
+void surety_risk_coin(surety_risk *risk, uint32_t coin);
 
 /* The sums of all processes of the run (surety_everyone) instead of this one's. */
 surety_status surety_risk_gather(surety_risk *risk, const surety_run *run, surety_error *err);

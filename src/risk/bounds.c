@@ -13,7 +13,9 @@ void surety_risks_evidence(const surety_risks *r, surety_risk_kind kind, surety_
     out->gibbs = averaged ? r->rbar : r->gmax;
     out->loss = averaged ? r->mean_loss : r->mean_max_loss;
     if (r->signed_votes && binary) out->loss_sum = r->errors;
+    if (r->has_coins && !out->loss_sum) out->coin_sum = averaged ? r->coins : r->max_coins;
     if (!r->has_prior) return;
+    if (r->has_coins && !binary) out->prior_coins = r->prior_coins;
     out->prior_risk =
         averaged ? surety_ratio_up(r->prior_wrong, r->m * r->n) : surety_ratio_up(r->prior_max_wrong, r->m);
     if (binary) out->prior_wrong = r->prior_max_wrong;

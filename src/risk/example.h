@@ -28,6 +28,8 @@ struct surety_risk {
     double e_hi;       /* that largest e */
     int wrong, tied;   /* votes over j */
     int prior_wrong;   /* votes of P that are not right */
+    int has_coins;
+    uint64_t coin; /* of this example */
 };
 
 /* Whether the accumulator counts examples of this class and one more fits. */

@@ -28,6 +28,7 @@ static void name_sums(surety_risks *out, const uint64_t *sums) {
     out->abar_sum = sums[SURETY_RISK_ABAR];
     out->tv_sum = sums[SURETY_RISK_TV];
     out->tandem_sum = sums[SURETY_RISK_TANDEM];
+    out->prior_coins = sums[SURETY_RISK_PRIOR_COINS];
     const uint64_t *arrays = sums + SURETY_RISK_HEAD;
     size_t H = out->voters;
     out->loss = arrays + SURETY_RISK_LOSS * H;
@@ -37,6 +38,8 @@ static void name_sums(surety_risks *out, const uint64_t *sums) {
     out->anchored_max = arrays + SURETY_RISK_ANCHORED_MAX * H;
     out->errors = arrays + SURETY_RISK_ERRORS * H;
     out->anchored_errors = arrays + SURETY_RISK_ANCHORED_ERRORS * H;
+    out->coins = arrays + SURETY_RISK_COINS * H;
+    out->max_coins = arrays + SURETY_RISK_MAX_COINS * H;
     out->class_examples = arrays + SURETY_RISK_ARRAYS * H;
     out->class_failed = out->class_examples + out->classes;
 }
@@ -89,6 +92,7 @@ surety_status surety_risks_from_sums(surety_risks *out, const int64_t *sums, siz
 void surety_risks_free(surety_risks *risks) {
     if (!risks) return;
     surety_free(risks->memory);
+    surety_free(risks->groups);
     *risks = (surety_risks){0};
 }
 

@@ -60,6 +60,8 @@ surety_status surety_study_validate(const surety_study_settings *s, surety_error
         return surety_fail(err, SURETY_E_USAGE, "unknown recipe %d", (int)s->recipe);
     if (s->seeds < 1 || s->seeds > SURETY_STUDY_SEEDS)
         return surety_fail(err, SURETY_E_USAGE, "1 to %d seeds, not %zu", SURETY_STUDY_SEEDS, s->seeds);
+    if (s->part > s->parts || !s->part != !s->parts)
+        return surety_fail(err, SURETY_E_USAGE, "a study has no part %zu of %zu", s->part, s->parts);
     surety_cell any = {.defense = SURETY_ATTACK_PGDU};
     surety_train_settings train = surety_cell_training(s, &any);
     if (s->epochs < 1) return surety_fail(err, SURETY_E_USAGE, "epochs of a study are 1 or more, not 0");

@@ -4,7 +4,8 @@
  * voters and prior serve both objectives, and the attack on its prior serves the rows of both. Cells know
  * nothing of each other: they run in any order, each is written safely into one file of the folder when it is
  * finished, and a finished cell is never computed again. So a study can be killed at any moment and started
- * again, and its results depend on nothing but its settings.
+ * again, and its results depend on nothing but its settings. Several processes may work in one folder: each
+ * cell is locked by the one that computes it, and the lock ends with that process, however it ends.
  *
  *     FOLDER/study.json    version and settings that decide the numbers
  *     FOLDER/cells/        one JSON file per finished cell
@@ -46,6 +47,8 @@ typedef struct surety_study_settings {
     size_t steps;         /* k of the attacks; default 20 */
 
     const char *data_dir; /* as in surety_data_settings */
+
+    size_t part, parts; /* only share part (from 1) of so many shares of the cells, and no results; 0: all */
 } surety_study_settings;
 
 surety_study_settings surety_study_defaults(void);
@@ -84,12 +87,14 @@ char *surety_study_plan_json(const surety_study_plan *plan);
 /* ---- running ---- */
 
 typedef struct surety_study_summary {
-    size_t cells, computed; /* asked for; of these computed now, the others were there */
+    size_t cells, computed; /* asked for; of these computed now, the others were there or another process's */
     double seconds;         /* of this call */
     double cell_seconds;    /* of the cells computed now, summed */
 } surety_study_summary;
 
-/* Computes the cells that are missing and writes the results of all cells in the folder. Cells run side by
+/* Computes the cells that are missing, waits for those that other processes are at work on, and writes the
+ * results of all cells in the folder. Of several processes that meet (run->everyone) each takes a share of
+ * the cells, and the first writes the results. Cells run side by
  * side, one thread each, as long as there are enough of them, else one after the other with all threads
  * inside. Progress is reported over all missing cells (done and total are milliseconds of the estimate); a
  * report with a text is one finished cell. A folder of another version or with other settings, or with a

@@ -5,12 +5,18 @@
  * after every batch of 64 examples: so cells run side by side while there are at least as many as threads.
  *
  * Progress belongs to the thread that made the call, but cells finish on any thread: a finished cell only
- * sets its flag, and the calling thread tells of it when it next reports for its own cell. */
+ * sets its flag, and the calling thread tells of it when it next reports for its own cell.
+ *
+ * A cell is computed under its lock. One that another process holds is left to it and looked at again when
+ * the own ones are finished: then its file is there, or that process has ended without it. */
 #include <string.h>
+#include <time.h>
 
 #include "base/clock.h"
 #include "base/number.h"
 #include "base/parallel.h"
+#include "io/lock.h"
+#include "io/write.h"
 #include "study/study.h"
 
 typedef struct grid grid;
@@ -25,6 +31,8 @@ typedef struct slot {
     double finished; /* estimated seconds of the phases that are over */
     uint64_t spent;  /* milliseconds of the estimate */
 } slot;
+
+enum { MISSING, FINISHED, ANOTHERS, TOLD }; /* finished here, by another process */
 
 struct grid {
     const surety_study_settings *s;
@@ -41,8 +49,8 @@ struct grid {
     slot *slots; /* per thread */
     size_t slot_count;
     double *took; /* seconds of cells computed now, (count) */
-    int *state; /* (count): 0 missing, 1 finished, 2 told of; flags are set with release, read with acquire */
-    size_t missing, told;
+    int *state;   /* (count) MISSING .. TOLD; flags are set with release, read with acquire */
+    size_t missing, told, mine;
     uint64_t total, told_spent; /* milliseconds of the estimate */
 };
 
@@ -55,11 +63,16 @@ static uint64_t milliseconds(double seconds) {
 /* Tells of cells that finished since the last time; on the calling thread only. */
 static void tell(grid *g) {
     for (size_t i = 0; i < g->count; i++) {
-        if (__atomic_load_n(&g->state[i], __ATOMIC_ACQUIRE) != 1) continue;
+        int state = __atomic_load_n(&g->state[i], __ATOMIC_ACQUIRE);
+        if (state != FINISHED && state != ANOTHERS) continue;
         char name[SURETY_CELL_NAME], text[SURETY_CELL_NAME + 64];
         surety_cell_name(&g->cells[i], name);
-        g->state[i] = 2;
+        g->state[i] = TOLD;
         g->told_spent += milliseconds(g->cost[i].all);
+        if (state == ANOTHERS) {
+            g->missing--;
+            continue;
+        }
         surety_format(text, sizeof text, "%s: %.1f s, cell %zu of %zu", name, g->took[i], ++g->told,
                       g->missing);
         surety_report(g->run, "reproduce", g->told_spent, g->total, text);
@@ -106,13 +119,31 @@ static surety_status run_one(grid *g, size_t index, int thread, surety_error *er
     SURETY_TRY(surety_cell_save(found, g->folder, &g->cells[index], err));
     g->took[index] = surety_seconds() - began;
     __atomic_store_n(&s->spent, 0, __ATOMIC_RELAXED);
-    __atomic_store_n(&g->state[index], 1, __ATOMIC_RELEASE);
+    __atomic_store_n(&g->state[index], FINISHED, __ATOMIC_RELEASE);
+    return SURETY_OK;
+}
+
+/* Under the lock: unless another process has finished it meanwhile. */
+static surety_status run_missing_one(grid *g, size_t index, int thread, surety_error *err) {
+    json_t *found;
+    SURETY_TRY(surety_cell_load(&found, g->folder, &g->cells[index], err));
+    if (!found) return run_one(g, index, thread, err);
+    json_decref(found);
+    __atomic_store_n(&g->state[index], ANOTHERS, __ATOMIC_RELEASE);
     return SURETY_OK;
 }
 
 static surety_status run_pending(void *arg, size_t block, int thread, surety_error *err) {
     grid *g = arg;
-    return run_one(g, g->pending[block], thread, err);
+    char name[SURETY_CELL_NAME], *path = NULL;
+    surety_lock lock = {0};
+    surety_cell_name(&g->cells[g->pending[block]], name);
+    surety_status status = surety_study_path(&path, g->folder, "cells", name, ".json", err);
+    if (status == SURETY_OK) status = surety_lock_try(&lock, path, err);
+    if (status == SURETY_OK && lock.held) status = run_missing_one(g, g->pending[block], thread, err);
+    surety_lock_release(&lock);
+    surety_free(path);
+    return status;
 }
 
 /* Does cell a begin before cell b? */
@@ -122,6 +153,7 @@ static int comes_first(const grid *g, size_t a, size_t b) {
 }
 
 static void list_pending(grid *g) {
+    g->pending_count = 0;
     for (size_t i = 0; i < g->count; i++) {
         if (g->state[i]) continue;
         size_t at = g->pending_count++;
@@ -142,14 +174,10 @@ static surety_status read_data(void *arg, size_t task, int thread, surety_error 
     return surety_data_open(&g->data[task], &settings, err);
 }
 
-static surety_status run_missing(grid *g, surety_error *err) {
+static surety_status run_list(grid *g, surety_error *err) {
     int threads = surety_threads(g->run);
     surety_run run = {.threads = threads, .stop = g->run ? g->run->stop : NULL};
     surety_status status = SURETY_OK;
-    surety_paper_tasks(&g->tasks);
-    SURETY_TRY(surety_alloc(&g->data, g->tasks, sizeof *g->data, err));
-    list_pending(g);
-    SURETY_TRY(surety_parallel(&run, NULL, g->tasks, read_data, g, err));
     int alone = g->s->recipe == SURETY_RECIPE_PRINT; /* its cells are made on one thread each */
     if (alone || g->pending_count >= (size_t)threads) {
         g->inner = 1;
@@ -161,6 +189,29 @@ static surety_status run_missing(grid *g, surety_error *err) {
     }
     tell(g);
     return status;
+}
+
+/* Until none is missing: what others are at work on is looked at again every half second. */
+static surety_status run_missing(grid *g, surety_error *err) {
+    const struct timespec pause = {.tv_nsec = 500000000};
+    surety_run run = {.threads = surety_threads(g->run), .stop = g->run ? g->run->stop : NULL};
+    surety_paper_tasks(&g->tasks);
+    SURETY_TRY(surety_alloc(&g->data, g->tasks, sizeof *g->data, err));
+    list_pending(g);
+    SURETY_TRY(surety_parallel(&run, NULL, g->tasks, read_data, g, err));
+    SURETY_TRY(run_list(g, err));
+    for (list_pending(g); g->pending_count; list_pending(g)) {
+        surety_report(g->run, "waiting for cells of other processes", g->told_spent, g->total, "");
+        SURETY_TRY(surety_stopped(g->run, err));
+        nanosleep(&pause, NULL);
+        SURETY_TRY(run_list(g, err));
+    }
+    return SURETY_OK;
+}
+
+/* Cells are dealt in turn, and the turn moves on with every round: neighbours in the grid cost the same. */
+static int is_mine(const grid *g, size_t i) {
+    return !g->s->parts || (i + i / g->s->parts) % g->s->parts == g->s->part - 1;
 }
 
 static surety_status prepare(grid *g, surety_error *err) {
@@ -175,9 +226,10 @@ static surety_status prepare(grid *g, surety_error *err) {
     SURETY_TRY(surety_alloc(&g->state, g->count, sizeof *g->state, err));
     SURETY_TRY(surety_speed_measure(&speed, err));
     for (size_t i = 0; i < g->count; i++) {
-        json_t *found;
-        SURETY_TRY(surety_cell_load(&found, g->folder, &g->cells[i], err));
-        g->state[i] = found ? 2 : 0;
+        json_t *found = NULL;
+        if (is_mine(g, i)) SURETY_TRY(surety_cell_load(&found, g->folder, &g->cells[i], err));
+        g->state[i] = found || !is_mine(g, i) ? TOLD : MISSING;
+        g->mine += (size_t)is_mine(g, i);
         json_decref(found);
         g->cost[i] = surety_cell_cost(g->s, &g->cells[i], &speed);
         if (g->state[i]) continue;
@@ -187,22 +239,46 @@ static surety_status prepare(grid *g, surety_error *err) {
     return SURETY_OK;
 }
 
-surety_status surety_study_run(const surety_study_settings *settings, const char *folder,
+/* The cells that are this process's own. */
+static surety_status run_cells(const surety_study_settings *settings, const char *folder,
                                surety_study_summary *summary, const surety_run *run, surety_error *err) {
-    double began = surety_seconds();
     grid g = {.s = settings, .folder = folder, .run = run};
-    *summary = (surety_study_summary){0};
-    SURETY_TRY(surety_study_validate(settings, err));
     surety_status status = prepare(&g, err);
     if (status == SURETY_OK) status = run_missing(&g, err);
-    if (status == SURETY_OK) status = surety_results_write(folder, settings, err);
-    if (status == SURETY_E_STOPPED) surety_results_write(folder, settings, NULL); /* as far as it is known */
-    summary->cells = g.count;
+    summary->cells = g.mine;
     summary->computed = g.told;
     for (size_t i = 0; i < g.count && g.took; i++) summary->cell_seconds += g.took[i];
-    summary->seconds = surety_seconds() - began;
     for (size_t i = 0; i < g.tasks && g.data; i++) surety_data_free(g.data[i]);
     void *parts[] = {g.slots, g.cells, g.cost, g.pending, g.took, g.state, (void *)g.data};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) surety_free(parts[i]);
+    return status;
+}
+
+/* As one of several processes that meet: every one writes its own cells. */
+static surety_status run_share(surety_study_settings settings, const char *folder,
+                               surety_study_summary *summary, const surety_run *run, surety_error *err) {
+    int writes = surety_is_writing();
+    settings.part = run->everyone->rank + 1, settings.parts = run->everyone->size;
+    surety_writing(1);
+    surety_status status = run_cells(&settings, folder, summary, run, err);
+    surety_writing(writes);
+    int64_t sums[] = {(int64_t)summary->cells, (int64_t)summary->computed};
+    if (status == SURETY_OK) status = surety_sum_everyone(run, sums, 2, err);
+    summary->cells = (size_t)sums[0], summary->computed = (size_t)sums[1];
+    return status;
+}
+
+surety_status surety_study_run(const surety_study_settings *settings, const char *folder,
+                               surety_study_summary *summary, const surety_run *run, surety_error *err) {
+    double began = surety_seconds();
+    *summary = (surety_study_summary){0};
+    SURETY_TRY(surety_study_validate(settings, err));
+    surety_status status = run && run->everyone && run->everyone->share
+                               ? run_share(*settings, folder, summary, run, err)
+                               : run_cells(settings, folder, summary, run, err);
+    if (status == SURETY_OK && !settings->parts) status = surety_results_write(folder, settings, err);
+    if (status == SURETY_E_STOPPED && !settings->parts)
+        surety_results_write(folder, settings, NULL); /* as far as it is known */
+    summary->seconds = surety_seconds() - began;
     return status;
 }

@@ -5,6 +5,10 @@
  * lie in slots in batch order and are summed in that order; the gradient of the voters is split by voters: no
  * result depends on the number of threads.
  *
+ * Several processes (surety_everyone) cut a batch by blocks: each attacks and asks its own examples, then all
+ * know what became of every example; each moves its own voters, then all know all voters. So they do the same
+ * sums in the same order as one process.
+ *
  * With r_t the mean loss of voter t on the batch and Q = softmax(theta) (docs/theory.md 4.4):
  *   Rbar = sum_t Q_t r_t,  dRbar/dtheta_t = Q_t (r_t - Rbar),  dKL/dtheta_t = Q_t (ln(Q_t/P_t) - KL).
  * With one perturbation per example, Abar and Gmax are Rbar. */
@@ -38,13 +42,15 @@ typedef struct loop {
     float *asking; /* per thread: v (H, lanes) | pull (width, lanes) | h (H, width, lanes) | scratch */
     size_t asking_floats;
     size_t threads, stride, terms;
-    uint32_t *order;            /* of the epoch, over phase->train */
-    size_t first, count;        /* the batch: order[first .. first + count) */
-    uint32_t *steps;            /* (train->m) of the last attack on each */
-    uint32_t *slots, *queue;    /* (batch) its slots as they are attacked, and which of the set they are */
-    size_t most, *begins;       /* steps; (most + 2) where in the queue those with fewer begin */
-    double *Q, *P;              /* (H) */
-    double *r, *d_theta;        /* (H) mean losses of the voters on the batch, gradient */
+    uint32_t *order;               /* of the epoch, over phase->train */
+    size_t first, count;           /* the batch: order[first .. first + count) */
+    size_t begin_block, end_block; /* those of its blocks that this process takes */
+    size_t begin_voter, end_voter; /* voters that it moves */
+    uint32_t *steps;               /* (train->m) of the last attack on each */
+    uint32_t *slots, *queue;       /* (batch) its slots as they are attacked, and which of the set they are */
+    size_t most, *begins;          /* steps; (most + 2) where in the queue those with fewer begin */
+    double *Q, *P;                 /* (H) */
+    double *r, *d_theta;           /* (H) mean losses of the voters on the batch, gradient */
     size_t attacked, certified; /* rows of the batch that are attacked points, then rows of the worst case */
     float *points;              /* (batch, stride) */
     const float **rows;         /* (2 batch) the points, then the examples themselves */
@@ -164,17 +170,22 @@ static void fill_derivative(const loop *l, const surety_examples *e, double weig
             a[t * each + n] = (float)(of[n % SURETY_LANES] * (double)pull[n] * l->Q[t] / (double)l->count);
 }
 
-/* The batch, longest attacks first by what they took last: counted, then dealt out. */
-static void line_up(loop *l) {
+/* This process's examples of the batch, longest attacks first by what they took last: counted, then dealt
+ * out. Returns how many they are. */
+static size_t line_up(loop *l) {
     size_t most = l->most, *at = l->begins;
+    size_t begin = l->begin_block * SURETY_LANES, end = l->end_block * SURETY_LANES;
     const uint32_t *batch = l->order + l->first;
+    if (begin > l->count) begin = l->count;
+    if (end > l->count) end = l->count;
     memset(at, 0, (most + 2) * sizeof *at);
-    for (size_t i = 0; i < l->count; i++) at[most + 1 - l->steps[batch[i]]]++;
+    for (size_t i = begin; i < end; i++) at[most + 1 - l->steps[batch[i]]]++;
     for (size_t b = 0; b <= most; b++) at[b + 1] += at[b];
-    for (uint32_t i = 0; i < l->count; i++) {
+    for (size_t i = begin; i < end; i++) {
         size_t k = at[most - l->steps[batch[i]]]++;
-        l->queue[k] = batch[i], l->slots[k] = i;
+        l->queue[k] = batch[i], l->slots[k] = (uint32_t)i;
     }
+    return end - begin;
 }
 
 static surety_status keep_point(void *arg, const surety_ended *e, size_t j, const float *x,
@@ -191,11 +202,10 @@ static surety_status attack_batch(loop *l, surety_timing *timing, const surety_r
     surety_sampler_work work = {0};
     surety_sampling batch = {.set = l->phase->train,
                              .order = l->queue,
-                             .end = l->count,
+                             .end = line_up(l),
                              .vote = {l->state->voters, l->Q, l->s->set},
                              .point = keep_point,
                              .arg = l};
-    line_up(l);
     SURETY_TRY(surety_sampler_run(l->sampler, &batch, &work, run, err));
     timing->busy += work.busy;
     timing->forward_rows += work.asked;
@@ -237,7 +247,6 @@ static void ask_certified(loop *l, const surety_examples *e, size_t block, int t
     double weight = l->phase->certified;
     surety_robust_out out = {l->even + at, l->odd + at, w.v, w.margins, rival};
     for (size_t r = 0; r < SURETY_LANES; r++) y[r] = e->y[r < e->rows ? r : 0];
-    for (size_t r = 0; r < e->rows; r++) l->rows[l->attacked + at + r] = e->x[r];
     surety_robust_forward(l->robust, e->x, e->rows, l->Q, y, &out, w.scratch);
     l->work[block].forward_rows += 3 * e->rows;
     if (l->logistic)
@@ -259,10 +268,11 @@ static void look_up(loop *l, const surety_examples *e, size_t block) {
                 0.5 * (1 - (double)l->phase->votes[l->order[l->first + at + r] * H + t]);
 }
 
-static surety_status ask_block(void *arg, size_t block, int thread, surety_error *err) {
+static surety_status ask_block(void *arg, size_t k, int thread, surety_error *err) {
     loop *l = arg;
     (void)err;
     double begin = surety_busy_seconds();
+    size_t block = l->begin_block + k;
     surety_examples e = batch_block(l, block);
     l->work[block] = (surety_timing){0};
     memset(l->losses + block * SURETY_LANES * l->state->H, 0, e.rows * l->state->H * sizeof *l->losses);
@@ -270,6 +280,29 @@ static surety_status ask_block(void *arg, size_t block, int thread, surety_error
     if (l->attacked) ask_attacked(l, &e, block, thread);
     if (l->certified) ask_certified(l, &e, block, thread);
     l->work[block].busy = surety_busy_seconds() - begin;
+    return SURETY_OK;
+}
+
+/* What became of the batch's examples, in all processes. */
+static surety_status share_batch(const loop *l, const surety_run *run, surety_error *err) {
+    size_t N = l->robust ? surety_padded(surety_robust_arguments(l->robust)) : 0, batch = l->s->batch;
+    const struct {
+        void *rows;
+        size_t bytes;
+        int used;
+    } of[] = {
+        {l->losses, l->state->H * sizeof *l->losses, 1},
+        {l->points, l->stride * sizeof(float), l->attacked && l->phase->moves_voters},
+        {l->g, l->terms * sizeof(float), l->attacked && l->phase->moves_voters},
+        {l->g + l->attacked * l->terms, l->terms * sizeof(float), l->certified > 0},
+        {l->g_even, N * sizeof(float), l->certified > 0},
+        {l->g_odd, N * sizeof(float), l->certified > 0},
+        {l->room_rows, l->stride * sizeof(float), l->certified > 0},                     /* even .. */
+        {l->room_rows + batch * l->stride, l->stride * sizeof(float), l->certified > 0}, /* and odd */
+    };
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++)
+        if (of[i].used)
+            SURETY_TRY(surety_share_everyone(run, of[i].rows, l->count, SURETY_LANES, of[i].bytes, err));
     return SURETY_OK;
 }
 
@@ -327,12 +360,18 @@ static size_t slices_of(const loop *l) {
     return l->threads > 1 ? 2 * l->threads : 1;
 }
 
-/* Gradient and Adam for voters [first, end) of each tensor: a tensor holds its voters one after the other. */
+/* A tensor holds its voters one after the other. */
+static size_t floats_of_voter(const loop *l, const surety_tensor *t) {
+    return (t->rows == 1 ? t->length : t->rows * t->stride) / l->state->H;
+}
+
+/* Gradient and Adam for voters [first, end) of each tensor. */
 static surety_status move_slice(void *arg, size_t slice, int thread, surety_error *err) {
     loop *l = arg;
     (void)thread, (void)err;
     surety_voters *v = l->state->voters;
-    size_t H = l->state->H, slices = slices_of(l), first = slice * H / slices, end = (slice + 1) * H / slices;
+    size_t mine = l->end_voter - l->begin_voter, slices = slices_of(l);
+    size_t first = l->begin_voter + slice * mine / slices, end = l->begin_voter + (slice + 1) * mine / slices;
     if (first == end) return SURETY_OK;
     surety_voters_gradient_sum(v, l->g, l->rows, l->attacked + l->certified, first, end, l->gradients);
     if (l->certified)
@@ -340,9 +379,21 @@ static surety_status move_slice(void *arg, size_t slice, int thread, surety_erro
                           (const float *const *)l->odd, l->certified, first, end, l->gradients, l->room);
     for (size_t k = 0; k < l->state->tensors; k++) {
         surety_tensor t = surety_voters_tensor(v, k);
-        size_t each = (t.rows == 1 ? t.length : t.rows * t.stride) / H, at = first * each;
+        size_t each = floats_of_voter(l, &t), at = first * each;
         surety_adam_move(l->adam, l->gradients[k] + at, l->state->m[k] + at, l->state->v[k] + at,
                          t.values + at, (end - first) * each);
+    }
+    return SURETY_OK;
+}
+
+/* The voters that each process has moved, in all of them; Adam's moments too, which a checkpoint needs. */
+static surety_status share_voters(const loop *l, int moments, const surety_run *run, surety_error *err) {
+    for (size_t k = 0; k < l->state->tensors; k++) {
+        surety_tensor t = surety_voters_tensor(l->state->voters, k);
+        float *of[] = {t.values, l->state->m[k], l->state->v[k]};
+        for (size_t i = moments ? 1 : 0; i < (moments ? 3 : 1); i++)
+            SURETY_TRY(surety_share_everyone(run, of[i], l->state->H, 1,
+                                             floats_of_voter(l, &t) * sizeof(float), err));
     }
     return SURETY_OK;
 }
@@ -353,17 +404,22 @@ static double progress(const loop *l) {
     return epochs / (double)l->phase->epochs;
 }
 
-/* Which rows this batch has, and the radius of its worst case. */
-static void open_batch(loop *l) {
+/* Which rows this batch has, those that are this process's, and the radius of its worst case. */
+static void open_batch(loop *l, const surety_run *run) {
     double growth = fmin(2 * progress(l), 1);
+    const surety_set *set = l->phase->train;
+    l->begin_block = 0, l->end_block = (l->count + SURETY_LANES - 1) / SURETY_LANES;
+    surety_my_share(run, &l->begin_block, &l->end_block);
     l->attacked = l->phase->certified < 1 && !l->phase->votes ? l->count : 0;
     l->certified = l->phase->certified > 0 ? l->count : 0;
     for (size_t i = 0; i < l->attacked; i++) l->rows[i] = l->points + i * l->stride;
+    for (size_t i = 0; i < l->certified; i++)
+        l->rows[l->attacked + i] = set->x + l->order[l->first + i] * set->stride;
     if (l->certified) surety_robust_prepare(l->robust, growth * l->s->defense.ball.radius);
 }
 
-static void add_work(const loop *l, size_t parts, surety_timing *timing) {
-    for (size_t i = 0; i < parts; i++) {
+static void add_work(const loop *l, surety_timing *timing) {
+    for (size_t i = l->begin_block; i < l->end_block; i++) {
         timing->busy += l->work[i].busy;
         timing->forward_rows += l->work[i].forward_rows;
         timing->backward_rows += l->work[i].backward_rows;
@@ -371,12 +427,12 @@ static void add_work(const loop *l, size_t parts, surety_timing *timing) {
 }
 
 static surety_status run_batch(loop *l, const surety_run *run, surety_timing *timing, surety_error *err) {
-    size_t blocks = (l->count + SURETY_LANES - 1) / SURETY_LANES;
     double begin = surety_seconds();
-    open_batch(l);
+    open_batch(l, run);
     if (l->attacked) SURETY_TRY(attack_batch(l, timing, run, err));
-    SURETY_TRY(surety_parallel(run, NULL, blocks, ask_block, l, err));
-    add_work(l, blocks, timing);
+    SURETY_TRY(surety_parallel(run, NULL, l->end_block - l->begin_block, ask_block, l, err));
+    SURETY_TRY(share_batch(l, run, err));
+    add_work(l, timing);
     double attacked = surety_seconds();
     timing->attack += attacked - begin;
     double rest = l->s->decay ? fmin(2 * (1 - progress(l)), 1) : 1;
@@ -384,6 +440,7 @@ static surety_status run_batch(loop *l, const surety_run *run, surety_timing *ti
     SURETY_TRY(l->logistic ? sum_logistic(l, err) : move_theta(l, err));
     if (l->phase->moves_voters) {
         SURETY_TRY(surety_parallel(run, NULL, slices_of(l), move_slice, l, err));
+        SURETY_TRY(share_voters(l, 0, run, err));
         if (l->certified)
             surety_voters_changed(l->state->voters);
         else
@@ -469,7 +526,7 @@ static surety_status run_batches(loop *l, const surety_run *run, surety_timing *
         surety_report(run, l->phase->name, l->state->epoch * train->m + l->first + l->count,
                       l->phase->epochs * train->m, "");
     }
-    return SURETY_OK;
+    return l->phase->moves_voters ? share_voters(l, 1, run, err) : SURETY_OK;
 }
 
 /* An epoch of a kind that grows; the weights stay. */
@@ -561,6 +618,8 @@ static surety_status loop_new(loop *l, const surety_run *run, surety_error *err)
     l->logistic = l->phase->moves_voters && l->s->loss == SURETY_LOSS_LOGISTIC;
     l->stride = surety_padded(surety_voters_features(v));
     l->terms = surety_voters_terms(v);
+    l->end_voter = l->state->H;
+    surety_my_share(run, &l->begin_voter, &l->end_voter);
     SURETY_TRY(surety_sampler_new(&l->sampler, &l->attack, v, l->s->set, run, err));
     if (l->phase->certified > 0 && !l->grows) /* both blocks of a thread use the same memory, one by one */
         SURETY_TRY(surety_robust_new(&l->robust, l->state->voters, &l->s->defense.ball, err));

@@ -357,9 +357,11 @@ static surety_status fixed_votes(training *t, const surety_run *run, surety_erro
                            .end = S->m,
                            .vote = {t->state.voters, NULL, t->s.set},
                            .votes = threat.kind == SURETY_WORST_CASE ? keep_limits : keep_votes,
-                           .arg = t};
+                           .arg = t,
+                           .shared = 1};
     SURETY_TRY(surety_alloc(&t->votes, S->m, t->state.H * sizeof(float), err));
-    return surety_sample_set(&threat, &all, run, err);
+    SURETY_TRY(surety_sample_set(&threat, &all, run, err));
+    return surety_share_everyone(run, t->votes, S->m, 1, t->state.H * sizeof(float), err);
 }
 
 static surety_status run_phases(training *t, surety_timing *timing, const surety_run *run,
@@ -432,9 +434,22 @@ static surety_status look_back(const training *t, const surety_model *model, sur
     return SURETY_OK;
 }
 
+/* All processes begin at the same place of the same training. (The one that writes goes on behind this only:
+ * its first checkpoint must not meet another process's look for one.) */
+static surety_status meet(const training *t, const surety_run *run, surety_error *err) {
+    char place[80];
+    if (run && run->everyone && !run->everyone->share)
+        return surety_fail(err, SURETY_E_USAGE, "a training cannot be made in parts");
+    snprintf(place, sizeof place, "%llu %llu %llu", (unsigned long long)t->state.phase,
+             (unsigned long long)t->state.epoch, (unsigned long long)t->state.steps);
+    SURETY_TRY(surety_agree(run, "settings or data", t->settings, err));
+    return surety_agree(run, "checkpoint", place, err);
+}
+
 /* What is left behind step 1, or behind a checkpoint: the rest of it, step 2, the model. */
 static surety_status finish(training *t, surety_model **model, surety_train_result *result,
                             const surety_run *run, surety_error *err) {
+    SURETY_TRY(meet(t, run, err));
     SURETY_TRY(run_phases(t, &result->timing, run, err));
     SURETY_TRY(fill_result(t, result, err));
     SURETY_TRY(make_model(t, model, result, err));

@@ -66,24 +66,29 @@ surety_status surety_splitter_new(surety_splitter **out, const surety_grid *grid
 
 /* ---- sums ---- */
 
-static int64_t add_rows(const surety_grow_rows *r, const uint32_t *rows, size_t count, int64_t *sums,
-                        size_t slots) {
+/* Of the rows of a node; each process adds its share of them. */
+static surety_status add_rows(const surety_grow_rows *r, const uint32_t *rows, size_t count, int64_t *sums,
+                              size_t slots, int64_t *of_all, surety_error *err) {
     int64_t total = 0;
+    size_t n = 0;
     memset(sums, 0, slots * sizeof *sums);
-    for (size_t n = 0; n < count; n++) {
+    for (surety_my_share(r->run, &n, &count); n < count; n++) {
         uint32_t i = rows[n];
         int64_t w = r->weight[i];
         if (!w) continue;
         total += w;
         for (uint32_t e = r->start[i]; e < r->start[i + 1]; e++) sums[r->slots[e]] += w;
     }
+    SURETY_TRY(surety_sum_everyone(r->run, sums, slots, err));
+    SURETY_TRY(surety_sum_everyone(r->run, &total, 1, err));
     const surety_grid *g = r->grid;
     for (size_t j = 0; j < g->d; j++) { /* the usual cell has what is left */
         int64_t rest = total;
         for (uint32_t k = g->slot[j]; k < g->slot[j + 1]; k++) rest -= sums[k];
         sums[g->slot[j] + g->usual[j]] += rest;
     }
-    return total;
+    *of_all = total;
+    return SURETY_OK;
 }
 
 /* ---- one node ---- */
@@ -230,7 +235,8 @@ static surety_status grow_node(surety_splitter *s, const job *to, size_t node, s
     uint32_t *of[2] = {rows, rows + left};
     size_t counts[2] = {left, count - left};
     int64_t *less = s->sums + (level + 1) * s->slots;
-    int64_t its = add_rows(s->rows, of[right_less], counts[right_less], less, s->slots);
+    int64_t its;
+    SURETY_TRY(add_rows(s->rows, of[right_less], counts[right_less], less, s->slots, &its, err));
     for (size_t k = 0; k < s->slots; k++) sums[k] -= less[k];
     SURETY_TRY(grow_node(s, to, child + (size_t)right_less, level + 1, of[right_less], counts[right_less],
                          less, its, err));
@@ -246,7 +252,8 @@ surety_status surety_splitter_run(surety_splitter *s, const surety_grow_rows *ro
     memcpy(s->order, rows->row, m * sizeof *s->order);
     for (size_t i = 0; i < nodes; i++) split[i] = (surety_tree_split){.feature = SURETY_GROW_NONE};
     for (size_t i = 0; i <= 2 * nodes; i++) value[i] = 0;
-    int64_t total = add_rows(rows, s->order, m, s->sums, s->slots);
+    int64_t total;
+    SURETY_TRY(add_rows(rows, s->order, m, s->sums, s->slots, &total, err));
     value[0] = value_of(surety_grow_plus(total) + rows->smooth, surety_grow_minus(total) + rows->smooth);
     return grow_node(s, &to, 0, 0, s->order, m, s->sums, total, err);
 }

@@ -88,7 +88,14 @@ static inline random_set random_set_new(draw *r, size_t m, size_t d, const suret
             s.x[i * stride + j] = x;
         }
     }
-    s.set = (surety_set){m, d, stride, s.x, s.y, s.row, SURETY_SET_LEARN, K, NULL, 0};
+    s.set = (surety_set){.m = m,
+                         .d = d,
+                         .stride = stride,
+                         .x = s.x,
+                         .y = s.y,
+                         .row = s.row,
+                         .which = SURETY_SET_LEARN,
+                         .classes = K};
     return s;
 }
 

@@ -14,11 +14,13 @@ from mpmath import mp, mpf, log, sqrt, binomial, nstr
 mp.dps = 60
 
 INPUTS = ["m", "H", "delta", "priors_compared", "looks", "kl", "frozen", "posterior", "gibbs", "loss",
-           "loss_sum", "prior_risk", "prior_wrong", "kept", "kept_sum", "held_out_m", "held_out_wrong", "abar", "tv", "tandem_loss"]
+           "loss_sum", "prior_risk", "prior_wrong", "kept", "kept_sum", "held_out_m", "held_out_wrong", "abar", "tv", "tandem_loss",
+          "coin_sum", "prior_coins"]
 BOUNDS = ["chromatic_seeger", "chromatic_mcallester", "average_max", "average_max_tv", "seeger", "average_max_seeger",
           "voters_union", "average_max_voters_union", "tandem", "vote_frozen_averaged", "vote_frozen_max",
           "vote_anchored_averaged", "vote_anchored_max", "vote_holdout", "worst_case", "worst_case_union",
-          "worst_case_frozen", "worst_case_anchored", "worst_case_holdout"]
+          "worst_case_frozen", "worst_case_anchored", "worst_case_holdout", "voters_coins", "average_max_voters_coins",
+          "worst_case_coins", "vote_frozen_coins", "average_max_dictator", "worst_case_dictator"]
 COLUMNS = INPUTS + BOUNDS
 
 
@@ -74,7 +76,8 @@ def binomial_limit(k, m, delta):
 class Scenario:
     def __init__(self, numbers):
         self.row = numbers
-        for key in ("m", "H", "priors_compared", "looks", "frozen", "prior_wrong", "held_out_m", "held_out_wrong"):
+        for key in ("m", "H", "priors_compared", "looks", "frozen", "prior_wrong", "held_out_m", "held_out_wrong", "coin_sum",
+                    "prior_coins"):
             setattr(self, key, numbers[key])
         for key in ("delta", "kl", "gibbs", "prior_risk", "abar", "tv", "tandem_loss"):
             setattr(self, key, mpf(numbers[key]))
@@ -120,6 +123,14 @@ class Scenario:
         if bound in ("vote_anchored_averaged", "vote_anchored_max", "worst_case_anchored"):
             first = self.limit(self.prior_risk, self.prior_wrong, delta / 2)
             return first + 2 * self.union(self.kept, self.kept_sum, delta / 2)
+        if bound in ("voters_coins", "average_max_voters_coins", "worst_case_coins"):
+            return 2 * self.union(self.loss, self.coin_sum, delta)
+        if bound == "vote_frozen_coins":
+            return binomial_limit(self.prior_coins, m, delta) if self.frozen else None
+        if bound in ("average_max_dictator", "worst_case_dictator"):
+            most = max(range(self.H), key=lambda h: self.Q[h])
+            crowned = self.loss_sum is not None and self.Q[most] > sum(self.Q) - self.Q[most]
+            return binomial_limit(self.loss_sum[most], m, delta / self.H) if crowned else None
         return binomial_limit(self.held_out_wrong, self.held_out_m, self.delta / self.looks)
 
 
@@ -139,6 +150,7 @@ def draw(rng, index):
     kept = [rng.randint(0, c) for c in counts]
     frozen = index % 3 == 0
     wrong = rng.randint(0, most)
+    tossed = random.Random(index)  # beside rng, which the other columns come from
     return Scenario({
         "m": m, "H": H, "delta": delta, "priors_compared": T, "looks": looks,
         "kl": 0.0 if frozen else rng.choice([0.0, 0.1, 1.7, 40.0, 1e-12]), "frozen": int(frozen),
@@ -146,6 +158,7 @@ def draw(rng, index):
         "prior_risk": wrong / m if counted else risk, "prior_wrong": wrong if counted else None,
         "kept": [c / m for c in kept] if counted else [x * rng.random() for x in losses],
         "kept_sum": kept if counted else None, "held_out_m": max(1, m // 2), "held_out_wrong": min(wrong, max(1, m // 2)),
+        "coin_sum": [tossed.randint(0, most) for _ in range(H)], "prior_coins": tossed.randint(0, most),
         "abar": risk * rng.random(), "tv": rng.choice([0.0, 1.0, rng.random()]), "tandem_loss": risk * risk})
 
 

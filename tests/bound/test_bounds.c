@@ -13,7 +13,10 @@ enum { H_MOST = 8, COLUMNS = 64 };
 static double vote_of(surety_bound_id id, const surety_bound_input *in) {
     surety_error err = SURETY_ERROR_NONE;
     surety_bound_value v;
-    check_ok(surety_bound_compute(id, in, &v, &err));
+    surety_bound_input crowned = *in;
+    static const double crown[32] = {1};
+    if (surety_bound_list()[id].evidence & SURETY_NEEDS_DICTATOR) crowned.posterior = crown;
+    check_ok(surety_bound_compute(id, &crowned, &v, &err));
     check(v.available, "%s: %s is missing", surety_bound_list()[id].name, v.missing);
     assert_true(v.vote_clipped == fmin(1, v.vote));
     if (surety_bound_list()[id].has_surrogate)
@@ -27,7 +30,7 @@ static double vote_of(surety_bound_id id, const surety_bound_input *in) {
 
 typedef struct arrays {
     double posterior[H_MOST], loss[H_MOST], kept[H_MOST];
-    uint64_t loss_sum[H_MOST], kept_sum[H_MOST];
+    uint64_t loss_sum[H_MOST], kept_sum[H_MOST], coin_sum[H_MOST];
 } arrays;
 
 static char *names[COLUMNS];
@@ -98,7 +101,9 @@ static surety_bound_input read_input(char **cells, arrays *a) {
                                     .kept = reals(cells, "kept", a->kept),
                                     .kept_sum = wholes(cells, "kept_sum", a->kept_sum),
                                     .held_out_m = whole(cells, "held_out_m"),
-                                    .held_out_wrong = whole(cells, "held_out_wrong")};
+                                    .held_out_wrong = whole(cells, "held_out_wrong"),
+                                    .coin_sum = wholes(cells, "coin_sum", a->coin_sum),
+                                    .prior_coins = whole(cells, "prior_coins")};
     in.averaged_max = in.worst_case = in.averaged;
     return in;
 }
@@ -163,6 +168,7 @@ static void paper_setting(setting *s, uint64_t wrong) {
     s->in.averaged.gibbs = s->in.averaged.prior_risk = risk;
     s->in.averaged.loss = s->in.averaged.kept = s->loss;
     s->in.averaged.held_out_m = 2500, s->in.averaged.held_out_wrong = wrong / 2;
+    s->in.averaged.coin_sum = s->sums, s->in.averaged.prior_coins = wrong;
     s->in.averaged_max = s->in.averaged;
     s->in.averaged_max.loss_sum = s->in.averaged_max.kept_sum = s->sums;
     s->in.averaged_max.prior_wrong = wrong;
@@ -210,8 +216,8 @@ static void closed_forms_without_errors(void **state) {
     surety_bound_input in = surety_bound_input_defaults();
     in.m = 100, in.H = 4, in.delta = 0.1, in.priors_compared = 5, in.looks = 2, in.kl = 0.5, in.posterior = q;
     in.abar = 0, in.tv = 0.25, in.tandem = 0;
-    in.averaged = (surety_evidence){0, zero, NULL, 0, SURETY_ABSENT, zero, NULL, 50, 0};
-    in.averaged_max = in.worst_case = (surety_evidence){0, zero, none, 0, 0, zero, none, 50, 0};
+    in.averaged = (surety_evidence){0, zero, NULL, 0, SURETY_ABSENT, zero, NULL, 50, 0, none, 0};
+    in.averaged_max = in.worst_case = (surety_evidence){0, zero, none, 0, 0, zero, none, 50, 0, none, 0};
     double usual = (0.5 + log(20 * T / 0.1)) / m,
            chromatic = (0.5 + log(101 * T / 0.1)) / m; /* 2 sqrt(100) = 20 */
     near(vote_of(SURETY_BOUND_CHROMATIC_SEEGER, &in), -2 * expm1(-chromatic), "chromatic_seeger");
@@ -225,6 +231,11 @@ static void closed_forms_without_errors(void **state) {
     near(vote_of(SURETY_BOUND_VOTERS_UNION, &in), 2 * each, "voters_union");
     near(vote_of(SURETY_BOUND_AVERAGE_MAX_VOTERS_UNION, &in), 2 * each, "average_max_voters_union");
     near(vote_of(SURETY_BOUND_WORST_CASE_UNION, &in), 2 * each, "worst_case_union");
+    near(vote_of(SURETY_BOUND_VOTERS_COINS, &in), 2 * each, "voters_coins");
+    near(vote_of(SURETY_BOUND_AVERAGE_MAX_VOTERS_COINS, &in), 2 * each, "average_max_voters_coins");
+    near(vote_of(SURETY_BOUND_WORST_CASE_COINS, &in), 2 * each, "worst_case_coins");
+    near(vote_of(SURETY_BOUND_AVERAGE_MAX_DICTATOR, &in), each, "average_max_dictator");
+    near(vote_of(SURETY_BOUND_WORST_CASE_DICTATOR, &in), each, "worst_case_dictator");
     near(vote_of(SURETY_BOUND_TANDEM, &in), -4 * expm1(-(1 + log(20 * T / 0.1)) / m), "tandem");
     double anchored = -expm1(-log(2 * T / 0.1) / m) - 2 * expm1(-log(8 * T / 0.1) / m);
     near(vote_of(SURETY_BOUND_VOTE_ANCHORED_AVERAGED, &in), anchored, "vote_anchored_averaged");
@@ -237,6 +248,7 @@ static void closed_forms_without_errors(void **state) {
     near(vote_of(SURETY_BOUND_VOTE_FROZEN_AVERAGED, &in), 1 - pow(0.01, 0.01), "vote_frozen_averaged");
     near(vote_of(SURETY_BOUND_VOTE_FROZEN_MAX, &in), 1 - pow(0.01, 0.01), "vote_frozen_max");
     near(vote_of(SURETY_BOUND_WORST_CASE_FROZEN, &in), 1 - pow(0.01, 0.01), "worst_case_frozen");
+    near(vote_of(SURETY_BOUND_VOTE_FROZEN_COINS, &in), 1 - pow(0.01, 0.01), "vote_frozen_coins");
 }
 
 /* All wrong: every limit is 1 (the vote value 2, 4 or 3 where a factor stands), nothing is NaN. */
@@ -273,6 +285,7 @@ static void random_setting(setting *s, uint32_t i) {
     s->in.tandem = gibbs * gibbs;
     s->in.averaged.gibbs = s->in.averaged.prior_risk = gibbs;
     s->in.averaged.loss = s->in.averaged.kept = s->loss;
+    s->in.averaged.coin_sum = s->sums, s->in.averaged.prior_coins = s->sums[0];
     s->in.averaged_max = s->in.averaged;
     s->in.averaged_max.loss_sum = s->in.averaged_max.kept_sum = s->sums;
     s->in.averaged_max.prior_wrong = s->sums[0];
@@ -407,8 +420,8 @@ static void table_is_complete(void **state) {
 static void margins_are_these(void **state) {
     (void)state;
     const surety_bound_id counted[] = {SURETY_BOUND_VOTE_FROZEN_AVERAGED, SURETY_BOUND_VOTE_FROZEN_MAX,
-                                       SURETY_BOUND_VOTE_HOLDOUT, SURETY_BOUND_WORST_CASE_FROZEN,
-                                       SURETY_BOUND_WORST_CASE_HOLDOUT};
+                                       SURETY_BOUND_VOTE_HOLDOUT,         SURETY_BOUND_WORST_CASE_FROZEN,
+                                       SURETY_BOUND_WORST_CASE_HOLDOUT,   SURETY_BOUND_VOTE_FROZEN_COINS};
     for (int i = 0; i < SURETY_BOUNDS; i++) {
         surety_margin margin = SURETY_MARGIN_VOTE;
         for (size_t k = 0; k < sizeof counted / sizeof *counted; k++)
@@ -588,8 +601,8 @@ static void extremes(void **state) {
     in.m = 1, in.H = 1, in.delta = 1e-300, in.priors_compared = SURETY_PRIORS_MOST, in.looks = UINT64_MAX,
     in.kl = 1e300;
     in.posterior = q, in.abar = in.tv = in.tandem = 1e-300;
-    in.averaged = (surety_evidence){1e-300, loss, NULL, 0, SURETY_ABSENT, loss, NULL, 1, 0};
-    in.averaged_max = in.worst_case = (surety_evidence){1e-300, loss, none, 0, 0, loss, none, 1, 0};
+    in.averaged = (surety_evidence){1e-300, loss, NULL, 0, SURETY_ABSENT, loss, NULL, 1, 0, none, 0};
+    in.averaged_max = in.worst_case = (surety_evidence){1e-300, loss, none, 0, 0, loss, none, 1, 0, none, 0};
     for (int i = 0; i < SURETY_BOUNDS; i++) {
         in.frozen = surety_bound_list()[i].q == SURETY_Q_FROZEN;
         in.kl = in.frozen ? 0 : 1e300;

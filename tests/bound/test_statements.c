@@ -99,6 +99,10 @@ static void label_noise(void **state) {
         double noisy = 0.2 * (1 - 2 * more) + more;
         check(surety_label_noise_limit(SURETY_NOISE_FLIPS, 0.1, noisy, 2) >= 0.2 - 1e-15, "flips %g", more);
     }
+    /* Why the rate must be the same for both classes: class 0 always right, class 1 (a fifth) always wrong,
+     * flipped at 0.1 and 0.4: noisy 0.2, and the formula would give less than the true 0.2. */
+    double noisy = 0.8 * 0.1 + 0.2 * (1 - 0.4);
+    assert_true(surety_label_noise_limit(SURETY_NOISE_FLIPS, 0.1, noisy, 2) < 0.2);
     assert_true(surety_label_noise_limit(SURETY_NOISE_PAIRS, 0.1, 0.05, 2) >= 0.15);
     assert_true(surety_label_noise_limit(SURETY_NOISE_PAIRS, 0.1, 0.95, 2) == 1);
     assert_int_equal(surety_label_noise_rows(0.01, 1001), 11);

@@ -26,7 +26,7 @@ from math import lgamma
 import numpy as np
 from mpmath import log, mp, mpf, sqrt
 
-LEARN, SPLIT, START, RADIUS, NOISE = 1, 1, 16, 32, 48  # the set S, and the purposes of random numbers
+LEARN, SPLIT, START, RADIUS, NOISE, COIN = 1, 1, 16, 32, 48, 80  # the set S, and the purposes of random numbers
 UNIT = 2.0**32  # of losses in a certificate's counts
 mp.dps = 25
 
@@ -471,8 +471,8 @@ def proved(x, y, model, a):
 
 # ---- counts, risks, bounds ----
 
-def count(v, P, Q):
-    """What these examples add to the counts of a certificate, losses as they are: v (m, n, H, K - 1)."""
+def count(v, P, Q, coin):
+    """What these examples add to the counts of a certificate, losses as they are: v (m, n, H, K - 1), a coin in [0, 1) for each."""
     m, n, H = v.shape[:3]
     of_Q, of_P = (vote(w, v.reshape(m * n, H, -1)).min(1).reshape(m, n) for w in (Q, P))
     wide = np.moveaxis(v, 2, 1).reshape(m, H, -1)                     # over columns (j, k)
@@ -485,7 +485,8 @@ def count(v, P, Q):
             "tv_sum": (1 - heard).sum(), "tandem_sum": (np.einsum("h,mnh->mn", Q, loss) ** 2).sum(),
             "loss": loss.sum((0, 1)), "max_loss": most.sum(0), "errors": error.sum(0),
             "anchored_loss": (loss * right[:, :, None]).sum((0, 1)), "anchored_max": most[kept].sum(0),
-            "anchored_errors": error[kept].sum(0)}
+            "anchored_errors": error[kept].sum(0), "prior_coins": (coin < (~right).mean(1)).sum(),
+            "coins": (coin[:, None] < loss.mean(1)).sum(0), "max_coins": (coin[:, None] < most).sum(0)}
 
 
 OVER_VOTES = "wrong", "tied", "prior_wrong", "tandem_sum", "loss", "anchored_loss"  # sums over i and j
@@ -534,13 +535,16 @@ BOUNDS = {"seeger": ("kl", True), "average_max_seeger": ("kl", False), "worst_ca
           "voters_union": ("union", True), "average_max_voters_union": ("union", False), "worst_case_union": ("union", False),
           "vote_frozen_averaged": ("frozen", True), "vote_frozen_max": ("frozen", False), "worst_case_frozen": ("frozen", False),
           "vote_anchored_averaged": ("anchored", True), "vote_anchored_max": ("anchored", False),
-          "worst_case_anchored": ("anchored", False)}
+          "worst_case_anchored": ("anchored", False), "voters_coins": ("coins", True),
+          "average_max_voters_coins": ("coins", False), "worst_case_coins": ("coins", False),
+          "vote_frozen_coins": ("frozen coins", True), "average_max_dictator": ("dictator", False),
+          "worst_case_dictator": ("dictator", False)}
 
 
 def bound(name, s, Q, P, KL, m, n, T, delta, signed):
     """Of the shares s."""
     shape, averaged = BOUNDS.get(name, (None, False))
-    if shape is None or (shape == "frozen" and (P != Q).any()):
+    if shape is None or ("frozen" in shape and (P != Q).any()):
         raise NoOpinion(f"no second opinion on {name} of this model")
     exact = not averaged or n == 1  # an example is right or wrong, for the vote and for a signed voter
 
@@ -563,6 +567,10 @@ def bound(name, s, Q, P, KL, m, n, T, delta, signed):
             "root": lambda: 2 * (loss @ Q + root), "chromatic root": lambda: 2 * (loss @ Q + root),
             "tv": lambda: 2 * (min(s["abar_sum"], loss @ Q) + s["tv_sum"] + root),
             "tandem": lambda: 4 * kl_inv(s["tandem_sum"], copies + KL / m),
+            "coins": lambda: 2 * min(1, sum(q * limit(None, k, C(len(Q)), True)
+                                            for q, k in zip(Q, s["coins" if averaged else "max_coins"]))),
+            "frozen coins": lambda: limit(None, s["prior_coins"], C(1), True),
+            "dictator": lambda: limit(None, s["errors"][Q.argmax()], C(len(Q)), True),
             "union": lambda: 2 * union(loss, s["errors"], C(len(Q))), "frozen": lambda: prior(C(1)),
             "anchored": lambda: prior(C(2)) + 2 * union(kept, s["anchored_errors"], C(2 * len(Q)))}[shape]()
 
@@ -593,7 +601,7 @@ def recount(x, y, rows, model, a):
         part = slice(i, i + each)
         v = (proved(x[part], y[part], model, a) if a["name"] == "worst-case" else
              perturbed(x[part], y[part], rows[part], model, a))
-        more = count(v, model.P, model.Q)
+        more = count(v, model.P, model.Q, words(a["seed"], COIN + LEARN, rows[part], 0, 4)[:, 0] / 2**32)
         total = more if total is None else {k: total[k] + more[k] for k in more}
     return total
 

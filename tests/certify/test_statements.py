@@ -4,6 +4,7 @@ import os
 import tempfile
 
 import mpmath
+import numpy as np
 import small
 from seal import sealed
 from tap import answer, error, main, run
@@ -55,6 +56,7 @@ def test_radius():
     assert c["statement"] == "radius" and c["value"] == c["promised_risk"] == 0.1 and c["attack"]["eps"] == c["radius"] > 0
     assert len(c["ledger"]) == 1 and c["ledger"][0]["share"] <= c["delta"]
     below = c["below_radius"]
+    assert float(f"{c['radius']:.4g}") == c["radius"]
     assert binomial_limit(below, m, delta) <= 0.1, below
     k = max(k for k in range(m) if binomial_limit(k, m, delta) <= 0.1)
     assert below <= k, (below, k)
@@ -62,7 +64,7 @@ def test_radius():
     assert wider["curve"][0]["failed"] > k, "a larger radius would do"
     at = certify("--curve", f"{c['radius']}:{c['radius']}:1", "--looks", 2, out="w.json")
     assert at["curve"][0]["failed"] == below and at["value"] <= 0.1
-    assert f"fails on at most 10 % of the new inputs" in c["claim"] and "is the largest at which S allows the promised 10 %" in c["claim"]
+    assert f"fails on at most 10 % of the new inputs" in c["claim"] and "is the largest, rounded down, at which S allows the promised 10 %" in c["claim"]
     assert verify(*DATA)["agrees"] and verify("--numbers", code=5)["agrees"]
     forged(c, radius=c["radius"] * 2, attack={**c["attack"], "eps": c["radius"] * 2})
     forged(c, promised_risk=0.05, value=0.05)
@@ -119,6 +121,104 @@ def test_promises():
         f.write("0.02;0.3\n")
     words = ["certify", path("m"), *DATA, "--promises", path("p.csv"), "--looks", 1, "--out", path("no.json"), *QUICK]
     assert error(*words, code=3)["place"] == "line 1"
+
+
+def first_kl(r, k):
+    """max { p : kl(p||r) <= k }"""
+    def kl(p):
+        return p * mpmath.log(p / r) + ((1 - p) * mpmath.log((1 - p) / (1 - r)) if p < 1 else 0)
+    low, high = r, 1.0
+    for _ in range(60):
+        p = (low + high) / 2
+        low, high = (low, p) if kl(p) > k else (p, high)
+    return high
+
+
+def test_under_a_condition():
+    """--shift and --label-noise: docs/theory.md 12.9 and 12.10 by hand; a chain of both; nobody believes a changed one."""
+    plain = certify("--looks", 2, out="w.json")
+    assert plain["assumed"] == dict.fromkeys(plain["assumed"]), plain["assumed"]
+    r, m, k = plain["value"], plain["inputs"]["m"], plain["counts"]["max_wrong"] + plain["counts"]["max_tied"]
+    flips = (r - 0.01) / (1 - 0.02)
+    cases = {("--shift", "tv=0.02"): r + 0.02, ("--shift", "kl=0.01"): first_kl(r, 0.01),
+             ("--shift", "chi2=0.01"): r + (0.01 * r * (1 - r)) ** 0.5, ("--shift", "ratio=1.5"): 1.5 * r,
+             ("--label-noise", "flips=0.01"): flips, ("--label-noise", "pairs=0.01"): r + 0.01,
+             ("--label-noise", "rows=0.01"): binomial_limit(k + 4, m, plain["delta"] / 2),
+             ("--label-noise", "flips=0.01", "--shift", "ratio=2"): 2 * flips}
+    for words, expected in cases.items():
+        c = certify("--looks", 2, *words)
+        value = c["assumed"]["value"]
+        assert expected * (1 - 1e-12) <= value <= expected * (1 + 1e-9) and c["value"] == r, (words, value, expected)
+        assert " If, beyond that, " in c["claim"] and "assumed, not measured" in c["claim"] and "fails on at most" in c["claim"]
+        assert verify(*DATA)["agrees"] and verify("--numbers", code=5)["agrees"], words
+    forged(c, assumed={**c["assumed"], "value": value * 0.9})
+    forged(c, assumed={**c["assumed"], "shift_budget": 1.9})
+    forged(c, assumed=dict.fromkeys(c["assumed"]))
+    c = certify("--promise-risk", 0.1, "--shift", "tv=0.02", "--looks", 2)
+    assert abs(c["assumed"]["value"] - 0.12) < 1e-12 and c["value"] == 0.1 and verify(*DATA)["agrees"]
+    words = ["certify", path("m"), *DATA, "--looks", 1, "--out", path("no.json"), *QUICK]
+    for bad, code in ((["--shift", "tv"], 2), (["--shift", "ratio=0.5"], 2), (["--shift", "tv=-1"], 2), (["--shift", "tv=nan"], 2),
+                      (["--label-noise", "flips=0"], 2), (["--label-noise", "few=0.1"], 2), (["--shift", "tv=0.1", "--per-class"], 2),
+                      (["--label-noise", "flips=0.4"], 1), (["--label-noise", "rows=0.1", "--promise-risk", 0.1], 1)):
+        error(*words, "--attack", "worst-case", *bad, code=code)
+    for noise, code in (("flips=0.001", 1), ("pairs=0.001", 0)):  # pgdu looks at the label
+        run(*words[:-len(QUICK)], "--attack", "pgdu", "--samples", 2, "--label-noise", noise, *QUICK, code=code)
+    os.remove(path("no.json"))
+
+
+def test_groups():
+    """A column that is left out, one that is a feature, one of missing values; counts against those of single examples."""
+    rng = np.random.RandomState(5)
+    with open(path("g.csv"), "w", encoding="utf-8") as f:
+        f.write("a,b,site,sex,kind\n")
+        for i in range(500):
+            y, site, sex = i % 2, "ABC"[rng.randint(3)], ["f", "m", ""][rng.choice(3, p=[0.6, 0.35, 0.05])]
+            x = rng.normal(size=2) + 1.5 * y * (site != "C")
+            f.write(f"{x[0]:.4f},{x[1]:.4f},{site},{sex},{'no' if y else 'yes'}\n")
+    data = ["--train", path("g.csv"), "--label-column", "kind"]
+    run("train", *data, "--drop", "sex", "--categorical", "site", "--eps", 0.05, "--norm", "linf", "--out", path("gm"), *QUICK)
+    for column in ("sex", "site", "kind"):
+        words = [path("gm"), *data, "--attack", "worst-case", "--groups", column, "--looks", 4]
+        c = answer("certify", *words, "--out", path("c.json"), *QUICK)
+        m, failed = c["inputs"]["m"], c["counts"]["max_wrong"] + c["counts"]["max_tied"]
+        assert c["statement"] == "groups" and c["group_column"] == column and len(c["ledger"]) == len(c["groups"])
+        assert sum(g["m"] for g in c["groups"]) == m and sum(g["failed"] for g in c["groups"]) == failed
+        names = [g["group"] for g in c["groups"]]
+        assert names == {"sex": ["f", "m", "(missing)"], "site": ["A", "B", "C"], "kind": ["no", "yes"]}[column], names
+        for g in c["groups"]:
+            assert abs(g["value"] / binomial_limit(g["failed"], g["m"], c["delta"] / 4 / len(names)) - 1) < 1e-9, g
+        assert c["value"] == max(g["value"] for g in c["groups"]) and f"groups by '{column}' that S has at once" in c["claim"]
+        done = run("verify", path("c.json"), "--model", path("gm"), *data, "--json", *QUICK)
+        assert json.loads(done.stdout)["agrees"]
+        run("verify", path("c.json"), "--model", path("gm"), "--numbers", *QUICK, code=5)
+        if column != "sex":
+            continue
+        for threads in (1, 2):
+            run("certify", *words, "--out", path(f"g{threads}.json"), "--quiet", "--threads", threads)
+        assert open(path("g1.json"), encoding="utf-8").read() == open(path("g2.json"), encoding="utf-8").read()
+        for part in (1, 2):
+            run("certify", *words, "--part", f"{part}/2", "--part-file", path(f"part{part}"), *QUICK)
+        run("merge", path("part1"), path("part2"), "--out", path("merged.json"), *QUICK)
+        assert json.load(open(path("merged.json"), encoding="utf-8"))["groups"] == c["groups"]
+        for change in ({"failed": 0}, {"value": 0.001}, {"group": "x"}):
+            groups = [dict(g) for g in c["groups"]]
+            groups[-1].update(change)
+            with open(path("f.json"), "w", encoding="utf-8") as f:
+                json.dump(sealed({**c, "groups": groups}), f)
+            run("verify", path("f.json"), "--model", path("gm"), *data, *QUICK, code=1)
+    per_class = answer("certify", path("gm"), *data, "--attack", "worst-case", "--per-class", "--looks", 4, "--out", path("p.json"), *QUICK)
+    assert [(k["class"], k["m"], k["failed"], k["value"]) for k in per_class["classes"]] == [
+        (g["group"], g["m"], g["failed"], g["value"]) for g in c["groups"]], "groups by the label are the classes"
+    with open(path("new.csv"), "w", encoding="utf-8") as f:  # fresh rows, all of them S
+        f.write("a,b,site,sex,kind\n" + "".join(f"{rng.normal():.4f},{rng.normal():.4f},A,{'fm'[i % 2]},{['yes', 'no'][i % 3 == 0]}\n" for i in range(60)))
+    c = answer("certify", path("gm"), "--fresh", path("new.csv"), "--label-column", "kind", "--attack", "worst-case", "--groups", "sex",
+               "--looks", 1, "--out", path("c.json"), *QUICK)
+    assert [(g["group"], g["m"]) for g in c["groups"]] == [("f", 30), ("m", 30)]
+    run("verify", path("c.json"), "--model", path("gm"), "--fresh", path("new.csv"), "--label-column", "kind", *QUICK)
+    words = ["certify", path("gm"), *data, "--attack", "worst-case", "--looks", 4, "--out", path("no.json"), *QUICK]
+    assert "values in S" in error(*words, "--groups", "a", code=1)["what"]
+    assert "group column" in error(*words, "--groups", "sexx", code=3)["what"]
+    error(*words, "--groups", "sex", "--per-class", code=2)
 
 
 def test_refused():

@@ -286,24 +286,6 @@ def test_full_disk_leaves_nothing():
     assert e["what"]
 
 
-def test_the_page():
-    """The commands of docs/certificates.md, in its order; made small in the quick run. Its table has every key."""
-    if not os.path.exists(small.FASHION):
-        raise Skip("Fashion-MNIST is not installed")
-    page = open(os.path.join(SOURCE, "docs", "certificates.md"), encoding="utf-8").read()
-    commands = re.findall(r"^\$ surety (.*)$", page, re.M)
-    assert [c.split()[0] for c in commands] == ["train", "certify", "verify"]
-    less = {"train": ["--learn-size", "200", "--defense", "none", "--trees", "3"], "certify": ["--samples", "3"], "verify": []}
-    with tempfile.TemporaryDirectory() as folder:
-        for command in commands:
-            words = command.split()
-            last = run(*words, *([] if FULL else less[words[0]]), *QUICK, cwd=folder)
-        assert last.stdout.startswith("agrees (bits)")
-        certificate = json.load(open(os.path.join(folder, "c.json")))
-    for key in certificate:
-        assert f"`{key}`" in page, key
-
-
 def test_clauses_have_code_and_tests():
     """The table of clauses in docs/certificates.md names files, functions and tests that exist."""
     page = open(os.path.join(SOURCE, "docs", "certificates.md"), encoding="utf-8").read()

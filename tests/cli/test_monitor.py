@@ -120,4 +120,48 @@ def test_bad_input():
         assert "state of this monitor" in error("monitor", path(name), "--state", path("forged"), code=3)["what"], change
 
 
+def test_rows_and_labels():
+    """The vote is computed: outcomes are those of predict, whatever the cut; rows of one class only; other models are refused."""
+    rng = random.Random(9)
+    with open(path("rows.csv"), "w") as file:
+        file.write("a,b,kind\n" + "".join(f"{rng.gauss(2 * (i % 2), 1.2):.4f},{rng.gauss(0, 1):.4f},{'xy'[i % 2]}\n" for i in range(600)))
+    with open(path("rows.csv")) as file:
+        head, *rows = file.read().splitlines()
+    put("train.csv", [head, *rows[:300]])
+    own = ["--train", path("train.csv"), "--label-column", "kind"]
+    run("train", *own, *QUICK, "--out", path("rm"))
+    run("certify", path("rm"), *own, "--attack", "none", "--looks", 1, *QUICK, "--out", path("r.json"))
+    new = rows[300:]
+    run("predict", path("rm"), put("new.csv", [head, *new]), "--classes", path("answers.csv"), *QUICK)
+    with open(path("answers.csv")) as file:
+        answers = [line.strip().split(",")[1] for line in file.read().splitlines()[1:]]
+    failed = [int(a != r.split(",")[2]) for a, r in zip(answers, new)]
+    assert 0 < sum(failed) < 300
+    ask = ["--model", path("rm"), *QUICK]
+    code = subprocess.run([SURETY, "monitor", path("r.json"), "--fresh", path("new.csv"), *ask], capture_output=True, check=False).returncode
+    whole = monitor(name="r.json", code=code)
+    assert whole["seen"] == 300 and whole["failed"] == sum(failed)
+    subprocess.run([SURETY, "monitor", path("r.json"), "--labels", put("o", failed), "--state", path("s")], capture_output=True, check=False)
+    assert monitor("--state", path("s"), name="r.json", code=code) == whole
+    os.remove(path("s"))
+    for part in (new[:1], new[1:77], new[77:]):  # the first is of one class only
+        subprocess.run([SURETY, "monitor", path("r.json"), "--fresh", put("part.csv", [head, *part]), *ask, "--state", path("s")],
+                       capture_output=True, check=False)
+    assert monitor("--state", path("s"), name="r.json", code=code) == whole
+    again = run("monitor", path("r.json"), "--fresh", path("new.csv"), "--from-start", *ask, "--state", path("s"), "--json", code=code)
+    assert json.loads(again.stdout) == whole  # nothing is counted twice
+    assert "fewer outcomes" in error("monitor", path("r.json"), "--fresh", path("part.csv"), "--from-start", *ask, "--state", path("s"), code=3)["what"]
+    assert "say less" in run("monitor", path("r.json"), "--fresh", path("train.csv"), "--model", path("rm"), "--state", path("t")).stderr
+    assert "not the certified model" in error("monitor", path("r.json"), "--fresh", path("new.csv"), "--model", path("m"), *QUICK, code=1)["what"]
+    error("monitor", path("r.json"), "--fresh", path("new.csv"), code=2)
+    error("monitor", path("r.json"), "--fresh", path("new.csv"), "--labels", path("o"), *ask, code=2)
+
+
+def test_a_growing_log_can_be_asked_again():
+    stream, name = outcomes(VALUE / 2, 500, 11), fresh("log.json")
+    for end in (10, 10, 200, 200, 500):
+        found = monitor("--labels", put("log", stream[:end]), "--from-start", name=name)
+        assert found["seen"] == end and found["failed"] == sum(stream[:end])
+
+
 main()

@@ -228,6 +228,47 @@ def test_same_results_after_kills_with_other_threads():
         assert read("killed", "models", name) == read("whole", "models", name), name
 
 
+def begin(name, *more):
+    return subprocess.Popen([SURETY, "reproduce", "--out", path(name), *map(str, [*CELLS, *SMALL, "--threads", 1, *more])],
+                            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+
+
+def locks(name):
+    cells = path(name, "cells")
+    return [each for each in os.listdir(cells) if each.endswith(".lock")] if os.path.exists(cells) else []
+
+
+def test_two_processes_take_different_cells_and_a_killed_one_holds_none():
+    slow()
+    whole()
+    both = [begin("both", "--json") for _ in range(2)]
+    computed = [json.loads(each.communicate(timeout=300)[0])["computed"] for each in both]
+    assert sum(computed) == len(DEFENSES) and [each.returncode for each in both] == [0, 0], computed
+    assert read("both", "results.csv") == read("whole", "results.csv") and not locks("both")
+    first = begin("left")
+    while not locks("left") and first.poll() is None:
+        time.sleep(0.005)
+    first.kill()  # -9, with a lock
+    first.wait()
+    run("reproduce", "--out", path("left"), *CELLS, *SMALL, timeout=120)
+    assert read("left", "results.csv") == read("whole", "results.csv") and not locks("left")
+
+
+def test_parts_are_cells_and_the_whole_makes_the_tables():
+    slow()
+    whole()
+    cells = 0
+    for k in (3, 1, 2):
+        part = answer("reproduce", "--out", path("parts"), *CELLS, *SMALL, "--part", f"{k}/3")
+        assert part["part"] == k and part["of"] == 3 and part["computed"] == part["cells"]
+        cells += part["cells"]
+        assert not os.path.exists(path("parts", "results.csv"))
+    assert cells == len(DEFENSES)
+    assert answer("reproduce", "--out", path("parts"), *CELLS, *SMALL)["computed"] == 0
+    assert read("parts", "results.csv") == read("whole", "results.csv")
+    run("reproduce", "--out", path("parts"), "--part", "4/3", code=2)
+
+
 def test_finished_cells_are_not_computed_again_and_a_folder_can_be_widened():
     slow()
     run("reproduce", "--out", path("wide"), *CELLS[:-1], "pgd", *SMALL)

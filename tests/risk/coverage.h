@@ -56,6 +56,12 @@ static inline void must_fail(const char *mutant, const tally *t, const int *ids)
 #define UNIONS B(VOTERS_UNION), B(AVERAGE_MAX_VOTERS_UNION), B(WORST_CASE_UNION)
 #define FROZEN B(VOTE_FROZEN_AVERAGED), B(VOTE_FROZEN_MAX), B(WORST_CASE_FROZEN)
 #define ANCHORED B(VOTE_ANCHORED_AVERAGED), B(VOTE_ANCHORED_MAX), B(WORST_CASE_ANCHORED)
+/* What these simulations have no evidence for: test_coins.c does. */
+static inline int needs_more(int id) {
+    return (surety_bound_list()[id].evidence &
+            (SURETY_NEEDS_COINS | SURETY_NEEDS_PRIOR_COINS | SURETY_NEEDS_DICTATOR)) != 0;
+}
+
 #define HELD_OUT B(VOTE_HOLDOUT), B(WORST_CASE_HOLDOUT)
 
 /* ---- truths ---- */
