@@ -1,12 +1,26 @@
-# Headers, both libraries, the command, pkg-config and CMake package files.
+# Headers, both libraries, the command with its manual, pkg-config and CMake package files. Components are the Debian
+# packages of package.cmake.
 include(CMakePackageConfigHelpers)
-install(DIRECTORY include/surety DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-install(TARGETS surety surety_shared EXPORT surety_targets)
-install(TARGETS surety_static EXPORT surety_static_targets)
+install(DIRECTORY include/surety DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT dev)
+install(TARGETS surety EXPORT surety_targets COMPONENT command)
+install(TARGETS surety_shared EXPORT surety_targets LIBRARY COMPONENT library NAMELINK_COMPONENT dev)
+install(TARGETS surety_static EXPORT surety_static_targets COMPONENT dev)
 foreach(set surety_targets surety_static_targets)
-  install(EXPORT ${set} NAMESPACE surety:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/surety)
+  install(EXPORT ${set} NAMESPACE surety:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/surety COMPONENT dev)
 endforeach()
-install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES LICENSE README.md CHANGELOG.md CITATION.cff DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT command)
+install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT command)
+
+# Man pages and completion, which the command writes from its own option tables.
+if(NOT SURETY_SANITIZE)
+  add_custom_command(OUTPUT manual/surety.1 DEPENDS surety cmake/manual.sh
+                     COMMAND sh ${PROJECT_SOURCE_DIR}/cmake/manual.sh $<TARGET_FILE:surety> manual)
+  add_custom_target(surety_manual ALL DEPENDS manual/surety.1)
+  install(DIRECTORY ${PROJECT_BINARY_DIR}/manual/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT command
+          FILES_MATCHING PATTERN "*.1")
+  install(FILES ${PROJECT_BINARY_DIR}/manual/completion DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
+          RENAME surety COMPONENT command)
+endif()
 
 # The way back to the prefix, so that it may be chosen when installing. OpenMP: gcc finds its own library by name, clang's
 # lies in a folder of its own.
@@ -17,10 +31,10 @@ if(NOT CMAKE_C_COMPILER_ID STREQUAL GNU)
   list(JOIN OpenMP_C_LIBRARIES " " SURETY_OPENMP)
 endif()
 configure_file(cmake/surety.pc.in ${PROJECT_BINARY_DIR}/surety.pc @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/surety.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+install(FILES ${PROJECT_BINARY_DIR}/surety.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT dev)
 
 configure_package_config_file(cmake/surety-config.cmake.in ${PROJECT_BINARY_DIR}/surety-config.cmake
                               INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/surety)
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/surety-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/surety-config.cmake ${PROJECT_BINARY_DIR}/surety-config-version.cmake
-        DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/surety)
+        DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/surety COMPONENT dev)

@@ -1,4 +1,4 @@
-"""measure.py SURETY FOLDER [--splits N]: surety beside scikit-learn on eight public tables (docs/tables.md).
+"""measure.py SURETY FOLDER [--splits N] [--with "OPTIONS"]: surety beside scikit-learn on eight public tables (docs/tables.md).
 
 FOLDER holds what export.R and export.py wrote. For each table and each of N splits (seeds): equal rows are dropped, 40 % of the
 rows are S, 20 % T, the rest S'. All models are trained on S' alone. Peers: scikit-learn's random forest and logistic regression with
@@ -66,11 +66,11 @@ def measure(file, column, classes, eps, seed):
     own += ["--classes", classes] if classes else []
     data = own[:4]
     ball = ["--norm", "linf", "--eps", eps]
-    plain = surety("train", *own, "--seed", seed, "--out", at("plain"))
-    surety("train", *own, "--seed", seed, *ball, "--out", at("hard"))
-    shown = surety("evaluate", at("hard"), *data)
+    surety("train", *own, "--seed", seed, *WITH, "--out", at("plain"))
+    surety("train", *own, "--seed", seed, *ball, *WITH, "--out", at("hard"))
+    plain, shown = surety("evaluate", at("plain"), *data), surety("evaluate", at("hard"), *data)
     worst = next(row for row in shown["attacks"] if row["attack"] == "worst-case")
-    attacked = next(row for row in shown["attacks"] if row["attack"] == "pgd")
+    attacked = next(row for row in shown["attacks"] if row["attack"] not in ("none", "worst-case"))
     limit = surety("certify", at("hard"), *data, "--looks", 1, "--out", at("c.json"))["value"]
     forest, line, line_limit = peers(at("plain"), data, eps)
     return (plain["majority_error"], forest, line, plain["clean_error"], shown["clean_error"], attacked["adversarial_risk"],
@@ -79,6 +79,7 @@ def measure(file, column, classes, eps, seed):
 
 SURETY, FOLDER = os.path.abspath(sys.argv[1]), sys.argv[2]
 SPLITS = int(sys.argv[sys.argv.index("--splits") + 1]) if "--splits" in sys.argv else 5
+WITH = sys.argv[sys.argv.index("--with") + 1].split() if "--with" in sys.argv else []  # of train: other settings than the defaults
 with tempfile.TemporaryDirectory() as WORK:
     ENVIRONMENT = {**os.environ, "XDG_STATE_HOME": WORK}  # these looks are not the user's
     print("| table | radius | majority | random forest | logistic | undefended | certified | attacked | not proved | limit | logistic's limit |")

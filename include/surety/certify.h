@@ -312,8 +312,8 @@ typedef struct surety_verify_settings {
     int numbers; /* 1: the data are not at hand. The stated counts are believed, and all that follows from
                     them, the model and the settings is computed again: level numbers */
     int retrain; /* 1: also trains the model again from its recorded settings and compares the bytes */
-    const char *export; /* NULL, or an export of the model (surety_model_export): it must have the bytes that
-                           are written now, and is compiled and asked again about rows of S */
+    const char *exported; /* NULL, or an export of the model (surety_model_export): it must have the bytes
+                           that are written now, and is compiled and asked again about rows of S */
     const char *compiler; /* of the export: words parted by spaces; NULL: "cc" */
     const char *emulator; /* what runs the compiled export, as words; NULL: this machine does */
 } surety_verify_settings;

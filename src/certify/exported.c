@@ -51,7 +51,7 @@ static const char begins[] = ": written by surety export --format c --prefix ";
 
 static surety_status no_export(const checking *c, surety_error *err) {
     surety_fail(err, SURETY_E_INPUT, "this is no C file that surety export wrote");
-    surety_fail_file(err, c->s->export);
+    surety_fail_file(err, c->s->exported);
     surety_fail_place(err, "line 1");
     surety_fail_expected(err, "\"/* model%smodel\"", begins);
     return SURETY_E_INPUT;
@@ -292,7 +292,7 @@ static surety_status compare_answers(checking *c, surety_error *err) {
 }
 
 static surety_status check(checking *c, surety_error *err) {
-    SURETY_TRY(surety_file_open(&c->file, c->s->export, err));
+    SURETY_TRY(surety_file_open(&c->file, c->s->exported, err));
     SURETY_TRY(read_head(c, err));
     SURETY_TRY(check_text(c, err));
     if (c->reason[0]) return SURETY_OK;

@@ -7,7 +7,7 @@
 /* What says that something differs: field, as the file has it, as it should be. */
 typedef void (*surety_differs_fn)(void *arg, const char *field, const char *stated, const char *found);
 
-/* Compares the export s->export with what surety writes for this model and certificate; compiles it, and
+/* Compares the export s->exported with what surety writes for this model and certificate; compiles it, and
  * compares its votes on rows of learn (NULL: there are none) with those of model. Nothing is compiled unless
  * the file is byte for byte what surety writes. What differs is told; reason gets a sentence then. */
 surety_status surety_exported_check(surety_exported *out, const surety_verify_settings *s,

@@ -415,7 +415,7 @@ static surety_status derive_all(verifying *v, const surety_run *run, surety_erro
 
 static surety_status verify(verifying *v, const surety_run *run, surety_error *err) {
     SURETY_TRY(derive_all(v, run, err));
-    return v->out->agrees && v->s->export ? check_export(v, err) : SURETY_OK;
+    return v->out->agrees && v->s->exported ? check_export(v, err) : SURETY_OK;
 }
 
 surety_status surety_verify(surety_verification *out, const char *path,

@@ -196,24 +196,6 @@ void cli_print_fact(const char *name, int width, const char *format, ...) {
     cli_print_wrapped(text, width + 1, width + 1);
 }
 
-static void print_help(const cli *c) {
-    cli_print("surety %s %s\n\n", c->command->name, c->command->usage);
-    cli_print_wrapped(c->command->text ? c->command->text : c->command->summary, 0, 0);
-    cli_print("\nOptions:\n");
-    for (size_t i = 0; i < c->count; i++) {
-        const cli_option *o = &c->options[i];
-        char left[64], buffer[128], help[640];
-        snprintf(left, sizeof left, "  --%s%s%s ", o->name, o->value ? " " : "", o->value ? o->value : "");
-        const char *shown = o->show ? o->show(o->target, buffer, sizeof buffer) : NULL;
-        snprintf(help, sizeof help, shown && shown[0] ? "%s [%s]" : "%s", o->help, shown);
-        cli_print("%s", left);
-        if (strlen(left) > 26) cli_print("\n");
-        cli_print_wrapped(help, 26, strlen(left) > 26 ? 0 : (int)strlen(left));
-    }
-    cli_print("\nExample:\n");
-    cli_print_wrapped(c->command->example, 2, 0);
-}
-
 /* The option of that name; an unambiguous beginning is enough, as with getopt_long. */
 static cli_option *find_option(cli *c, const char *name, size_t length, size_t *matches) {
     cli_option *found = NULL;
@@ -288,7 +270,7 @@ surety_status cli_parse(cli *c, size_t min_words, size_t max_words) {
     for (int i = 0; i < c->argc; i++)
         if (!strcmp(c->argv[i], "--help") || !strcmp(c->argv[i], "-h")) help = true;
     if (help) {
-        print_help(c);
+        cli_help(c);
         c->helped = true;
         return SURETY_OK;
     }

@@ -48,6 +48,10 @@ typedef struct cli_file {
 
 enum { CLI_OPTIONS = 64, CLI_FILES = 32 };
 
+#define CLI_EXIT_CODES                                                                                     \
+    "0 done, 1 a check said no, 2 wrong usage, 3 bad input, 4 the machine failed (disk, memory, signal), " \
+    "5 verify: agrees at level numbers."
+
 /* A part of a command's work, or all parts together (parts.h). */
 typedef struct cli_part {
     size_t k, of;      /* of --part; of is 0 without it */
@@ -70,7 +74,8 @@ struct cli {
     cli_file files[CLI_FILES];
     size_t file_count;
     bool json, quiet, helped; /* helped: --help was asked for and printed; return SURETY_OK at once */
-    uint64_t largest_file;    /* bytes, see surety_reading */
+    enum { CLI_HELP, CLI_MAN, CLI_COMPLETION } helping; /* what --help prints, see cli_help */
+    uint64_t largest_file;                              /* bytes, see surety_reading */
     cli_part part;
     int exit_code; /* of a command that succeeded; 0 unless there is more to say */
     surety_run run;
@@ -100,6 +105,12 @@ surety_status cli_files_note(cli *c);
 /* Adds the options every command has, parses, prints help if asked (then c->helped). Wants between min and
  * max words besides the options. */
 surety_status cli_parse(cli *c, size_t min_words, size_t max_words);
+
+/* What a command and its options are (help.c): for people, as a man page, or as its part of the completion.
+ * Then of all commands: the man page surety(1), the completion for bash. */
+void cli_help(const cli *c);
+void cli_man(void);
+surety_status cli_completion(cli *c);
 
 /* Was the option given on the command line? */
 bool cli_given(const cli *c, const char *name);

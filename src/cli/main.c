@@ -40,9 +40,8 @@ static void list_commands(void) {
     for (size_t i = 0; cli_commands[i]; i++)
         cli_print("  %-10s %s\n", cli_commands[i]->name, cli_commands[i]->summary);
     cli_print("  %-10s %s\n", "help", "help COMMAND: its options and an example");
-    cli_print(
-        "\nExit codes: 0 done, 1 a check said no, 2 wrong usage, 3 bad input,\n"
-        "4 the machine failed (disk, memory, signal), 5 verify: agrees at level numbers.\n");
+    cli_print("\n");
+    cli_print_wrapped("Exit codes: " CLI_EXIT_CODES, 0, 0);
 }
 
 static const cli_command *find_command(cli *c, const char *name) {
@@ -78,9 +77,21 @@ static void print_error(cli *c) {
         cli_print_to(stderr, "        expected: %s\n", cli_line(e->expected, shown, sizeof shown));
 }
 
+/* help, help COMMAND, help --man, help --man COMMAND, help --completion. */
+static surety_status help(cli *c, int argc, char **argv) {
+    static char word[] = "--help";
+    static char *words[] = {word, NULL};
+    bool man = argc > 0 && !strcmp(argv[0], "--man");
+    c->argc = 1;
+    c->argv = words;
+    if (!argc || !strcmp(argv[0], "help")) return list_commands(), SURETY_OK;
+    if (!strcmp(argv[0], "--completion")) return cli_completion(c);
+    if (man && argc == 1) return cli_man(), SURETY_OK;
+    if (man) c->helping = CLI_MAN;
+    return (c->command = find_command(c, argv[man])) ? c->command->run(c) : SURETY_E_USAGE;
+}
+
 static surety_status dispatch(cli *c, int argc, char **argv) {
-    static char help_word[] = "--help";
-    static char *help_words[] = {help_word, NULL};
     const char *name = argc > 1 ? argv[1] : NULL;
     for (int i = 2; i < argc; i++) c->json |= !strcmp(argv[i], "--json"); /* errors of parsing too */
     if (!name) {
@@ -88,11 +99,11 @@ static surety_status dispatch(cli *c, int argc, char **argv) {
         return cli_wrong(c, "no command given");
     }
     if (!strcmp(name, "--version")) return cli_print("surety %s\n", surety_version()), SURETY_OK;
-    bool help = !strcmp(name, "help") || !strcmp(name, "--help") || !strcmp(name, "-h");
-    if (help && argc < 3) return list_commands(), SURETY_OK;
-    if (!(c->command = find_command(c, help ? argv[2] : name))) return SURETY_E_USAGE;
-    c->argc = help ? 1 : argc - 2;
-    c->argv = help ? help_words : argv + 2;
+    if (!strcmp(name, "help") || !strcmp(name, "--help") || !strcmp(name, "-h"))
+        return help(c, argc - 2, argv + 2);
+    if (!(c->command = find_command(c, name))) return SURETY_E_USAGE;
+    c->argc = argc - 2;
+    c->argv = argv + 2;
     return c->command->run(c);
 }
 

@@ -131,7 +131,7 @@ static surety_status run(cli *c) {
     cli_flag(c, "retrain", &retrain,
              "also train the model again from its recorded settings, and compare the bytes of the two");
     cli_input(
-        c, "export", "model.c", &settings.export,
+        c, "export", "model.c", &settings.exported,
         "also an export of the model: must be what surety writes, is compiled and asked about rows of S");
     cli_text(c, "cc", "WORDS", &settings.compiler, "its compiler with flags; unless given, cc");
     cli_text(c, "emulator", "WORDS", &settings.emulator,
@@ -142,7 +142,7 @@ static surety_status run(cli *c) {
     cli_fresh_options(c, &settings.data);
     surety_status status = cli_parse(c, 1, 1);
     if (status != SURETY_OK || c->helped) return status;
-    if (!settings.export && (settings.compiler || settings.emulator))
+    if (!settings.exported && (settings.compiler || settings.emulator))
         return cli_wrong(c, "--cc and --emulator are for an export: give --export model.c");
     if (surety_votes_certificate_is(c->words[0]) || votes.votes.votes) return verify_votes(c, &votes);
     estimate e = estimate_of(c);

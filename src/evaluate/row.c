@@ -134,7 +134,8 @@ static surety_status fill(surety_row *row, const surety_model *model, const sure
                           const surety_row_settings *s, const surety_run *run, surety_error *err) {
     row->threat = s->threat.kind;
     row->adversarial_risk = row->averaged_risk = row->averaged_max = row->norm_max = NAN;
-    memcpy(row->class_failed, row->test.class_failed, row->test.classes * sizeof *row->class_failed);
+    if (row->test.class_failed) /* a part has no counts of its own */
+        memcpy(row->class_failed, row->test.class_failed, row->test.classes * sizeof *row->class_failed);
     if (row->threat != SURETY_WORST_CASE) {
         surety_attack_result attacked;
         SURETY_TRY(surety_evaluate_attacked(&attacked, model, test, &s->threat, run, err));

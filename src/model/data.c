@@ -284,28 +284,34 @@ static surety_status bad(const char *key, surety_error *err) {
     return SURETY_E_INPUT;
 }
 
-/* Every element as text: whole numbers (A,B,..) or texts (a JSON list). NULL if it is neither, or none. */
-static json_t *label_texts(const char *text) {
+static surety_status no_memory_for_labels(surety_error *err) {
+    return surety_fail(err, SURETY_E_MEMORY, "no memory for the labels");
+}
+
+/* Every element as text: whole numbers (A,B,..) or texts (a JSON list). *out is NULL if it is neither, or
+ * none. */
+static surety_status label_texts(json_t **out, const char *text, surety_error *err) {
     json_t *list = NULL, *element;
     size_t i, size = strlen(text) + 3;
-    char *json = malloc(size);
-    int numbers = text[0] != '[', wrong = 0;
-    if (!json) return NULL;
+    char *json = NULL;
+    int numbers = text[0] != '[', wrong = 0, memory = 1;
+    *out = NULL;
+    SURETY_TRY(surety_alloc(&json, size, 1, err));
     snprintf(json, size, numbers ? "[%s]" : "%s", text);
-    surety_json_parse(&list, json, strlen(json), "data.classes", NULL);
-    free(json);
+    if (surety_json_parse(&list, json, strlen(json), "data.classes", NULL) == SURETY_E_MEMORY) memory = 0;
+    surety_free(json);
     json_array_foreach(list, i, element) {
         char digits[24];
         if (numbers && json_is_integer(element)) {
             snprintf(digits, sizeof digits, "%lld", (long long)json_integer_value(element));
-            wrong |= json_array_set_new(list, i, json_string(digits));
+            memory &= json_array_set_new(list, i, json_string(digits)) == 0;
         } else {
             wrong |= numbers || !json_is_string(element);
         }
     }
-    if (!wrong && json_array_size(list) >= 2) return list;
+    if (memory && !wrong && json_array_size(list) >= 2) *out = json_incref(list);
     json_decref(list);
-    return NULL;
+    return memory ? SURETY_OK : no_memory_for_labels(err);
 }
 
 surety_status surety_model_read_labels(surety_model *m, surety_error *err) {
@@ -314,7 +320,8 @@ surety_status surety_model_read_labels(surety_model *m, surety_error *err) {
     json_decref(m->label_texts);
     surety_free(m->labels);
     m->label_texts = NULL, m->labels = NULL, m->class_count = 0;
-    if (!text || !(m->label_texts = label_texts(text))) return SURETY_OK;
+    if (text) SURETY_TRY(label_texts(&m->label_texts, text, err));
+    if (!m->label_texts) return SURETY_OK;
     size_t count = json_array_size(m->label_texts);
     SURETY_TRY(surety_alloc(&m->labels, count, sizeof *m->labels, err));
     for (size_t k = 0; k < count; k++) m->labels[k] = json_string_value(json_array_get(m->label_texts, k));

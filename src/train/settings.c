@@ -53,8 +53,11 @@ char *surety_train_settings_text(const surety_train_settings *s, const surety_da
         all = surety_json_put(all, "augment", surety_json_string(surety_augment_name(s->augment)));
     char sum[SURETY_SHA256_TEXT] = "";
     const char *preparation = info->preparation; /* digests of rows do not depend on it */
-    if (preparation && surety_sha256(preparation, strlen(preparation), sum, NULL) == SURETY_OK)
-        all = surety_json_put(all, "preparation", surety_json_string(sum));
+    if (preparation && surety_sha256(preparation, strlen(preparation), sum, NULL) != SURETY_OK) {
+        json_decref(all);
+        return NULL;
+    }
+    if (preparation) all = surety_json_put(all, "preparation", surety_json_string(sum));
     return surety_json_canonical(all);
 }
 

@@ -15,7 +15,7 @@ def test_version_and_help():
     for line in listed.splitlines():
         assert len(line) <= 80, line
     commands = [line.split()[0] for line in listed.splitlines() if line.startswith("  ")]
-    assert "data" in commands and "help" in commands
+    assert "data" in commands and "help" in commands and run("help", "help").stdout == listed
     for command in commands:
         if command == "help":
             continue

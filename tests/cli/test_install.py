@@ -2,6 +2,7 @@
 import math
 import os
 import re
+import shutil
 import subprocess
 import tempfile
 
@@ -86,6 +87,52 @@ def test_program_against_installed_library():
         assert sorted(os.listdir(os.path.join(prefix, "include", "surety"))) == sorted(
             f"{room}.h" for room in "base bound risk data voters model attack evaluate train certify".split())
         assert sh(os.path.join(prefix, "bin", "surety"), "--version").startswith("surety ")
+
+
+def test_manual():
+    """A page for every command with all of its options, and words that bash completes."""
+    surety = os.path.join(BUILD, "surety")
+    names = re.findall(r"^  ([a-z]+) ", sh(surety, "help"), re.M)
+    assert len(names) > 15 and names[-1] == "help"
+    for name in names[:-1]:
+        page = sh(surety, "help", "--man", name)
+        options = re.findall(r"^  (--[a-z-]+)", sh(surety, "help", name).split("Options:")[1].split("Example:")[0], re.M)
+        shown = [word.replace("\\-", "-") for word in re.findall(r"^\.TP\n\.B (\S+)", page, re.M)]
+        assert shown == options and page.startswith(f".TH SURETY-{name.upper()} 1"), name
+        if shutil.which("groff"):
+            done = subprocess.run(["groff", "-man", "-Tutf8", "-ww"], input=page, capture_output=True, text=True, check=True)
+            assert not done.stderr, done.stderr
+    assert all(f"surety\\-{name} (1)" in sh(surety, "help", "--man") for name in names[:-1])
+    script = sh(surety, "help", "--completion") + """
+try() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _surety; echo "${COMPREPLY[*]}"; }
+try surety tra; try surety train --sca; try surety train --scale ''; try surety help certif; try surety inspect user."""
+    with tempfile.TemporaryDirectory() as folder:
+        with open(os.path.join(folder, "user.model"), "w"):
+            pass
+        assert sh("bash", "-euc", script, cwd=folder).splitlines() == ["train", "--scale", "none standard minmax", "certify", "user.model"]
+
+
+def test_packages():
+    """Packages unpacked into an empty folder: the command runs, the manual is there, a program finds the library."""
+    if SANITIZED or os.environ.get("SURETY_TEST_FULL") != "1":
+        raise Skip("packages are made by --full, in the release build")
+    if not shutil.which("dpkg-shlibdeps"):
+        raise Skip("dpkg-dev is not here")
+    with tempfile.TemporaryDirectory() as folder:
+        sh("cpack", "--config", os.path.join(BUILD, "CPackConfig.cmake"), "-B", folder, cwd=folder)
+        packages = sorted(name for name in os.listdir(folder) if name.endswith(".deb"))
+        assert {"surety", "libsurety0", "libsurety-dev"} <= {name.split("_")[0] for name in packages}, packages
+        for name in packages:
+            sh("dpkg-deb", "-x", name, "root", cwd=folder)
+        usr = os.path.join(folder, "root", "usr")
+        assert '"examples": 299' in sh(os.path.join(usr, "bin", "surety"), "plan", "--promise", "0.01", "--expected", "0", "--json")
+        assert os.path.exists(os.path.join(usr, "share", "man", "man1", "surety-train.1"))
+        env = {**os.environ, "PKG_CONFIG_PATH": os.path.join(usr, "lib", "pkgconfig"), "LD_LIBRARY_PATH": os.path.join(usr, "lib")}
+        with open(os.path.join(folder, "user.c"), "w") as f:
+            f.write(PROGRAM)
+        flags = sh("pkg-config", "--cflags", "--libs", "surety", env=env).split()
+        sh(os.environ.get("CC", "cc"), "user.c", "-o", "user", *flags, cwd=folder)
+        assert sh(os.path.join(folder, "user"), env=env).split()[1] == f"{seeger(0.01, 0.1, 5000, 20, 0.05):.4f}"
 
 
 def test_a_light_library():

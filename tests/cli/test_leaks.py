@@ -158,7 +158,8 @@ def test_fresh_rows_give_bounds_on_the_vote_as_it_is():
     said = answer(*EVALUATE, *fresh)
     assert said["rows"] == "fresh"
     for attack in said["attacks"]:
-        assert set(attack["bounds"]) == {"vote_frozen_max", "vote_frozen_averaged"}
+        sharp = {"vote_frozen_coins"} if attack["n"] > 1 else set()  # with one perturbation losses are 0/1
+        assert set(attack["bounds"]) == {"vote_frozen_max", "vote_frozen_averaged"} | sharp, attack["bounds"].keys()
         assert attack["priors_compared"] == 1 and attack["m"] == 300
         assert attack["bounds"]["vote_frozen_max"]["vote"] > attack["averaged_max_risk"] > 0.35
     text = " ".join(run(*EVALUATE, *fresh).stdout.split())

@@ -885,6 +885,15 @@ static surety_status read_once(void *arg, files_result *result, surety_error *er
     return status;
 }
 
+/* What is said of a model that was read: the names of its classes too. */
+static surety_status told_once(void *arg, files_result *result, surety_error *err) {
+    surety_model *m = NULL;
+    SURETY_TRY(surety_model_load(&m, arg, err));
+    surety_status status = words_once(m, result, err);
+    surety_model_free(m);
+    return status;
+}
+
 /* One allocation fails and the others do not: success means the same bytes. */
 static void the_same_bytes_or_an_error(void **state) {
     (void)state;
@@ -898,6 +907,12 @@ static void the_same_bytes_or_an_error(void **state) {
     files_fail_each(encode_once, m, 1);
     files_fail_each(words_once, m, 1);
     files_fail_each(read_once, path, 1);
+    check_ok(surety_model_set_text(m, "data.classes", "[\"ant\",\"bee\"]", &err));
+    check_ok(surety_model_save(m, path, &err));
+    files_fail_each(told_once, path, 1);
+    check_ok(surety_model_set_text(m, "data.classes", "3,7", &err));
+    check_ok(surety_model_save(m, path, &err));
+    files_fail_each(told_once, path, 1);
     surety_model_free(m);
 }
 

@@ -69,6 +69,7 @@ def table():
         run("train", *options, "--tolerance", path("tolerance.csv"), "--eps", 1, "--norm", "linf", "--defense", "certified",
             "--epochs", 5, "--out", path("table.model"))
         run("certify", path("table.model"), *options, "--attack", "worst-case", "--looks", 1, "--out", path("table.json"))
+        run("certify", path("table.model"), *options, "--attack", "worst-case", "--groups", "kind", "--looks", 1, "--out", path("grouped.json"))
         made["table"] = options
     return made["table"]
 
@@ -215,6 +216,8 @@ def test_rows_of_a_table_and_texts_from_outside():
     for rows in moves:
         for name, old, new in rows[1:]:  # at most twice the tolerance: the figure reaches so far
             assert abs(float(new) - float(old)) <= 2 * radius[name] * 1.001, (name, old, new)
+    groups = page("grouped.html", path("grouped.json")).with_head("kind", "examples of S")
+    assert sorted(row[0] for row in groups) == sorted(LABELS)
     limits = found.with_head("feature", "radius", "from")
     assert limits[2][:2] == ["c", "cannot change"] and limits[1] == ["b", "0.1", "-9", "9"]
 
@@ -256,7 +259,7 @@ def test_schema_of_the_certificate():
     table()
     with open(os.path.join(SOURCE, "docs", "certificate.schema.json")) as file:
         schema = json.load(file)
-    for name in [*FORMS, "sampled", "table"]:
+    for name in [*FORMS, "sampled", "table", "grouped"]:
         good = json.loads(read(f"{name}.json"))
         assert not problems(good, schema), (name, problems(good, schema))
 
