@@ -77,7 +77,7 @@ def compilers():
 
 
 COMPILERS = compilers()
-EMULATED = 20000  # points of an emulated program, but for -O2, which has all of them
+EMULATED = 5000  # points of an emulated program, but for -O2, which has all of them
 
 
 def test_which_compilers():
