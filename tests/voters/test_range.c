@@ -26,7 +26,7 @@ static surety_voters *spread_voters(draw *r, size_t most_depth, size_t most_d, s
     surety_voters *v = NULL;
     size_t d = draw_size(r, 1, most_d), H = draw_size(r, 1, most_H),
            K = draw_size(r, 0, 1) ? 2 : draw_size(r, 3, 12);
-    surety_voters_settings s = {"soft-forest", H, draw_size(r, 1, most_depth), draw_real(r, 0, 0.9), K};
+    surety_voters_settings s = {"soft-forest", H, draw_size(r, 1, most_depth), draw_real(r, 0, 0.9), K, 0};
     if (draw_size(r, 0, 3) == 0) s = (surety_voters_settings){.kind = "linear", .voters = H, .classes = K};
     check_ok(surety_voters_new(&v, &s, d, draw_bits(r) >> 1, &err));
     for (size_t k = 0; k < surety_voters_tensors(v); k++) {
