@@ -29,6 +29,13 @@ static json_t *attack_json(const surety_threat *a) {
     return attack;
 }
 
+static json_t *layers_json(const size_t *layers) {
+    json_t *list = json_array();
+    for (size_t l = 0; l < SURETY_LAYERS && layers[l]; l++)
+        if (json_array_append_new(list, surety_json_count(layers[l]))) json_decref(list), list = NULL;
+    return list;
+}
+
 char *surety_train_settings_text(const surety_train_settings *s, const surety_data_info *info) {
     json_t *data = SURETY_JSON_OBJECT(
         {"classes", surety_labels_json(info->labels, info->classes, info->whole)},
@@ -51,6 +58,7 @@ char *surety_train_settings_text(const surety_train_settings *s, const surety_da
     if (s->kind.apart) all = surety_json_put(all, "apart", json_true());
     if (s->augment != SURETY_AUGMENT_NONE)
         all = surety_json_put(all, "augment", surety_json_string(surety_augment_name(s->augment)));
+    if (s->kind.layers[0]) all = surety_json_put(all, "layers", layers_json(s->kind.layers));
     char sum[SURETY_SHA256_TEXT] = "";
     const char *preparation = info->preparation; /* digests of rows do not depend on it */
     if (preparation && surety_sha256(preparation, strlen(preparation), sum, NULL) != SURETY_OK) {
@@ -123,6 +131,11 @@ static void read_settings(surety_train_settings *s, const json_t *from) {
     s->kind.depth = (size_t)count_at(from, "depth");
     s->kind.mask = real_at(from, "mask");
     s->kind.apart = flag_at(from, "apart");
+    const json_t *layers = json_object_get(from, "layers");
+    for (size_t l = 0; l < SURETY_LAYERS; l++) {
+        json_int_t units = json_integer_value(json_array_get(layers, l));
+        s->kind.layers[l] = units > 0 ? (size_t)units : 0;
+    }
     s->step1_epochs = (size_t)count_at(from, "step1_epochs");
     s->step2_epochs = (size_t)count_at(from, "step2_epochs");
     s->batch = (size_t)count_at(from, "batch");
@@ -144,6 +157,13 @@ static surety_status contradiction(const char *key, const char *says, surety_err
                 key, *says ? ", " : "", says);
     surety_fail_place(err, "key %s", key);
     return SURETY_E_CHECK;
+}
+
+/* Are the networks of the layers that the settings say? */
+static int same_layers(const surety_voters *voters, const size_t *layers) {
+    size_t units[SURETY_LAYERS] = {0};
+    surety_voters_layers(voters, units);
+    return !memcmp(units, layers, sizeof units);
 }
 
 static surety_status check_facts(const surety_model *model, const surety_train_settings *s,
@@ -173,6 +193,7 @@ static surety_status check_facts(const surety_model *model, const surety_train_s
         {"kind", !strcmp(surety_voters_kind(voters), s->kind.kind) &&
                      (!grown || surety_voters_duels(voters) == (surety_voters_classes(voters) > 2))},
         {"trees", grown ? grown <= s->kind.voters * columns : count == s->kind.voters},
+        {"layers", same_layers(voters, s->kind.layers)},
         {"depth", grown ? depth <= s->kind.depth : !depth || depth == s->kind.depth},
     };
     for (size_t k = 0; k < sizeof facts / sizeof *facts; k++)
