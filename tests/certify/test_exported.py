@@ -152,6 +152,16 @@ def test_wrong_usage():
     assert "words" in error(*words, "--export", export, "--cc", "cc " * 70, code=2)["what"]
 
 
+def test_certificates_of_others():
+    """An export names no certificate that is not about its model."""
+    make("linear")
+    certificate, _ = make("trees")
+    got = error("export", path("linear"), "--certificate", certificate, "--out", path("none.c"), code=1)
+    assert "about another model" in got["what"] and not os.path.exists(path("none.c"))
+    error("export", path("linear"), "--certificate", TABLE, "--out", path("none.c"), code=3)
+    error("export", path("linear"), "--certificate", certificate, "--out", certificate, code=2)
+
+
 def test_nothing_is_left_behind():
     certificate, export = make("linear")
     os.makedirs(path("tmp"))

@@ -415,9 +415,15 @@ def test_demands():
         assert done.returncode and "#error" in done.stderr, (words, done.stderr[:500])
         seen += 1
     assert seen
-    if works("gcc") and os.uname().machine == "x86_64" and "fma" in open("/proc/cpuinfo", encoding="utf-8").read():
-        subprocess.run(["gcc", "-O2", "-std=gnu99", "-mfma", "-ffp-contract=fast", "-DMODEL_NO_CONTRACTION", main_c, "-o", path("demands/p")], check=True)
-        assert subprocess.run([path("demands/p")], stdin=subprocess.DEVNULL, check=False).returncode == 101
+    if os.uname().machine != "x86_64" or "fma" not in open("/proc/cpuinfo", encoding="utf-8").read():
+        return
+    fused = ["-O2", "-mfma", "-ffp-contract=fast"]
+    for words, code in ((["gcc", "-std=gnu99", "-DMODEL_NO_CONTRACTION", *fused], 101), (["gcc", "-std=c99", *fused], 101), (["clang", *fused], 101),
+                        (["clang", "-O2", "-funsafe-math-optimizations"], 102), (["gcc", "-std=c99", "-fsingle-precision-constant"], 103)):
+        if works(words[0]):
+            subprocess.run([*words, main_c, "-o", path("demands/p")], check=True)
+            got = subprocess.run([path("demands/p")], stdin=subprocess.DEVNULL, check=False).returncode
+            assert got == code, (words, got)
 
 
 def test_refused_rows():
