@@ -1,7 +1,7 @@
 /* What users wait for, on real data (defense pgd, l2), here of mnist-1v7: an epoch of step 1
  * (8,007 examples, then the 5,000 that choose the epoch), an epoch of step 2 (5,000 and the same 5,000 that
- * choose), a row of the table (7,163 examples x 100 noises), the worst case of 1,000 examples, reading a
- * compressed dataset.
+ * choose), a row of the table (7,163 examples x 100 noises), the worst case of 1,000 examples, an epoch of a
+ * network, reading a compressed dataset.
  *
  * The limit of all but the last is the peak of the multiply-add units, taken between batches or runs. The
  * best of twenty counts: of each batch and of choosing, which together are an epoch, of rows, of worst cases,
@@ -11,6 +11,7 @@
  *
  *   bench_whole [--json] [TASK]
  */
+#include <math.h>
 #include <stdlib.h>
 #include <zlib.h>
 
@@ -271,6 +272,62 @@ static surety_status read_gz(whole *w, int threads, surety_error *err) {
     return SURETY_OK;
 }
 
+/* Operations of the products in an epoch of a network's certified training: of every example forward, the
+ * gradient of the weights and, behind the first layer, of the inputs; of every batch four products of a Gram
+ * matrix, along the surface and back to it. */
+static double network_flops(const surety_voters *v, double examples, double batches) {
+    double flops = 0;
+    for (size_t k = 0; k + 1 < surety_voters_tensors(v); k += 2) {
+        surety_tensor t = surety_voters_tensor(v, k);
+        double rows = (double)t.rows, columns = (double)t.length, side = rows < columns ? rows : columns;
+        flops += 2 * rows * columns * ((k ? 3 : 2) * examples + 4 * side * batches);
+    }
+    return flops;
+}
+
+typedef struct network_watch {
+    double begin, seconds, peak;
+    int threads;
+} network_watch;
+
+static surety_status after_network(void *arg, const surety_train_state *state, surety_error *err) {
+    network_watch *e = arg;
+    double seconds = bench_now() - e->begin;
+    (void)state, (void)err;
+    e->seconds = e->seconds == 0 || seconds < e->seconds ? seconds : e->seconds;
+    for (int i = 0; i < 10; i++) take_peak(&e->peak, e->threads);
+    e->begin = bench_now();
+    return SURETY_OK;
+}
+
+/* An epoch of the default network, without choosing. */
+static surety_status network(whole *w, int threads, surety_error *err) {
+    const surety_set *prior = surety_data_set(w->data, SURETY_SET_PRIOR);
+    surety_train_settings s = w->settings;
+    surety_voters *voters;
+    surety_train_state state;
+    surety_timing timing = {0};
+    surety_phase step1 = {.name = "step 1",
+                          .train = prior,
+                          .moves_voters = 1,
+                          .certified = 1,
+                          .epochs = REPEATS / 4,
+                          .first_pass = 1};
+    surety_train_lipschitz(&s);
+    s.defense.kind = SURETY_WORST_CASE;
+    SURETY_TRY(surety_voters_new(&voters, &s.kind, prior->d, 0, err));
+    SURETY_TRY(surety_train_state_new(&state, voters, step1.epochs, 0, err));
+    network_watch e = {.threads = threads, .begin = bench_now()};
+    surety_status status = surety_phase_run(&step1, &s, &state, after_network, &e, &timing,
+                                            &(surety_run){.threads = threads}, err);
+    double batches = ceil((double)prior->m / (double)s.batch);
+    if (status == SURETY_OK)
+        print(w, "lipschitz-epoch", threads, e.seconds, network_flops(voters, (double)prior->m, batches),
+              "flop/s", e.peak);
+    surety_train_state_free(&state);
+    return status;
+}
+
 /* The task's data; without a task that of mnist-1v7, or where there is no MNIST of Fashion-MNIST. */
 static surety_status open_data(whole *w, const char *task, surety_error *err) {
     surety_data_settings which = surety_data_defaults();
@@ -295,6 +352,7 @@ static surety_status run_all(whole *w, surety_error *err) {
         SURETY_TRY(row(w, &state, &run, err));
         SURETY_TRY(worst(w, &state, &run, err));
         surety_train_state_free(&state);
+        SURETY_TRY(network(w, threads, err));
         SURETY_TRY(read_gz(w, threads, err));
     }
     return SURETY_OK;

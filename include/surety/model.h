@@ -4,8 +4,8 @@
  * (H) float64, `rows.prior`, `rows.learn` (m) uint64, sorted, the first 8 bytes of the digest of each row of
  * S' and S, then the voters' own (a forest: `splits.weight` (H, 2^l - 1, d) float32 with the mask applied,
  * `splits.bias` (H, 2^l - 1), `leaves` (H, 2^l) before tanh, `mask` (H, 2^l - 1, d) uint8; linear voters:
- * `linear.weight` (H, d), `linear.bias` (H); trees: docs/trees.md), and texts by key. It holds no time, no
- * path and no thread count: equal models are equal files, byte for byte.
+ * `linear.weight` (H, d), `linear.bias` (H); networks: docs/networks.md; trees: docs/trees.md), and texts by
+ * key. It holds no time, no path and no thread count: equal models are equal files, byte for byte.
  *
  * In short:
  *     surety_model *model = NULL;

@@ -79,13 +79,20 @@ enum { SURETY_GROWN_TREES = 200, SURETY_GROWN_DEPTH = 6 };
 #define SURETY_GROWN_RATE 0.1
 #define SURETY_GROWN_HOLDOUT 0.15
 
+/* Turns settings, with any defense, into those of Lipschitz networks (docs/theory.md 11): the kind lipschitz,
+ * one network with two layers of SURETY_NETWORK_UNITS units, real votes, no step 2, logistic loss, a learning
+ * rate that falls to 0, the last epoch kept. For l2 and l1; a linf ball needs sqrt(d) times its radius. */
+SURETY_API void surety_train_lipschitz(surety_train_settings *settings);
+enum { SURETY_NETWORK_UNITS = 128, SURETY_NETWORK_BATCH = 32 };
+#define SURETY_NETWORK_RATE 0.003
+
 /* Turns settings, with either defense, into those for tables that are not images: real votes, logistic loss,
  * no step 2, 2500 batches, a learning rate that falls to 0, the last epoch
  * kept (docs/notes/tables.md). */
 SURETY_API void surety_train_table(surety_train_settings *settings);
 
 /* Turns settings, whose kind and defense are set, into those that suit own data: surety_train_trees for
- * trees, surety_train_table for other kinds. */
+ * trees, else surety_train_table, followed by surety_train_lipschitz for networks. */
 SURETY_API void surety_train_own(surety_train_settings *settings);
 
 /* The paper's: pgdu in the l2 ball of radius 1, objective chromatic, signed votes, 25 trees of depth 2, mask

@@ -4,7 +4,8 @@
  * K > 2 classes it gives K scores in [0,1], the largest being its answer. `width` below is 1 or K.
  *
  * There are several kinds of voters: soft forests (docs/theory.md 2), linear voters h(x) = tanh(<w, x> + c),
- * or softmax, and decision trees that others made (10). Nothing else in the library knows which kind it has.
+ * or softmax, decision trees (10) and networks that stretch no distance (11). Nothing else in the library
+ * knows which kind it has.
  */
 #ifndef SURETY_VOTERS_H
 #define SURETY_VOTERS_H
@@ -18,16 +19,22 @@ extern "C" {
 /* H voters over d features. Owns its parameters. */
 typedef struct surety_voters surety_voters;
 
-/* The names of the kinds, from 0: "soft-forest", "linear", "trees"; NULL behind the last. */
+/* The names of the kinds, from 0: "soft-forest", "linear", "trees", "lipschitz"; NULL behind the last. */
 SURETY_API const char *surety_kind_name(size_t index);
+
+enum { SURETY_LAYERS = 6 }; /* most layers of units */
 
 /* How voters are made. */
 typedef struct surety_voters_settings {
     const char *kind; /* a name of surety_kind_name */
-    size_t voters;    /* H >= 1: trees, or linear voters */
+    size_t voters;    /* H >= 1: trees, linear voters, or networks */
     size_t depth;     /* soft-forest: of the trees, 1 to 8 */
     double mask;      /* soft-forest: a split does not see a feature with this probability, 0 <= mask < 1 */
     size_t classes;   /* K, 2 to 255; 0 is 2. A training takes that of its data */
+    size_t layers[SURETY_LAYERS]; /* lipschitz: units of the layers, 1 to 4096 each; 0 behind the last */
+    double
+        scale; /* lipschitz: s of h = f / s, a power of two; 0 is 4. A training takes one that suits its ball
+                */
 } surety_voters_settings;
 
 /* A soft forest of 25 trees of depth 2, mask 0.5. */
@@ -44,6 +51,9 @@ SURETY_API size_t surety_voters_count(const surety_voters *voters);      /* H */
 SURETY_API size_t surety_voters_features(const surety_voters *voters);   /* d */
 SURETY_API size_t surety_voters_classes(const surety_voters *voters);    /* K */
 SURETY_API size_t surety_voters_depth(const surety_voters *voters);      /* of trees, else 0 */
+
+/* Units of the layers of networks, from the first on, and how many layers; 0 of other kinds. */
+SURETY_API size_t surety_voters_layers(const surety_voters *voters, size_t units[SURETY_LAYERS]);
 
 /* Decision trees of the kind `trees`, and in *nodes their tests; 0 of other kinds. */
 SURETY_API size_t surety_voters_trees(const surety_voters *voters, size_t *nodes);

@@ -41,8 +41,8 @@ class VoteClassifier(ClassifierMixin, BaseEstimator):
 
     def __init__(self, kind: Optional[str] = None, norm: str = "linf", eps: Optional[float] = None,
                  defense: Optional[str] = None, *, tolerance: Optional[Tolerance] = None, voters: Optional[str] = None,
-                 trees: Optional[int] = None, depth: Optional[int] = None, mask: Optional[float] = None,
-                 objective: Optional[str] = None, loss: Optional[str] = None, epochs: Optional[int] = None, batch: int = 64,
+                 trees: Optional[int] = None, depth: Optional[int] = None, mask: Optional[float] = None, layers=None,
+                 objective: Optional[str] = None, loss: Optional[str] = None, epochs: Optional[int] = None, batch: Optional[int] = None,
                  lr: Optional[float] = None, decay: Optional[bool] = None, balance: bool = False, mix: float = 0.0,
                  holdout: Optional[float] = None, keep: Optional[str] = None, steps: Optional[int] = None,
                  restarts: Optional[int] = None, budget: Optional[int] = None, delta: float = 0.05, learn_size=0.4,
@@ -57,6 +57,7 @@ class VoteClassifier(ClassifierMixin, BaseEstimator):
         self.trees = trees
         self.depth = depth
         self.mask = mask
+        self.layers = layers
         self.objective = objective
         self.loss = loss
         self.epochs = epochs
@@ -151,6 +152,8 @@ class VoteClassifier(ClassifierMixin, BaseEstimator):
                 setattr(place, name, value)
         if grown:
             t.step1_epochs = t.kind.voters
+        if self.layers is not None:  # units of each, 0 behind the last
+            t.kind.layers = list(self.layers) + [0] * (len(t.kind.layers) - len(self.layers))
         if self.voters is not None:
             t.set = parse(lib.surety_voter_set_parse, "surety_voter_set", self.voters)
         if self.objective is not None:

@@ -72,7 +72,7 @@ class Guarantee:
     """A promise about any classifier: ``sentence``, ``value`` (the limit), ``risk`` (measured on S), ``classes``.
 
     ``save("c.json")`` writes the certificate and, beside it, c.votes.npy, c.labels.npy and c.rows.npy, from which
-    ``verify()`` or ``surety verify c.json --votes c.votes.npy --labels c.labels.npy`` derive it again."""
+    ``surety.verify_votes`` or ``surety verify c.json --votes c.votes.npy --labels c.labels.npy`` derive it again."""
 
     def __init__(self, pointer, files: dict, labels: Optional[np.ndarray] = None):
         self._pointer, self._files = pointer, files

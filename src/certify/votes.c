@@ -164,9 +164,13 @@ static void word(certificate *c, const surety_risks *risks, const char *const *n
     c->claim[0] = 0;
     say(c, c->vacuous ? "This certificate promises nothing: no limit is below 1; it would say that, with "
                       : "With ");
-    say(c, "confidence %s %% over the draw of the %" PRIu64 " examples of S%s, the %s ",
-        surety_confidence(c->delta, level), c->inputs.m, c->threat[0] ? " and of the perturbations" : "",
-        c->inputs.voter_count > 1 ? "weighted vote" : "classifier");
+    say(c, "confidence %s %% over the draw of the %" PRIu64 " examples of S%s, the ",
+        surety_confidence(c->delta, level), c->inputs.m, c->threat[0] ? " and of the perturbations" : "");
+    if (c->inputs.voter_count == 1)
+        say(c, "classifier ");
+    else
+        say(c, "weighted vote of %" PRIu64 " voters%s ", c->inputs.voter_count,
+            c->inputs.signed_votes ? ", of which each only names a class," : "");
     if (c->of[0]) say(c, "'%s' ", c->of);
     say(c, "whose answers are in the votes (SHA-256 %.16s) ", c->sha256.votes);
     say_limits(c);
@@ -266,8 +270,7 @@ static surety_status fill(certificate *c, const surety_votes_promise *s, const s
     snprintf(c->bound, sizeof c->bound, "%s", surety_bound_list()[SURETY_BOUND_VOTE_FROZEN_MAX].name);
     c->delta = s->votes.delta;
     c->inputs.m = risks->m, c->inputs.n = risks->n, c->inputs.voter_count = risks->voters;
-    c->inputs.class_count = K, c->inputs.looks = s->votes.looks,
-    c->inputs.signed_votes = s->votes.signed_votes;
+    c->inputs.class_count = K, c->inputs.looks = s->votes.looks, c->inputs.signed_votes = risks->signed_votes;
     c->counts.wrong = risks->wrong, c->counts.tied = risks->tied;
     c->counts.max_wrong = risks->max_wrong, c->counts.max_tied = risks->max_tied;
     c->risk = risks->averaged_max;

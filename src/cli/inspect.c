@@ -16,8 +16,12 @@ static void print_voters(const surety_model *m) {
     surety_tensor w = surety_voters_tensor(v, 0);
     for (size_t i = 0; w.mask && i < w.rows; i++)
         for (size_t j = 0; j < w.length; j++) kept += w.mask[i * w.stride + j], all++;
-    char depth[40] = "", seen[60] = "";
+    char depth[40 + 24 * SURETY_LAYERS] = "", seen[60] = "";
+    size_t units[SURETY_LAYERS], layers = surety_voters_layers(v, units), used = 0;
     if (surety_voters_depth(v)) snprintf(depth, sizeof depth, " of depth %zu", surety_voters_depth(v));
+    for (size_t l = 0; l < layers; l++)
+        used += (size_t)snprintf(depth + used, sizeof depth - used, "%s%zu%s", l ? "," : " of ", units[l],
+                                 l + 1 == layers ? " units" : "");
     if (all)
         snprintf(seen, sizeof seen, ", each split sees %.0f %% of them", 100. * (double)kept / (double)all);
     cli_print_fact("voters", NAMES, "%zu %s%s over %zu features%s", surety_voters_count(v),

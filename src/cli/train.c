@@ -1,5 +1,6 @@
 /* surety train: Algorithm 1. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -79,6 +80,32 @@ static const char *show_loss(const void *target, char *buffer, size_t size) {
     return surety_loss_name(*(const surety_loss *)target);
 }
 
+/* Units of layers: numbers with commas between them. */
+static surety_status read_layers(const char *text, void *target, surety_error *err) {
+    size_t *layers = target, n = 0;
+    const char *at = text;
+    memset(layers, 0, SURETY_LAYERS * sizeof *layers);
+    while (n < SURETY_LAYERS && *at >= '1' && *at <= '9') {
+        char *end;
+        layers[n++] = strtoul(at, &end, 10);
+        at = end + (*end == ',');
+        if (*end != ',') break;
+    }
+    if (n && !*at && at[-1] != ',') return SURETY_OK;
+    err->code = SURETY_E_USAGE;
+    snprintf(err->what, sizeof err->what, "'%s' is not a list of 1 to %d layers, such as 128,128", text,
+             SURETY_LAYERS);
+    return SURETY_E_USAGE;
+}
+
+static const char *show_layers(const void *target, char *buffer, size_t size) {
+    const size_t *layers = target;
+    size_t used = 0;
+    for (size_t l = 0; l < SURETY_LAYERS && layers[l] && used < size; l++)
+        used += (size_t)snprintf(buffer + used, size - used, "%s%zu", l ? "," : "", layers[l]);
+    return used ? buffer : "none";
+}
+
 /* The kinds of voters, as the library has them. */
 static const char *kinds_help(void) {
     static char text[256];
@@ -117,15 +144,19 @@ static void add_options(cli *c, options *o) {
                          "more than two classes");
     cli_ball_options(c, &t->defense);
     cli_text(c, "kind", "NAME", &t->kind.kind, kinds_help());
-    cli_size(c, "trees", "H", &t->kind.voters,
-             "how many voters: trees of the forest, or linear ones; kind trees: at most so many are grown, "
-             "one in an epoch (default 200)");
+    cli_size(
+        c, "trees", "H", &t->kind.voters,
+        "how many voters: trees of the forest, linear ones, or networks (default 1); kind trees: at most so "
+        "many are grown, one in an epoch (default 200)");
     cli_size(c, "depth", "L", &t->kind.depth,
              "depth of soft trees, 1 to 8, or of grown ones, 1 to 12 (default 6)");
+    cli_other(c, "layers", "N,N,..", t->kind.layers, read_layers, show_layers,
+              "kind lipschitz: units of the layers (default 128,128)");
     cli_real(c, "mask", "P", &t->kind.mask, "a split does not see a feature with this probability");
     cli_size(c, "epochs", "T", &o->epochs, "epochs of each step; 0: as many as make 2500 batches");
-    cli_size(c, "batch", "B", &t->batch, "examples per batch");
-    cli_real(c, "lr", "R", &t->lr, "learning rate of Adam; kind trees: what a tree counts (default 0.1)");
+    cli_size(c, "batch", "B", &t->batch, "examples per batch; kind lipschitz: 32 unless given");
+    cli_real(c, "lr", "R", &t->lr,
+             "learning rate of Adam (kind lipschitz: 0.003); kind trees: what a tree counts (default 0.1)");
     cli_flag(c, "balance", &o->balance, "every class counts the same in step 1, however rare it is");
     cli_flag(c, "decay", &o->decay, "the learning rate falls to 0 over the second half of the epochs");
     cli_real(c, "delta", "D", &t->delta, "1 - confidence");
@@ -145,9 +176,11 @@ static void add_options(cli *c, options *o) {
 /* What was not given follows from the kind trees, from the preset, or from the certified defense. */
 static void settle_rest(const cli *c, options *o) {
     surety_train_settings *t = &o->train, own = o->train;
-    int grown = !strcmp(t->kind.kind, "trees");
+    int grown = !strcmp(t->kind.kind, "trees"), network = !strcmp(t->kind.kind, "lipschitz");
     if (grown || o->preset == PRESET_TABLE)
         surety_train_own(&own);
+    else if (network)
+        surety_train_lipschitz(&own);
     else if (t->defense.kind == SURETY_WORST_CASE)
         surety_train_certified(&own);
     else
@@ -156,9 +189,13 @@ static void settle_rest(const cli *c, options *o) {
     if (!cli_given(c, "voters")) t->set = own.set;
     if (!cli_given(c, "depth")) t->kind.depth = own.kind.depth;
     if (!cli_given(c, "trees")) t->kind.voters = own.kind.voters;
+    if (network && !cli_given(c, "voters") && t->kind.voters == 1)
+        t->set = SURETY_SIGNED; /* the same answers, and better bounds */
     if (!cli_given(c, "loss")) t->loss = own.loss;
     if (!cli_given(c, "epochs")) t->step1_epochs = own.step1_epochs, t->step2_epochs = own.step2_epochs;
-    if (grown && !cli_given(c, "lr")) t->lr = own.lr;
+    if ((grown || network) && !cli_given(c, "lr")) t->lr = own.lr;
+    if (!cli_given(c, "batch")) t->batch = own.batch;
+    if (network && !cli_given(c, "layers")) memcpy(t->kind.layers, own.kind.layers, sizeof own.kind.layers);
     if (grown && !cli_given(c, "holdout") && !cli_given(c, "keep")) t->holdout = own.holdout;
     if (grown) t->step1_epochs = t->kind.voters;
     t->decay = own.decay;
@@ -205,6 +242,8 @@ static surety_status settle(cli *c, options *o) {
     t->keep_last = o->keep_last;
     t->decay = o->decay;
     t->balance = o->balance;
+    if (!strcmp(t->kind.kind, "lipschitz") && o->preset == PRESET_PAPER && !cli_given(c, "defense"))
+        t->defense.kind = SURETY_WORST_CASE;
     if (t->mix != 0 && t->defense.kind != SURETY_WORST_CASE)
         return cli_wrong(c, "--mix goes with --defense certified");
     settle_rest(c, o);
@@ -224,8 +263,12 @@ static void print_classes(const surety_train_result *r, const char *const *names
 }
 
 /* What makes a model useless, said even with --quiet. */
-static void warn(const cli *c, const surety_train_result *r, const char *const *names) {
+static void warn(const cli *c, const options *o, const surety_train_result *r, const char *const *names) {
     size_t answer = 0;
+    if (!strcmp(r->kind, "lipschitz") && o->train.defense.ball.norm == SURETY_LINF)
+        cli_warn(c,
+                 "these networks measure l2 distances, and a linf ball reaches radius times sqrt(features): "
+                 "little will be proved. --kind trees is the kind for linf");
     if (!r->constant) return;
     for (size_t k = 0; k < r->clean.classes; k++)
         for (size_t y = 0; y < r->clean.classes; y++)
@@ -310,7 +353,7 @@ static surety_status train(cli *c, options *o) {
     else if (status == SURETY_OK)
         print_all(o, &result, model, surety_class_names(surety_data_describe(data)));
     if (status == SURETY_OK) {
-        warn(c, &result, surety_class_names(surety_data_describe(data)));
+        warn(c, o, &result, surety_class_names(surety_data_describe(data)));
         cli_warn_few(c, surety_data_describe(data)->units[SURETY_SET_LEARN], o->train.delta);
     }
     surety_train_result_free(&result);

@@ -56,7 +56,8 @@ typedef struct loop {
     const float **rows;         /* (2 batch) the points, then the examples themselves */
     double *losses;             /* (batch, H) */
     float *g;                   /* (2 batch, terms) */
-    surety_robust *robust;      /* NULL unless phase->certified; then all of these */
+    double radius;              /* of the worst case of this batch */
+    surety_robust *robust;      /* NULL unless phase->certified, by ranges of arguments; then all of these */
     float *g_even, *g_odd;      /* (batch, padded N) */
     float *room_rows, **even, **odd; /* (2 batch, stride), and its rows */
     float *room;                     /* (2, N, stride) */
@@ -213,16 +214,12 @@ static surety_status attack_batch(loop *l, surety_timing *timing, const surety_r
     return SURETY_OK;
 }
 
-/* The voters at the defense's points of a block. */
-static void ask_attacked(loop *l, const surety_examples *e, size_t block, int thread) {
-    const surety_voters *v = surety_sampler_voters(l->sampler, thread);
-    size_t at = block * SURETY_LANES;
-    workspace w = workspace_of(l, thread);
+/* What a block's outputs w.h, of rows that lie in the batch's slots from `at` on, lose and contribute; g:
+ * their terms. */
+static void learn_from(loop *l, const surety_voters *v, const surety_examples *e, size_t at, double weight,
+                       workspace w, float *g) {
     uint8_t rival[SURETY_LANES], y[SURETY_LANES] = {0};
     float share[SURETY_LANES];
-    double weight = 1 - l->phase->certified;
-    surety_voters_ask(v, l->rows + at, e->rows, w.h, w.scratch);
-    l->work[block].forward_rows += e->rows;
     if (l->logistic) {
         surety_vote vote = {l->state->voters, l->Q, SURETY_REAL};
         memcpy(y, e->y, e->rows);
@@ -235,7 +232,27 @@ static void ask_attacked(loop *l, const surety_examples *e, size_t block, int th
         pull_rival(l, e, rival, NULL, w.pull);
     }
     fill_derivative(l, e, weight, w.pull, w.h);
-    surety_voters_gradient_terms(v, w.h, e->rows, l->g + at * l->terms, w.scratch);
+    surety_voters_gradient_terms(v, w.h, e->rows, g, w.scratch);
+}
+
+/* The voters at the defense's points of a block. */
+static void ask_attacked(loop *l, const surety_examples *e, size_t block, int thread) {
+    const surety_voters *v = surety_sampler_voters(l->sampler, thread);
+    size_t at = block * SURETY_LANES;
+    workspace w = workspace_of(l, thread);
+    surety_voters_ask(v, l->rows + at, e->rows, w.h, w.scratch);
+    l->work[block].forward_rows += e->rows;
+    learn_from(l, v, e, at, 1 - l->phase->certified, w, l->g + at * l->terms);
+}
+
+/* The worst case of a block where it is a forward pass. */
+static void ask_lowered(loop *l, const surety_examples *e, size_t block, int thread) {
+    const surety_voters *v = l->state->voters;
+    size_t at = block * SURETY_LANES;
+    workspace w = workspace_of(l, thread);
+    surety_voters_ask_lowered(v, &l->s->defense.ball, l->radius, e->x, e->rows, e->y, w.h, w.scratch);
+    l->work[block].forward_rows += e->rows;
+    learn_from(l, v, e, at, l->phase->certified, w, l->g + (l->attacked + at) * l->terms);
 }
 
 /* The worst case of a block. Of several classes, the rival stands for all. */
@@ -278,7 +295,7 @@ static surety_status ask_block(void *arg, size_t k, int thread, surety_error *er
     memset(l->losses + block * SURETY_LANES * l->state->H, 0, e.rows * l->state->H * sizeof *l->losses);
     if (l->phase->votes) look_up(l, &e, block);
     if (l->attacked) ask_attacked(l, &e, block, thread);
-    if (l->certified) ask_certified(l, &e, block, thread);
+    if (l->certified) (l->robust ? ask_certified : ask_lowered)(l, &e, block, thread);
     l->work[block].busy = surety_busy_seconds() - begin;
     return SURETY_OK;
 }
@@ -287,7 +304,7 @@ static surety_status ask_block(void *arg, size_t k, int thread, surety_error *er
 static surety_status share_batch(const loop *l, const surety_run *run, surety_error *err) {
     size_t N = l->robust ? surety_padded(surety_robust_arguments(l->robust)) : 0, batch = l->s->batch;
     float *proved = l->certified ? l->g + l->attacked * l->terms : NULL;
-    float *odd = l->certified ? l->room_rows + batch * l->stride : NULL;
+    float *odd = l->robust ? l->room_rows + batch * l->stride : NULL;
     const struct {
         void *rows;
         size_t bytes;
@@ -297,10 +314,10 @@ static surety_status share_batch(const loop *l, const surety_run *run, surety_er
         {l->points, l->stride * sizeof(float), l->attacked && l->phase->moves_voters},
         {l->g, l->terms * sizeof(float), l->attacked && l->phase->moves_voters},
         {proved, l->terms * sizeof(float), l->certified > 0},
-        {l->g_even, N * sizeof(float), l->certified > 0},
-        {l->g_odd, N * sizeof(float), l->certified > 0},
-        {l->room_rows, l->stride * sizeof(float), l->certified > 0}, /* even .. */
-        {odd, l->stride * sizeof(float), l->certified > 0},          /* and odd */
+        {l->g_even, N * sizeof(float), l->robust != NULL},
+        {l->g_odd, N * sizeof(float), l->robust != NULL},
+        {l->room_rows, l->stride * sizeof(float), l->robust != NULL}, /* even .. */
+        {odd, l->stride * sizeof(float), l->robust != NULL},          /* and odd */
     };
     for (size_t i = 0; i < sizeof of / sizeof *of; i++)
         if (of[i].used)
@@ -357,7 +374,7 @@ static surety_status move_theta(loop *l, surety_error *err) {
     return SURETY_OK;
 }
 
-/* Slices of voters for an update: few, since each reads all points of the batch. */
+/* Slices of pieces for an update: few, since each reads all points of the batch. */
 static size_t slices_of(const loop *l) {
     return l->threads > 1 ? 2 * l->threads : 1;
 }
@@ -367,25 +384,53 @@ static size_t floats_of_voter(const loop *l, const surety_tensor *t) {
     return (t->rows == 1 ? t->length : t->rows * t->stride) / l->state->H;
 }
 
-/* Gradient and Adam for voters [first, end) of each tensor. */
-static surety_status move_slice(void *arg, size_t slice, int thread, surety_error *err) {
+/* The pieces of a slice: of the voters that this process moves, or of all where voters are more than a piece.
+ */
+static void pieces_of(const loop *l, size_t slice, size_t *first, size_t *end) {
+    size_t slices = slices_of(l), begin = l->begin_voter, mine = l->end_voter - begin;
+    if (surety_voters_on_surface(l->state->voters)) begin = 0, mine = surety_voters_pieces(l->state->voters);
+    *first = begin + slice * mine / slices;
+    *end = begin + (slice + 1) * mine / slices;
+}
+
+/* The gradient of the pieces of a slice. */
+static surety_status sum_slice(void *arg, size_t slice, int thread, surety_error *err) {
     loop *l = arg;
     (void)thread, (void)err;
     surety_voters *v = l->state->voters;
-    size_t mine = l->end_voter - l->begin_voter, slices = slices_of(l);
-    size_t first = l->begin_voter + slice * mine / slices, end = l->begin_voter + (slice + 1) * mine / slices;
+    size_t first, end;
+    pieces_of(l, slice, &first, &end);
     if (first == end) return SURETY_OK;
     surety_voters_gradient_sum(v, l->g, l->rows, l->attacked + l->certified, first, end, l->gradients);
-    if (l->certified)
+    if (l->robust)
         surety_robust_sum(l->robust, l->g_even, l->g_odd, (const float *const *)l->even,
                           (const float *const *)l->odd, l->certified, first, end, l->gradients, l->room);
+    return SURETY_OK;
+}
+
+/* Adam, for a slice of each tensor: that of the voters whose gradient sum_slice has made; any, where
+ * gradients were made before. */
+static surety_status adam_slice(void *arg, size_t slice, int thread, surety_error *err) {
+    loop *l = arg;
+    (void)thread, (void)err;
+    int any = surety_voters_on_surface(l->state->voters);
+    size_t first, end, slices = slices_of(l);
+    pieces_of(l, slice, &first, &end);
     for (size_t k = 0; k < l->state->tensors; k++) {
-        surety_tensor t = surety_voters_tensor(v, k);
-        size_t each = floats_of_voter(l, &t), at = first * each;
+        surety_tensor t = surety_voters_tensor(l->state->voters, k);
+        size_t each = floats_of_voter(l, &t), all = each * l->state->H;
+        size_t at = any ? slice * all / slices : first * each,
+               to = any ? (slice + 1) * all / slices : end * each;
         surety_adam_move(l->adam, l->gradients[k] + at, l->state->m[k] + at, l->state->v[k] + at,
-                         t.values + at, (end - first) * each);
+                         t.values + at, to - at);
     }
     return SURETY_OK;
+}
+
+/* Gradient and Adam for voters [first, end) of each tensor. */
+static surety_status move_slice(void *arg, size_t slice, int thread, surety_error *err) {
+    SURETY_TRY(sum_slice(arg, slice, thread, err));
+    return adam_slice(arg, slice, thread, err);
 }
 
 /* The voters that each process has moved, in all of them; Adam's moments too, which a checkpoint needs. */
@@ -397,6 +442,28 @@ static surety_status share_voters(const loop *l, int moments, const surety_run *
             SURETY_TRY(surety_share_everyone(run, of[i], l->state->H, 1,
                                              floats_of_voter(l, &t) * sizeof(float), err));
     }
+    return SURETY_OK;
+}
+
+/* Parameters near a surface: all gradients first, then along it, then back to it; the same in every process.
+ */
+static surety_status move_on_surface(loop *l, const surety_run *run, surety_error *err) {
+    surety_voters *v = l->state->voters;
+    SURETY_TRY(surety_parallel(run, NULL, slices_of(l), sum_slice, l, err));
+    SURETY_TRY(surety_voters_along(v, l->gradients, run, err));
+    SURETY_TRY(surety_parallel(run, NULL, slices_of(l), adam_slice, l, err));
+    return surety_voters_back(v, run, err);
+}
+
+static surety_status move_voters(loop *l, const surety_run *run, surety_error *err) {
+    surety_voters *v = l->state->voters;
+    if (surety_voters_on_surface(v)) return move_on_surface(l, run, err);
+    SURETY_TRY(surety_parallel(run, NULL, slices_of(l), move_slice, l, err));
+    SURETY_TRY(share_voters(l, 0, run, err));
+    if (l->certified)
+        surety_voters_changed(v);
+    else
+        surety_voters_moved(v);
     return SURETY_OK;
 }
 
@@ -417,7 +484,8 @@ static void open_batch(loop *l, const surety_run *run) {
     for (size_t i = 0; i < l->attacked; i++) l->rows[i] = l->points + i * l->stride;
     for (size_t i = 0; i < l->certified; i++)
         l->rows[l->attacked + i] = set->x + l->order[l->first + i] * set->stride;
-    if (l->certified) surety_robust_prepare(l->robust, growth * l->s->defense.ball.radius);
+    l->radius = growth * l->s->defense.ball.radius;
+    if (l->robust) surety_robust_prepare(l->robust, l->radius);
 }
 
 static void add_work(const loop *l, surety_timing *timing) {
@@ -440,14 +508,7 @@ static surety_status run_batch(loop *l, const surety_run *run, surety_timing *ti
     double rest = l->s->decay ? fmin(2 * (1 - progress(l)), 1) : 1;
     l->adam = surety_adam_at(l->s->lr * rest, ++l->state->steps);
     SURETY_TRY(l->logistic ? sum_logistic(l, err) : move_theta(l, err));
-    if (l->phase->moves_voters) {
-        SURETY_TRY(surety_parallel(run, NULL, slices_of(l), move_slice, l, err));
-        SURETY_TRY(share_voters(l, 0, run, err));
-        if (l->certified)
-            surety_voters_changed(l->state->voters);
-        else
-            surety_voters_moved(l->state->voters);
-    }
+    if (l->phase->moves_voters) SURETY_TRY(move_voters(l, run, err));
     surety_softmax(l->state->theta, l->state->H, l->Q);
     timing->update += surety_seconds() - attacked;
     return SURETY_OK;
@@ -623,7 +684,10 @@ static surety_status loop_new(loop *l, const surety_run *run, surety_error *err)
     l->end_voter = l->state->H;
     surety_my_share(run, &l->begin_voter, &l->end_voter);
     SURETY_TRY(surety_sampler_new(&l->sampler, &l->attack, v, l->s->set, run, err));
-    if (l->phase->certified > 0 && !l->grows) /* both blocks of a thread use the same memory, one by one */
+    if (l->phase->certified > 0 && !l->grows)
+        SURETY_TRY(surety_voters_need(v, SURETY_CAN_HARDEN, "the certified defense", err));
+    if (l->phase->certified > 0 && !l->grows &&
+        !surety_voters_can(v, SURETY_CAN_LOWER)) /* both blocks of a thread use the same memory, one by one */
         SURETY_TRY(surety_robust_new(&l->robust, l->state->voters, &l->s->defense.ball, err));
     size_t scratch = surety_voters_scratch(v), worst = l->robust ? surety_robust_scratch(l->robust) : 0;
     l->asking_floats = (1 + l->width) * surety_padded(l->state->H * SURETY_LANES) + l->width * SURETY_LANES +

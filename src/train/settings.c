@@ -29,6 +29,13 @@ static json_t *attack_json(const surety_threat *a) {
     return attack;
 }
 
+static json_t *layers_json(const size_t *layers) {
+    json_t *list = json_array();
+    for (size_t l = 0; l < SURETY_LAYERS && layers[l]; l++)
+        if (json_array_append_new(list, surety_json_count(layers[l]))) json_decref(list), list = NULL;
+    return list;
+}
+
 char *surety_train_settings_text(const surety_train_settings *s, const surety_data_info *info) {
     json_t *data = SURETY_JSON_OBJECT(
         {"classes", surety_labels_json(info->labels, info->classes, info->whole)},
@@ -48,6 +55,7 @@ char *surety_train_settings_text(const surety_train_settings *s, const surety_da
         {"decay", json_boolean(s->decay)}, {"seed", surety_json_count(s->seed)}, {"data", data},
         {"rows_prior", surety_json_string(info->set_sha256[SURETY_SET_PRIOR])},
         {"rows_learn", surety_json_string(info->set_sha256[SURETY_SET_LEARN])});
+    if (s->kind.layers[0]) all = surety_json_put(all, "layers", layers_json(s->kind.layers));
     char sum[SURETY_SHA256_TEXT] = "";
     const char *preparation = info->preparation; /* digests of rows do not depend on it */
     if (preparation && surety_sha256(preparation, strlen(preparation), sum, NULL) != SURETY_OK) {
@@ -119,6 +127,11 @@ static void read_settings(surety_train_settings *s, const json_t *from) {
     s->kind.voters = (size_t)count_at(from, "trees");
     s->kind.depth = (size_t)count_at(from, "depth");
     s->kind.mask = real_at(from, "mask");
+    const json_t *layers = json_object_get(from, "layers");
+    for (size_t l = 0; l < SURETY_LAYERS; l++) {
+        json_int_t units = json_integer_value(json_array_get(layers, l));
+        s->kind.layers[l] = units > 0 ? (size_t)units : 0;
+    }
     s->step1_epochs = (size_t)count_at(from, "step1_epochs");
     s->step2_epochs = (size_t)count_at(from, "step2_epochs");
     s->batch = (size_t)count_at(from, "batch");
@@ -139,6 +152,13 @@ static surety_status contradiction(const char *key, const char *says, surety_err
                 key, *says ? ", " : "", says);
     surety_fail_place(err, "key %s", key);
     return SURETY_E_CHECK;
+}
+
+/* Are the networks of the layers that the settings say? */
+static int same_layers(const surety_voters *voters, const size_t *layers) {
+    size_t units[SURETY_LAYERS] = {0};
+    surety_voters_layers(voters, units);
+    return !memcmp(units, layers, sizeof units);
 }
 
 static surety_status check_facts(const surety_model *model, const surety_train_settings *s,
@@ -167,6 +187,7 @@ static surety_status check_facts(const surety_model *model, const surety_train_s
         {"voters", is->set == must.set},
         {"kind", !strcmp(surety_voters_kind(voters), s->kind.kind)},
         {"trees", grown ? grown <= s->kind.voters * columns : count == s->kind.voters},
+        {"layers", same_layers(voters, s->kind.layers)},
         {"depth", grown ? depth <= s->kind.depth : !depth || depth == s->kind.depth},
     };
     for (size_t k = 0; k < sizeof facts / sizeof *facts; k++)

@@ -15,6 +15,7 @@
 #include "train/checkpoint.h"
 #include "train/phase.h"
 #include "train/settings.h"
+#include "voters/ball.h"
 
 static const char *const objectives[SURETY_OBJECTIVES] = {"chromatic",          "average-max", "seeger",
                                                           "average-max-seeger", "worst-case",  "baseline"};
@@ -89,11 +90,36 @@ void surety_train_trees(surety_train_settings *s) {
     s->objective = SURETY_OBJECTIVE_BASELINE;
 }
 
+void surety_train_lipschitz(surety_train_settings *s) {
+    s->kind.kind = "lipschitz";
+    s->kind.voters = 1;
+    s->kind.depth = 0;
+    s->kind.mask = 0;
+    memset(s->kind.layers, 0, sizeof s->kind.layers);
+    s->kind.layers[0] = s->kind.layers[1] = SURETY_NETWORK_UNITS;
+    s->set = SURETY_REAL;
+    s->loss = SURETY_LOSS_LOGISTIC;
+    s->lr = SURETY_NETWORK_RATE;
+    s->batch = SURETY_NETWORK_BATCH;
+    s->decay = s->keep_last = 1;
+    s->objective = SURETY_OBJECTIVE_BASELINE;
+}
+
+/* Networks: a batch's sums have no more rows than lipschitz.h says. */
+static surety_status validate_network(const surety_train_settings *s, surety_error *err) {
+    enum { LARGEST = 4096 };
+    if (strcmp(s->kind.kind, "lipschitz") != 0 || s->batch <= LARGEST) return SURETY_OK;
+    return surety_fail(err, SURETY_E_USAGE, "networks are trained with batches of at most %d, not %zu",
+                       LARGEST, s->batch);
+}
+
 void surety_train_own(surety_train_settings *s) {
-    if (!strcmp(s->kind.kind, "trees"))
+    if (!strcmp(s->kind.kind, "trees")) {
         surety_train_trees(s);
-    else
-        surety_train_table(s);
+        return;
+    }
+    surety_train_table(s);
+    if (!strcmp(s->kind.kind, "lipschitz")) surety_train_lipschitz(s);
 }
 
 /* Trees that grow: one voter, a sum of trees. */
@@ -145,6 +171,7 @@ surety_status surety_train_validate(const surety_train_settings *s, surety_error
         return surety_fail(err, SURETY_E_USAGE,
                            "the hold-out is a share of S', at least 0 and below 1, not %g", s->holdout);
     if (s->seed >= SURETY_SEED_LIMIT) return surety_fail(err, SURETY_E_USAGE, "a seed is below 2^63");
+    SURETY_TRY(validate_network(s, err));
     return validate_grown(s, err);
 }
 
@@ -258,6 +285,7 @@ static surety_status begin(training *t, surety_error *err) {
         int logistic = t->learn.classes > 2 || t->s.defense.kind == SURETY_WORST_CASE;
         t->s.loss = logistic ? SURETY_LOSS_LOGISTIC : SURETY_LOSS_LINEAR;
     }
+    t->s.kind.scale = surety_ball_scale(&t->s.defense.ball, d);
     SURETY_TRY(surety_voters_new(&voters, &t->s.kind, d, t->s.seed, err));
     surety_status can = surety_voters_can(voters, SURETY_CAN_GROW)
                             ? SURETY_OK

@@ -76,6 +76,16 @@ double surety_ball_widest(const surety_ball *ball, size_t d) {
     return ball->norm == SURETY_LINF ? side : side * (ball->norm == SURETY_L2 ? sqrt((double)d) : (double)d);
 }
 
+double surety_ball_scale(const surety_ball *ball, size_t d) {
+    double length = ball->radius, unit = ball->tolerance ? 0 : 1;
+    for (size_t j = 0; ball->tolerance && j < d; j++) unit = fmax(unit, ball->tolerance->unit[j]);
+    double side = ball->has_box && !ball->tolerance ? fmin(length, ball->hi - ball->lo) : length;
+    if (ball->norm == SURETY_L1) length = sqrt(side * length);
+    length *= unit;
+    if (!(length > 0x1p-30 && length < 0x1p30)) length = 1;
+    return exp2(round(log2(4 * length)));
+}
+
 surety_status surety_ball_settle(surety_ball *ball, const surety_tolerance *given, surety_tolerance **brought,
                                  const surety_data_info *info, surety_error *err) {
     int scaled = info->scaling != SURETY_SCALE_NONE;

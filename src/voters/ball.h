@@ -17,6 +17,10 @@ void surety_ball_ends(const surety_ball *ball, size_t j, float x, float *lo, flo
  */
 double surety_ball_widest(const surety_ball *ball, size_t d);
 
+/* The scale of voters that measure distances (docs/theory.md 11): the power of two that is next to 4 times
+ * the length of the longest perturbation. */
+double surety_ball_scale(const surety_ball *ball, size_t d);
+
 /* ||(e_j / r_j)_j||_p of the ball's norm for e = x - x0, in double; infinite if a feature moved that cannot.
  */
 double surety_ball_distance(const surety_ball *ball, const float *x, const float *x0, size_t d);

@@ -58,7 +58,8 @@ static void fast(check *k) {
     v->kind->forward(v, (const float *const *)k->x, ROWS, k->h, k->scratch);
     v->kind->gradient_input(v, k->a, ROWS, NULL, &(surety_gradient_use){.out = k->gx}, k->scratch);
     v->kind->gradient_terms(v, k->a, ROWS, k->g, k->scratch);
-    v->kind->gradient_sum(v, k->g, (const float *const *)k->x, ROWS, 0, v->H, k->gradients);
+    v->kind->gradient_sum(v, k->g, (const float *const *)k->x, ROWS, 0, surety_voters_pieces(v),
+                          k->gradients);
 }
 
 /* The part of F that a coordinate can change: rows and voters from .. to - 1. */

@@ -51,8 +51,18 @@ typedef struct surety_voter_kind {
                            const surety_gradient_use *use, float *scratch);
     size_t (*terms)(const surety_voters *v);
     void (*gradient_terms)(const surety_voters *v, const float *a, size_t rows, float *g, float *scratch);
+    size_t (*pieces)(const surety_voters *v); /* of the parameters; NULL: the voters */
     void (*gradient_sum)(const surety_voters *v, const float *g, const float *const *x, size_t rows,
                          size_t first, size_t end, float *const *gradients);
+    /* Kinds whose parameters lie near a surface, or NULL: turns gradients along it, and brings parameters
+     * that were moved back to it. Views do not follow by that. */
+    surety_status (*along)(surety_voters *v, float *const *gradients, const surety_run *run,
+                           surety_error *err);
+    surety_status (*back)(surety_voters *v, const surety_run *run, surety_error *err);
+    /* Kinds whose worst case is a forward pass, or NULL: as forward, with outputs as low as the ball of this
+     * radius can make them for class number y[r], up to roundings. */
+    void (*lowered)(const surety_voters *v, const surety_ball *ball, double radius, const float *const *x,
+                    size_t rows, const uint8_t *y, float *h, float *scratch);
 
     /* One epoch of a kind without gradients to its parameters. */
     surety_status (*grow)(surety_voters *v, surety_growth *growth, surety_error *err);
@@ -147,7 +157,8 @@ surety_status surety_linear_write_c(const surety_voters *v, surety_c_text *out, 
                                     surety_error *err);
 
 /* The kinds. */
-extern const surety_voter_kind surety_kind_soft_forest, surety_kind_linear, surety_kind_trees;
+extern const surety_voter_kind surety_kind_soft_forest, surety_kind_linear, surety_kind_trees,
+    surety_kind_lipschitz;
 
 /* Voters of these kinds with zero parameters and (forests) all-ones masks. */
 surety_status surety_forest_empty(surety_voters **out, size_t H, size_t depth, size_t d, size_t classes,

@@ -17,6 +17,7 @@ static const surety_voter_kind *const kinds[] = {
     &surety_kind_soft_forest,
     &surety_kind_linear,
     &surety_kind_trees,
+    &surety_kind_lipschitz,
     TEST_KIND
 };
 /* clang-format on */

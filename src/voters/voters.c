@@ -94,13 +94,15 @@ int surety_voters_can(const surety_voters *v, surety_ability ability) {
         case SURETY_CAN_RANGE:
             return v->kind->range != NULL;
         case SURETY_CAN_HARDEN:
-            return v->kind->worst != NULL && v->kind->gradient_sum != NULL;
+            return (v->kind->worst || v->kind->lowered) && v->kind->gradient_sum;
         case SURETY_CAN_SEARCH:
             return v->kind->range && v->kind->range->find;
         case SURETY_CAN_MISS:
             return v->kind->missing;
         case SURETY_CAN_SCORE:
             return surety_voters_columns(v, &(surety_element){0}) > 0;
+        case SURETY_CAN_LOWER:
+            return v->kind->lowered != NULL;
     }
     return 0;
 }
@@ -117,7 +119,8 @@ surety_status surety_voters_need(const surety_voters *v, surety_ability ability,
                  {SURETY_CAN_HARDEN, "a worst case that can be lowered"},
                  {SURETY_CAN_SEARCH, "a search over a ball"},
                  {SURETY_CAN_MISS, "a way for missing values"},
-                 {SURETY_CAN_SCORE, "raw scores"}};
+                 {SURETY_CAN_SCORE, "raw scores"},
+                 {SURETY_CAN_LOWER, "a worst case that is a forward pass"}};
     if (surety_voters_can(v, ability)) return SURETY_OK;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (words[i].ability == ability)
@@ -152,6 +155,26 @@ void surety_voters_gradient_terms(const surety_voters *v, const float *a, size_t
 void surety_voters_gradient_sum(const surety_voters *v, const float *g, const float *const *x, size_t rows,
                                 size_t first, size_t end, float *const *gradients) {
     v->kind->gradient_sum(v, g, x, rows, first, end, gradients);
+}
+size_t surety_voters_pieces(const surety_voters *v) {
+    return v->kind->pieces ? v->kind->pieces(v) : v->H;
+}
+int surety_voters_on_surface(const surety_voters *v) {
+    return v->kind->along != NULL;
+}
+surety_status surety_voters_along(surety_voters *v, float *const *gradients, const surety_run *run,
+                                  surety_error *err) {
+    return v->kind->along(v, gradients, run, err);
+}
+surety_status surety_voters_back(surety_voters *v, const surety_run *run, surety_error *err) {
+    SURETY_TRY(v->kind->back(v, run, err));
+    surety_voters_changed(v);
+    return SURETY_OK;
+}
+void surety_voters_ask_lowered(const surety_voters *v, const surety_ball *ball, double radius,
+                               const float *const *x, size_t rows, const uint8_t *y, float *h,
+                               float *scratch) {
+    v->kind->lowered(v, ball, radius, x, rows, y, h, scratch);
 }
 surety_status surety_voters_grow(surety_voters *v, surety_growth *growth, surety_error *err) {
     return v->kind->grow(v, growth, err);

@@ -34,7 +34,8 @@ typedef enum surety_ability {
     SURETY_CAN_HARDEN = 16, /* a differentiable worst case: the certified defense by batches */
     SURETY_CAN_SEARCH = 32, /* a search for points of a ball at which the vote is wrong */
     SURETY_CAN_MISS = 64,   /* features that are missing (NaN) */
-    SURETY_CAN_SCORE = 128  /* raw scores, those of the maker of imported voters */
+    SURETY_CAN_SCORE = 128, /* raw scores, those of the maker of imported voters */
+    SURETY_CAN_LOWER = 256  /* a worst case that is one forward pass: another way to harden */
 } surety_ability;
 
 int surety_voters_can(const surety_voters *v, surety_ability ability);
@@ -110,10 +111,26 @@ size_t surety_voters_terms(const surety_voters *v);
 void surety_voters_gradient_terms(const surety_voters *v, const float *a, size_t rows, float *g,
                                   float *scratch);
 
-/* Second half, per slice of voters [first, end): gradients[k] (laid out as tensor k) = sum over all rows of
- * the batch, in row order, of the contributions g (rows, terms) at the points x. */
+/* Second half, per slice of pieces [first, end), of which there are surety_voters_pieces (one per voter,
+ * unless a kind has more): gradients[k] (laid out as tensor k) = sum over all rows of the batch, in row
+ * order, of the contributions g (rows, terms) at the points x. */
+size_t surety_voters_pieces(const surety_voters *v);
 void surety_voters_gradient_sum(const surety_voters *v, const float *g, const float *const *x, size_t rows,
                                 size_t first, size_t end, float *const *gradients);
+
+/* Kinds whose parameters lie near a surface: 1 if this is one. `along` turns gradients along it, `back`
+ * brings parameters that a step has moved back and packs them. */
+int surety_voters_on_surface(const surety_voters *v);
+surety_status surety_voters_along(surety_voters *v, float *const *gradients, const surety_run *run,
+                                  surety_error *err);
+surety_status surety_voters_back(surety_voters *v, const surety_run *run, surety_error *err);
+
+/* LOWER: as surety_voters_ask, with outputs as low as the ball with this radius can make them for class
+ * number y[r] of row r, up to roundings: what the certified defense lowers. Gradients follow as behind an
+ * ask. */
+void surety_voters_ask_lowered(const surety_voters *v, const surety_ball *ball, double radius,
+                               const float *const *x, size_t rows, const uint8_t *y, float *h,
+                               float *scratch);
 
 /* GROW: epoch number `epoch` (from 0) of `epochs`. ball: the whole ball is to be resisted, or NULL. */
 typedef struct surety_growth {

@@ -21,7 +21,11 @@ static inline random_vote random_vote_new(draw *r, size_t d, int linear) {
     random_vote v = {0};
     size_t H = draw_size(r, 1, 6), K = draw_size(r, 0, 1) ? 2 : draw_size(r, 3, 7);
     double sum = 0;
-    surety_voters_settings s = {"soft-forest", H, draw_size(r, 1, 3), draw_real(r, 0, 0.9), K};
+    surety_voters_settings s = {.kind = "soft-forest",
+                                .voters = H,
+                                .depth = draw_size(r, 1, 3),
+                                .mask = draw_real(r, 0, 0.9),
+                                .classes = K};
     if (linear) s = (surety_voters_settings){.kind = "linear", .voters = H, .classes = K};
     check_ok(surety_voters_new(&v.voters, &s, d, draw_bits(r) >> 1, &err));
     v.weights = malloc(H * sizeof *v.weights);

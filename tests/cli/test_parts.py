@@ -77,6 +77,8 @@ def test_two_classes():
 def test_four_classes():
     table(4)
     check_all(2)
+    whole_and_merged(3, "certify", "t.model", "--train", "t.csv", "--looks", 1, "--attack", "pgdu", "--samples", 3, "--steps", 3,
+                     "--bound", "vote_frozen_coins")
 
 
 def test_units():

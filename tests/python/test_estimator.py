@@ -134,6 +134,17 @@ def test_radii_are_true(certified):
     assert np.array_equal(certified.prove(some, surety.WorstCase("linf", 0.1)), radii >= 0.1)
 
 
+def test_votes_and_radii_are_the_commands(certified, tmp_path):
+    certified.model_.save(tmp_path / "m")
+    np.save(tmp_path / "X.npy", X)
+    tap.run("predict", tmp_path / "m", tmp_path / "X.npy", "--out", tmp_path / "V.npy", "--classes", tmp_path / "C.csv", "--radius")
+    assert np.array_equal(np.load(tmp_path / "V.npy"), certified.model_.votes(X))
+    assert np.array_equal(np.load(tmp_path / "V.npy"), certified.decision_function(X))
+    table = np.genfromtxt(tmp_path / "C.csv", delimiter=",", names=True)
+    assert np.array_equal(table["class"], certified.predict(X))
+    assert np.allclose(table["radius"], certified.certified_radius(X), rtol=1e-8)
+
+
 def test_pickles_clones_threads_and_processes(certified):
     again = pickle.loads(pickle.dumps(certified))
     assert np.array_equal(again.predict_proba(X), certified.predict_proba(X))
@@ -169,7 +180,7 @@ def test_pipelines_and_searches():
         search.best_estimator_.certify(looks=1)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        surety._clear = search.best_estimator_.certify(looks=100)
+        search.best_estimator_.certify(looks=100)
 
 
 def test_frames_names_and_tolerances():

@@ -255,7 +255,10 @@ static void test_gradient_of_a_batch(void **state) {
         for (int logistic = 0; logistic < 2; logistic++) {
             check_gradient(&(surety_voters_settings){.kind = "linear", .voters = 4, .classes = K}, t,
                            logistic);
-            check_gradient(&(surety_voters_settings){"soft-forest", 4, 2, 0.2, K}, t, logistic);
+            check_gradient(
+                &(surety_voters_settings){
+                    .kind = "soft-forest", .voters = 4, .depth = 2, .mask = 0.2, .classes = K},
+                t, logistic);
         }
     }
     free(t);

@@ -45,8 +45,9 @@ static void test_registry(void **state) {
     assert_string_equal(surety_kind_name(0), "soft-forest");
     assert_string_equal(surety_kind_name(1), "linear");
     assert_string_equal(surety_kind_name(2), "trees");
-    assert_string_equal(surety_kind_name(3), "constant");
-    assert_null(surety_kind_name(4));
+    assert_string_equal(surety_kind_name(3), "lipschitz");
+    assert_string_equal(surety_kind_name(4), "constant");
+    assert_null(surety_kind_name(5));
     assert_int_equal(surety_voters_new(&v, &s, 4, 0, &wrong), SURETY_E_USAGE);
     assert_non_null(strstr(wrong.what, "did you mean 'constant'"));
 }

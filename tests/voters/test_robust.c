@@ -115,7 +115,11 @@ static void fill(block *k, draw *r, surety_norm norm, int box) {
     size_t d = draw_size(r, norm == SURETY_L2 ? 20 : 3, 40), /* a root near 0 has no digits */
         H = draw_size(r, 1, 5), stride = surety_padded(d), K = draw_size(r, 0, 1) ? 2 : draw_size(r, 3, 5);
     *k = (block){0};
-    surety_voters_settings s = {"soft-forest", H, draw_size(r, 1, 3), draw_size(r, 0, 1) ? 0.4 : 0, K};
+    surety_voters_settings s = {.kind = "soft-forest",
+                                .voters = H,
+                                .depth = draw_size(r, 1, 3),
+                                .mask = draw_size(r, 0, 1) ? 0.4 : 0,
+                                .classes = K};
     if (draw_size(r, 0, 3))
         check_ok(surety_voters_new(&k->v, &s, d, draw_bits(r) >> 1, &err));
     else

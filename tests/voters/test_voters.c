@@ -83,7 +83,11 @@ static surety_voters *random_voters(draw *r, size_t most_depth, size_t most_d) {
         check_ok(surety_voters_new(&v, &(surety_voters_settings){.kind = "linear", .voters = H, .classes = K},
                                    d, draw_bits(r) >> 1, &err));
     } else {
-        surety_voters_settings s = {"soft-forest", H, draw_size(r, 1, most_depth), draw_real(r, 0, 0.9), K};
+        surety_voters_settings s = {.kind = "soft-forest",
+                                    .voters = H,
+                                    .depth = draw_size(r, 1, most_depth),
+                                    .mask = draw_real(r, 0, 0.9),
+                                    .classes = K};
         check_ok(surety_voters_new(&v, &s, d, draw_bits(r) >> 1, &err));
     }
     for (size_t k = 0; k < surety_voters_tensors(v); k++) {
@@ -682,11 +686,19 @@ static void wrong_settings_get_a_sentence(void **state) {
     const struct {
         surety_voters_settings s;
         size_t d;
-    } bad[] = {{{"soft-forest", 0, 2, 0.5, 2}, 4},        {{"soft-forest", 2000000, 2, 0.5, 2}, 4},
-               {{"soft-forest", 5, 0, 0.5, 2}, 4},        {{"soft-forest", 5, 9, 0.5, 2}, 4},
-               {{"soft-forest", 5, 2, -0.1, 2}, 4},       {{"soft-forest", 5, 2, 1, 2}, 4},
-               {{"soft-forest", 5, 2, NAN, 2}, 4},        {{"soft-forest", 5, 2, 0.5, 2}, 0},
-               {{"soft-forest", 5, 2, 0.5, 2}, SIZE_MAX}, {{"soft-forest", 5, 2, 0.5, 2}, (size_t)1 << 60}};
+    } bad[] = {{{.kind = "soft-forest", .voters = 0, .depth = 2, .mask = 0.5}, 4},
+               {{.kind = "soft-forest", .voters = 2000000, .depth = 2, .mask = 0.5}, 4},
+               {{.kind = "soft-forest", .voters = 5, .depth = 0, .mask = 0.5}, 4},
+               {{.kind = "soft-forest", .voters = 5, .depth = 9, .mask = 0.5}, 4},
+               {{.kind = "soft-forest", .voters = 5, .depth = 2, .mask = -0.1}, 4},
+               {{.kind = "soft-forest", .voters = 5, .depth = 2, .mask = 1}, 4},
+               {{.kind = "soft-forest", .voters = 5, .depth = 2, .mask = NAN}, 4},
+               {{.kind = "soft-forest", .voters = 5, .depth = 2, .mask = 0.5}, 0},
+               {{.kind = "soft-forest", .voters = 5, .depth = 2, .mask = 0.5}, SIZE_MAX},
+               {{.kind = "soft-forest", .voters = 5, .depth = 2, .mask = 0.5}, (size_t)1 << 60},
+               {{.kind = "lipschitz", .voters = 1}, 4},
+               {{.kind = "lipschitz", .voters = 1, .layers = {4, 5000}}, 4},
+               {{.kind = "lipschitz", .voters = 0, .layers = {4}}, 4}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         surety_error err = SURETY_ERROR_NONE;
         surety_voters *v = NULL;

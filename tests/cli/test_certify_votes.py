@@ -1,0 +1,151 @@
+"""surety certify --votes: certificates of any classifier from its answers, and every way to change one."""
+import copy
+import hashlib
+import json
+import os
+import re
+import subprocess
+import tempfile
+
+import numpy as np
+
+from tap import SURETY, answer, error, main
+
+HERE = tempfile.TemporaryDirectory()
+
+
+def path(name):
+    return os.path.join(HERE.name, name)
+
+
+def canonical(value):
+    """The form that digests are of: keys sorted, no spaces, reals with 17 digits and a point or an exponent."""
+    if isinstance(value, dict):
+        return "{" + ",".join(canonical(k) + ":" + canonical(value[k]) for k in sorted(value)) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(map(canonical, value)) + "]"
+    if isinstance(value, float):
+        text = re.sub(r"e\+?(-?)0*(\d)", r"e\1\2", "%.17g" % value)
+        return text if "." in text or "e" in text else text + ".0"
+    return json.dumps(value, ensure_ascii=False)
+
+
+def seal(certificate):
+    rest = {key: value for key, value in certificate.items() if key != "digest"}
+    return {**rest, "digest": hashlib.sha256(canonical(rest).encode()).hexdigest()}
+
+
+def files(m=300, n=3, wrong=0.05, K=3, seed=0):
+    """Votes and labels; the options that name them."""
+    random = np.random.default_rng(seed)
+    labels = random.integers(0, K, m)
+    missed = random.random((m, n)) < wrong
+    np.save(path("V.npy"), ((labels[:, np.newaxis] + missed) % K).astype(np.uint8)[:, :, np.newaxis])
+    np.save(path("Y.npy"), labels.astype(np.uint8))
+    np.save(path("X.npy"), random.normal(size=(m, 4)))
+    return ["--votes", path("V.npy"), "--labels", path("Y.npy")], missed.any(axis=1)
+
+
+def make(*words, **settings):
+    options, failed = files(**settings)
+    made = answer("certify", *options, "--rows", path("X.npy"), "--threat", "coins", "--looks", 2, "--out", path("c.json"), *words)
+    return options, failed, made
+
+
+def exact(k, m, delta):
+    """The binomial limit by bisection of the sum itself."""
+    from math import comb
+    low, high = k / m, 1.0
+    for _ in range(200):
+        p = (low + high) / 2
+        tail = sum(comb(m, i) * p ** i * (1 - p) ** (m - i) for i in range(k + 1))
+        low, high = (p, high) if tail > delta else (low, p)
+    return high
+
+
+def test_the_numbers_are_those_of_the_votes():
+    options, failed, made = make("--of", "a forest")
+    assert made["counts"]["max_wrong"] == failed.sum() and made["risk"] == failed.mean()
+    assert abs(made["value"] - exact(int(failed.sum()), 300, 0.025)) < 1e-9
+    assert made == json.load(open(path("c.json"))) and made == seal(made)
+    assert "'a forest'" in made["claim"] and "coins" in made["claim"] and "no example of S had a part" in made["claim"]
+    for key, name in (("votes", "V.npy"), ("labels", "Y.npy"), ("rows", "X.npy")):
+        with open(path(name), "rb") as file:
+            assert made["sha256"][key] == hashlib.sha256(file.read()).hexdigest()
+    said = answer("verify", path("c.json"), *options, "--rows", path("X.npy"))
+    assert said["agrees"] and said["level"] == "bits"
+
+
+def test_classes_pay_for_each():
+    options, failed, made = make("--per-class")
+    labels = np.load(path("Y.npy"))
+    for k, one in enumerate(made["classes"]):
+        inside = labels == k
+        assert one["m"] == inside.sum() and one["failed"] == failed[inside].sum()
+        assert abs(one["value"] - exact(one["failed"], one["m"], 0.05 / 3 / 2)) < 1e-9
+    assert made["value"] == max(one["value"] for one in made["classes"])
+    assert answer("verify", path("c.json"), *options)["agrees"]
+    options, _, many = make("--per-class", K=40, m=200)
+    assert "listed" in many["claim"] and many["value"] == 1 and answer("verify", path("c.json"), *options)["agrees"]
+
+
+def leaves(value, where=()):
+    if isinstance(value, (dict, list)):
+        for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from leaves(inner, (*where, key))
+    else:
+        yield where, value
+
+
+def changed(value):
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, (int, float)):
+        return value + 1 if isinstance(value, int) else value * 0.99
+    if isinstance(value, str) and len(value) == 64:
+        return ("1" if value[0] == "0" else "0") + value[1:]
+    return "x" if value is None else value + "x"
+
+
+def test_every_change_is_seen():
+    """By a forger who seals what was changed. What is only the user's word (threat, of) changes the sentence."""
+    options, _, made = make("--per-class", "--of", "a forest")
+    ways = 0
+    for where, value in leaves(made):
+        if where in (("digest",), ("format",)):
+            continue
+        forged = copy.deepcopy(made)
+        place = forged
+        for key in where[:-1]:
+            place = place[key]
+        place[where[-1]] = changed(value)
+        with open(path("forged.json"), "w") as file:
+            json.dump(seal(forged), file)
+        done = subprocess.run([SURETY, "verify", path("forged.json"), *options, "--rows", path("X.npy")], capture_output=True)
+        assert done.returncode in (1, 3), (where, done.stdout)
+        ways += 1
+    assert ways > 30
+
+
+def test_mistakes_get_a_sentence():
+    options, _, made = make()
+    out = ["--out", path("d.json")]
+    assert "--votes" in error("verify", path("c.json"), code=2)["what"]
+    assert "MODEL" in error("certify", "--looks", 1, *out, code=2)["what"]
+    assert "--norm" in error("certify", *options, "--norm", "l2", "--looks", 1, *out, code=2)["what"]
+    assert "looked at" in error("certify", *options, *out, code=2)["what"]
+    assert "nothing says why" in error("certify", *options, "--looks", 1, *out, code=2)["what"]
+    assert "paid" in error("certify", *options, "--threat", "coins", "--looks", 0, *out, code=1)["what"]
+    assert "format" in error("monitor", path("c.json"), "--labels", path("Y.npy"), code=3)["place"]
+    with open(path("c.json")) as file:
+        text = file.read()
+    with open(path("lie.json"), "w") as file:
+        file.write(text.replace('"value": 0.', '"value": 0.0', 1))
+    assert "changed" in error("verify", path("lie.json"), *options, code=1)["what"]
+    np.save(path("W.npy"), np.array([0.5, 0.5]))
+    assert error("certify", *options, "--weights", path("W.npy"), "--threat", "coins", "--looks", 1, *out, code=3)["file"]
+    assert not os.path.exists(path("d.json"))
+
+
+if __name__ == "__main__":
+    main()
