@@ -337,6 +337,12 @@ def test_linear():
         compare_table(train(K, "l", "--missing", "median", "--kind", "linear", "--trees", 5, "--scale", "minmax", "--voters", votes), f"l{K}{votes}")
 
 
+def test_networks():
+    """Chains of fused products, MaxMin, an odd number of units, a softmax."""
+    for K, votes in ((2, "real"), (3, "real"), (3, "signed")):
+        compare_table(train(K, "n", "--missing", "median", "--kind", "lipschitz", "--layers", "8,7", "--trees", 2, "--voters", votes), f"n{K}{votes}")
+
+
 def test_trees_grown_here():
     """Also with missing values that stay missing, tolerances, and more than two classes."""
     for K, missing in ((2, "keep"), (3, "flag")):
