@@ -55,6 +55,12 @@ static int is_imported(const surety_certificate *c) {
     return !strcmp(c->model.objective, "imported");
 }
 
+/* Trees of more than two classes that were grown, which are no weighted vote but duels: a model is read only
+ * if that is so (train/settings.c). */
+static int is_duel(const surety_certificate *c) {
+    return !strcmp(c->model.kind, "trees") && c->data.class_count > 2 && !is_imported(c);
+}
+
 /* A limit for each class or group; of many, where they are listed. */
 static void say_each(surety_certificate *c, const surety_class_limit *limits, size_t count, const char *what,
                      const char *where) {
@@ -220,8 +226,15 @@ static void say_limit(surety_certificate *c) {
         say(c, "confidence %s %% over the draw of the %" PRIu64 " %s of S%s%s, ",
             surety_confidence(c->delta, level), c->inputs.m, c->data.unit[0] ? "units" : "examples",
             *drawn ? " and " : "", drawn);
-    say(c, "the %s vote of this model (SHA-256 %.16s) ", c->inputs.frozen ? "weighted" : "learned weighted",
+    say(c, "the %s vote of this model (SHA-256 %.16s) ",
+        is_duel(c)         ? "duel"
+        : c->inputs.frozen ? "weighted"
+                           : "learned weighted",
         c->model.sha256);
+    if (is_duel(c))
+        say(c,
+            "(its answer is the class that wins its duel with every other class; where none does, it is "
+            "tied) ");
     if (states(c, SURETY_SAY_CLASSES) && !c->vacuous) {
         say_classes(c);
         return;
