@@ -302,9 +302,8 @@ static surety_status ask_block(void *arg, size_t k, int thread, surety_error *er
 
 /* What became of the batch's examples, in all processes. */
 static surety_status share_batch(const loop *l, const surety_run *run, surety_error *err) {
-    size_t N = l->robust ? surety_padded(surety_robust_arguments(l->robust)) : 0, batch = l->s->batch;
+    size_t N = l->robust ? surety_padded(surety_robust_arguments(l->robust)) : 0;
     float *proved = l->certified ? l->g + l->attacked * l->terms : NULL;
-    float *odd = l->robust ? l->room_rows + batch * l->stride : NULL;
     const struct {
         void *rows;
         size_t bytes;
@@ -316,12 +315,14 @@ static surety_status share_batch(const loop *l, const surety_run *run, surety_er
         {proved, l->terms * sizeof(float), l->certified > 0},
         {l->g_even, N * sizeof(float), l->robust != NULL},
         {l->g_odd, N * sizeof(float), l->robust != NULL},
-        {l->room_rows, l->stride * sizeof(float), l->robust != NULL}, /* even .. */
-        {odd, l->stride * sizeof(float), l->robust != NULL},          /* and odd */
     };
     for (size_t i = 0; i < sizeof of / sizeof *of; i++)
         if (of[i].used)
             SURETY_TRY(surety_share_everyone(run, of[i].rows, l->count, SURETY_LANES, of[i].bytes, err));
+    /* Every process has the rows that these follow from. */
+    for (size_t i = 0; l->robust && i < l->certified; i++)
+        if (i / SURETY_LANES < l->begin_block || i / SURETY_LANES >= l->end_block)
+            surety_robust_rooms(l->robust, l->rows[l->attacked + i], l->even[i], l->odd[i]);
     return SURETY_OK;
 }
 

@@ -254,7 +254,7 @@ surety_status surety_voters_export(const surety_voters *v, surety_c_text *out, s
     *facts = (surety_export_facts){0};
     if (v->kind->write_c) return v->kind->write_c(v, out, facts, err);
     surety_fail(err, SURETY_E_USAGE, "voters of the kind %s cannot be exported", v->kind->name);
-    surety_fail_expected(err, "a model of another kind (trees, soft-forest, linear)");
+    surety_fail_expected(err, "a model of another kind");
     return SURETY_E_USAGE;
 }
 

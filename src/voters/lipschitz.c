@@ -457,4 +457,5 @@ const surety_voter_kind surety_kind_lipschitz = {.name = "lipschitz",
                                                  .back = surety_network_back,
                                                  .lowered = lowered,
                                                  .range = &surety_network_range,
-                                                 .twin = twin};
+                                                 .twin = twin,
+                                                 .write_c = surety_network_write_c};

@@ -94,6 +94,9 @@ double surety_ball_length(const surety_ball *ball, const float *x, size_t d, dou
 
 extern const surety_range_kind surety_network_range;
 
+surety_status surety_network_write_c(const surety_voters *v, surety_c_text *out, surety_export_facts *facts,
+                                     surety_error *err);
+
 /* See `along` and `back` of kind.h, and the memory that they keep. */
 surety_status surety_network_along(surety_voters *v, float *const *gradients, const surety_run *run,
                                    surety_error *err);

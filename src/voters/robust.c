@@ -173,7 +173,7 @@ static float cut(float left, float per, float most) {
 }
 
 /* (u + v)/2 and (u - v)/2 of one row. */
-static void rooms(const surety_robust *k, const float *x, float *even, float *odd) {
+void surety_robust_rooms(const surety_robust *k, const float *x, float *even, float *odd) {
     double b = k->ball.radius, widest = k->ball.norm == SURETY_L2     ? b / 16
                                         : k->ball.norm == SURETY_LINF ? b
                                                                       : HUGE_VAL;
@@ -202,7 +202,7 @@ static float reach(const surety_robust *k, size_t i, float a, float *slope) {
 static void limit_arguments(const surety_robust *k, const float *const *x, size_t rows, float *const *even,
                             float *const *odd, const parts *at) {
     parts p = *at;
-    for (size_t r = 0; r < rows; r++) rooms(k, x[r], even[r], odd[r]);
+    for (size_t r = 0; r < rows; r++) surety_robust_rooms(k, x[r], even[r], odd[r]);
     surety_product_forward(surety_dense_of(k->v)->packed, x, rows, k->v->tensors[1].values, p.z, k->ldz);
     surety_product_forward(k->even, (const float *const *)even, rows, NULL, p.e, k->ldz);
     surety_product_forward(k->odd, (const float *const *)odd, rows, NULL, p.o, k->ldz);

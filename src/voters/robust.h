@@ -48,6 +48,9 @@ typedef struct surety_robust_out {
     uint8_t *rival;  /* (SURETY_LANES) the class with the smallest */
 } surety_robust_out;
 
+/* The rooms of one row alone: even and odd as above. */
+void surety_robust_rooms(const surety_robust *robust, const float *x, float *even, float *odd);
+
 /* The worst of rows x of classes y (lanes) for the vote with weights q. */
 void surety_robust_forward(const surety_robust *robust, const float *const *x, size_t rows, const double *q,
                            const uint8_t *y, const surety_robust_out *out, float *scratch);

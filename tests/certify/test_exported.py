@@ -33,7 +33,7 @@ DATA = ("--train", TABLE)
 def make(kind, *options):
     """A model, its certificate and its export."""
     if not os.path.exists(path(f"{kind}.c")):
-        run("train", *DATA, "--kind", kind, "--norm", "linf", "--eps", 0.05, "--epochs", 2, "--threads", 1, "--seed", 2, "--quiet", "--out", path(kind), *options)
+        run("train", *DATA, "--kind", kind, "--norm", "l2" if kind == "lipschitz" else "linf", "--eps", 0.05, "--epochs", 2, "--threads", 1, "--seed", 2, "--quiet", "--out", path(kind), *options)
         run("certify", path(kind), *DATA, "--looks", 1, "--threads", 1, "--quiet", "--out", path(f"{kind}.json"))
         run("export", path(kind), "--certificate", path(f"{kind}.json"), "--out", path(f"{kind}.c"))
     return path(f"{kind}.json"), path(f"{kind}.c")
@@ -54,7 +54,7 @@ def refused(certificate, export, *options, code=1):
 
 
 def test_every_kind_agrees():
-    for kind in ("soft-forest", "linear", "trees"):
+    for kind in ("soft-forest", "linear", "lipschitz", "trees"):
         certificate, export = make(kind)
         got = answer("verify", certificate, *DATA, "--export", export)
         assert got["agrees"] and got["export"]["same_bytes"] and got["export"]["names_certificate"], got
@@ -150,6 +150,16 @@ def test_wrong_usage():
     error(*words, "--export", path("absent.c"), code=3)
     assert "--export" in error(*words, "--cc", "cc", code=2)["what"]
     assert "words" in error(*words, "--export", export, "--cc", "cc " * 70, code=2)["what"]
+
+
+def test_certificates_of_others():
+    """An export names no certificate that is not about its model."""
+    make("linear")
+    certificate, _ = make("trees")
+    got = error("export", path("linear"), "--certificate", certificate, "--out", path("none.c"), code=1)
+    assert "about another model" in got["what"] and not os.path.exists(path("none.c"))
+    error("export", path("linear"), "--certificate", TABLE, "--out", path("none.c"), code=3)
+    error("export", path("linear"), "--certificate", certificate, "--out", certificate, code=2)
 
 
 def test_nothing_is_left_behind():

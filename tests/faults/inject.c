@@ -1,8 +1,9 @@
 /* Loaded before a program (LD_PRELOAD), makes one of its calls fail. SURETY_FAULT=CALL:K:HOW
  *
- *   CALL  malloc (and its kin), or a file call: open, read, write, fsync, rename, stat, close, ..; K: which
- * of them, from 0 HOW   the number errno gets (for malloc it is not read), or "short": half of what was asked
- * for is read or written
+ * CALL: malloc (and its kin), or a file call: open, read, write, fsync, rename, stat, close. K: which of
+ * them, from 0. HOW: the number errno gets (for malloc it is not read); "short": half of what was asked for
+ * is read or written; "power": power is lost before the call, which ends the process (exit 99), and what was
+ * written to files and not synced is gone.
  *
  * Only calls from the program itself, jansson and zlib count: what other libraries do without memory (libgomp
  * ends the process) is not ours. When the call is made, the file SURETY_FAULT_MARK appears: without it K was
@@ -25,7 +26,7 @@ extern void *__libc_malloc(size_t), *__libc_calloc(size_t, size_t), *__libc_real
 
 enum { RANGES = 32 };
 static struct { uintptr_t begin, end; } range[RANGES];
-static int ranges, short_count, number;
+static int ranges, short_count, power, number;
 static char call[16];
 static long left = -1;
 static const char *mark;
@@ -50,9 +51,38 @@ __attribute__((constructor)) static void begin(void) {
     mark = getenv("SURETY_FAULT_MARK");
     if (!text || !mark || sscanf(text, "%15[^:]:%ld:%15s", call, &which, how) < 2) return;
     short_count = !strcmp(how, "short");
+    power = !strcmp(how, "power");
     number = atoi(how);
     dl_iterate_phdr(take_range, NULL);
     left = which;
+}
+
+/* ---- power ---- */
+
+/* Files that are written: how many bytes, and how many of them are on the disk. */
+enum { FILES = 64 };
+static struct {
+    char path[600];
+    long written, synced;
+} file[FILES];
+
+static void begin_file(int fd, const char *path, int flags) {
+    if (fd < 0 || fd >= FILES || !(flags & O_CREAT)) return;
+    snprintf(file[fd].path, sizeof file[fd].path, "%s", path);
+    file[fd].written = file[fd].synced = 0;
+}
+
+static void lose_power(void) {
+    for (int fd = 0; fd < FILES; fd++)
+        if (file[fd].path[0] && file[fd].synced < file[fd].written)
+            (void)!syscall(SYS_truncate, file[fd].path, file[fd].synced);
+    _exit(99);
+}
+
+/* A rename takes the content along, whether it is on the disk or not. */
+static void renamed(const char *from, const char *to) {
+    for (int fd = 0; fd < FILES; fd++)
+        if (!strcmp(file[fd].path, from)) snprintf(file[fd].path, sizeof file[fd].path, "%s", to);
 }
 
 /* Is this the call that fails? */
@@ -64,6 +94,7 @@ static int fails(const char *name, const void *caller) {
     if (!ours || left-- > 0) return 0;
     long fd = syscall(SYS_openat, AT_FDCWD, mark, O_CREAT | O_WRONLY, 0600);
     if (fd >= 0) syscall(SYS_close, fd);
+    if (power) lose_power();
     return 1;
 }
 #define FAILS(name) fails(name, __builtin_return_address(0))
@@ -99,7 +130,9 @@ int open(const char *path, int flags, ...) {
     __builtin_va_start(args, flags);
     int mode = open_mode(flags, args);
     __builtin_va_end(args);
-    return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
+    int fd = (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
+    begin_file(fd, path, flags);
+    return fd;
 }
 int open64(const char *path, int flags, ...) {
     __builtin_va_list args;
@@ -107,7 +140,9 @@ int open64(const char *path, int flags, ...) {
     __builtin_va_start(args, flags);
     int mode = open_mode(flags, args);
     __builtin_va_end(args);
-    return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
+    int fd = (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
+    begin_file(fd, path, flags);
+    return fd;
 }
 ssize_t read(int fd, void *bytes, size_t count) {
     if (FAILS("read")) {
@@ -121,10 +156,13 @@ ssize_t write(int fd, const void *bytes, size_t count) {
         if (!short_count) return errno = number, -1;
         count = (count + 1) / 2;
     }
-    return syscall(SYS_write, fd, bytes, count);
+    ssize_t done = syscall(SYS_write, fd, bytes, count);
+    if (fd >= 0 && fd < FILES && done > 0) file[fd].written += done;
+    return done;
 }
 int fsync(int fd) {
     BROKEN("fsync");
+    if (fd >= 0 && fd < FILES && !getenv("SURETY_FAULT_NO_SYNC")) file[fd].synced = file[fd].written;
     return (int)syscall(SYS_fsync, fd);
 }
 int close(int fd) {
@@ -133,6 +171,7 @@ int close(int fd) {
 }
 int rename(const char *from, const char *to) {
     BROKEN("rename");
+    renamed(from, to);
     return (int)syscall(SYS_rename, from, to);
 }
 int fstat64(int fd, struct stat64 *out) {

@@ -1,6 +1,7 @@
 """Every command with one call that fails: the k-th allocation, or the k-th open, read, write, fsync, rename, stat or close with an error
 of the system or a short count (tests/faults/inject.c). Exit 0 means the same bytes as without the fault. Any other end is a sentence with
-exit code 1 to 5, and no file but a checkpoint has changed. A few k of each by default, all of them with SURETY_TEST_FULL=1 (script/faults)."""
+exit code 1 to 5, and every file is the old one or the new one. Or power is lost before the call: what was not synced is gone, and the same command goes on
+from what is left. A few k of each by default, all of them with SURETY_TEST_FULL=1 (script/faults)."""
 import errno
 import hashlib
 import os
@@ -25,7 +26,7 @@ MARK = os.path.join(FOLDER.name, "mark")
 INJECT = os.path.join(FOLDER.name, "inject.so")
 FAULTS = [("malloc", 0), ("open", errno.EMFILE), ("open", errno.EIO), ("read", errno.EIO), ("read", errno.EINTR), ("read", "short"),
           ("write", errno.ENOSPC), ("write", errno.EIO), ("write", errno.EINTR), ("write", "short"), ("fsync", errno.EIO), ("rename", errno.EIO),
-          ("stat", errno.EIO), ("close", errno.EIO)]
+          ("stat", errno.EIO), ("close", errno.EIO), ("write", "power"), ("fsync", "power"), ("rename", "power"), ("close", "power")]
 ONE = ["--threads", "1", "--quiet"]
 DATA = ["--train", "t.csv", "--test-size", "10", "--learn-size", "20", "--scale", "none"]
 COMMANDS = {
@@ -93,6 +94,8 @@ def judge(words, fault, good, start):
     told = f"{' '.join(words)} with {fault}: exit {code}\n{said}"
     if not happened:
         return False
+    if fault[2] == "power":
+        return survived(words, code, files, good, start, told)
     if code == 0:
         assert out == good[1] and files == good[2], f"{told}: {[n for n in {*files, *good[2]} if files.get(n) != good[2].get(n)]} {out}"
         return True
@@ -101,6 +104,19 @@ def judge(words, fault, good, start):
     for name, sum_ in files.items():  # old or new, nothing else: no temporary, nothing half-written
         assert sum_ in (start.get(name), good[2].get(name)) or name.endswith(".checkpoint"), f"{told}: {name}"
     assert all(name in files for name in start), told
+    return True
+
+
+def survived(words, code, files, good, start, told):
+    """Power was lost: files are old or new, temporaries may lie about; the same command (train: with --resume) then gives what it always gives."""
+    assert code == 99, told
+    for name, sum_ in files.items():
+        left = re.search(r"\.part-[0-9a-f]{8}$|\.lock$|\.checkpoint$", name)
+        assert left or sum_ in (start.get(name), good[2].get(name)), f"{told}: {name}"
+    assert all(name in files for name in start), told
+    again = subprocess.run([SURETY, *words, *(["--resume"] if words[0] == "train" else []), *ONE], cwd=WORK, capture_output=True)
+    assert again.returncode == 0, f"{told}\nagain: {again.stderr}"
+    assert contents() == good[2] or words[0] == "monitor", f"{told}: {contents().keys() ^ good[2].keys()}"  # which may have counted already
     return True
 
 
@@ -143,6 +159,22 @@ def make(name):
         check(name)
     test.__name__ = "test_" + name
     return test
+
+
+def test_a_missing_sync_is_noticed():
+    """A mutant: a program whose syncs do nothing does not survive."""
+    if SANITIZED:
+        raise Skip("the sanitizers have an allocator of their own")
+    words, noticed = COMMANDS["train"], 0
+    good, start = run_once(words), contents_of_start()
+    os.environ["SURETY_FAULT_NO_SYNC"] = "1"
+    for k in range(2):
+        try:
+            judge(words, ("write", k, "power"), good, start)
+        except AssertionError:
+            noticed += 1
+    del os.environ["SURETY_FAULT_NO_SYNC"]
+    assert noticed
 
 
 if not SANITIZED:

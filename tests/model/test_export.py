@@ -337,6 +337,12 @@ def test_linear():
         compare_table(train(K, "l", "--missing", "median", "--kind", "linear", "--trees", 5, "--scale", "minmax", "--voters", votes), f"l{K}{votes}")
 
 
+def test_networks():
+    """Chains of fused products, MaxMin, an odd number of units, a softmax."""
+    for K, votes in ((2, "real"), (3, "real"), (3, "signed")):
+        compare_table(train(K, "n", "--missing", "median", "--kind", "lipschitz", "--layers", "8,7", "--trees", 2, "--voters", votes), f"n{K}{votes}")
+
+
 def test_trees_grown_here():
     """Also with missing values that stay missing, tolerances, and more than two classes."""
     for K, missing in ((2, "keep"), (3, "flag")):
@@ -352,6 +358,11 @@ def test_trees_grown_here():
 # ---- words of others, refusals ----
 
 HOSTILE = ['*/ int x = 1; /*', 'a"b\\', "two\nlines", "??/ ??= trigraphs", "größe \u202e", "%s%n", "/*", "*", "*" + "/" * 3]
+
+
+def test_grown_trees():
+    for K in (2, 4):
+        compare_table(train(K, "g", "--kind", "trees", "--trees", 12, "--depth", 3, "--missing", "keep"), f"grown{K}")
 
 
 def test_hostile_names():
@@ -415,9 +426,15 @@ def test_demands():
         assert done.returncode and "#error" in done.stderr, (words, done.stderr[:500])
         seen += 1
     assert seen
-    if works("gcc") and os.uname().machine == "x86_64" and "fma" in open("/proc/cpuinfo", encoding="utf-8").read():
-        subprocess.run(["gcc", "-O2", "-std=gnu99", "-mfma", "-ffp-contract=fast", "-DMODEL_NO_CONTRACTION", main_c, "-o", path("demands/p")], check=True)
-        assert subprocess.run([path("demands/p")], stdin=subprocess.DEVNULL, check=False).returncode == 101
+    if os.uname().machine != "x86_64" or "fma" not in open("/proc/cpuinfo", encoding="utf-8").read():
+        return
+    fused = ["-O2", "-mfma", "-ffp-contract=fast"]
+    for words, code in ((["gcc", "-std=gnu99", "-DMODEL_NO_CONTRACTION", *fused], 101), (["gcc", "-std=c99", *fused], 101), (["clang", *fused], 101),
+                        (["clang", "-O2", "-funsafe-math-optimizations"], 102), (["gcc", "-std=c99", "-fsingle-precision-constant"], 103)):
+        if works(words[0]):
+            subprocess.run([*words, main_c, "-o", path("demands/p")], check=True)
+            got = subprocess.run([path("demands/p")], stdin=subprocess.DEVNULL, check=False).returncode
+            assert got == code, (words, got)
 
 
 def test_refused_rows():
