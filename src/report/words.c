@@ -9,7 +9,8 @@
 
 enum { LONGEST = SURETY_CLAIM + 512 };
 
-static void print_escaped(surety_growing *page, const char *format, va_list args) {
+__attribute__((format(printf, 2, 0))) static void print_escaped(surety_growing *page, const char *format,
+                                                                va_list args) {
     char text[LONGEST];
     int length = surety_vformat(text, sizeof text, format, args);
     if (length < 0 || length >= LONGEST)
