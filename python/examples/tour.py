@@ -13,6 +13,7 @@ import surety
 
 matplotlib.use("Agg")
 folder = sys.argv[1] if len(sys.argv) > 1 else tempfile.mkdtemp()
+os.makedirs(folder, exist_ok=True)
 table = load_breast_cancer()
 names = np.array(["malignant", "benign"])[table.target]
 X, X_new, y, y_new = train_test_split(table.data, names, test_size=0.4, random_state=0)
