@@ -38,6 +38,13 @@ typedef enum surety_loss { SURETY_LOSS_AUTO, SURETY_LOSS_LINEAR, SURETY_LOSS_LOG
 SURETY_API surety_status surety_loss_parse(const char *name, surety_loss *loss, surety_error *err);
 SURETY_API const char *surety_loss_name(surety_loss loss);
 
+/* Copies of the rows of S' that train step 1; S, T and a hold-out never have any. shift: images, and each
+ * moved by one pixel to its four sides. */
+typedef enum surety_augment { SURETY_AUGMENT_NONE, SURETY_AUGMENT_SHIFT } surety_augment;
+
+SURETY_API surety_status surety_augment_parse(const char *name, surety_augment *augment, surety_error *err);
+SURETY_API const char *surety_augment_name(surety_augment augment);
+
 typedef struct surety_train_settings {
     surety_objective objective;
     surety_loss loss; /* auto: logistic for more than two classes or against the worst case, else linear */
@@ -50,13 +57,14 @@ typedef struct surety_train_settings {
                       a hold-out */
     surety_voter_set set;        /* signed or real */
     surety_voters_settings kind; /* which voters, and how many */
-    int balance;                 /* 1: in the loss of step 1 every class counts the same */
-    size_t step1_epochs;         /* T'; 0: as many as make SURETY_TRAIN_STEPS batches */
-    size_t step2_epochs;         /* T; 0: the same */
-    size_t batch;                /* 1 to 65536 */
-    double lr;                   /* of Adam, above 0 */
-    int decay;                   /* 1: lr falls linearly to 0 over the second half of the epochs of a step */
-    double delta;                /* in (0,1): used by the objective, and the certificate's default */
+    surety_augment augment;
+    int balance;         /* 1: in the loss of step 1 every class counts the same */
+    size_t step1_epochs; /* T'; 0: as many as make SURETY_TRAIN_STEPS batches */
+    size_t step2_epochs; /* T; 0: the same */
+    size_t batch;        /* 1 to 65536 */
+    double lr;           /* of Adam, above 0 */
+    int decay;           /* 1: lr falls linearly to 0 over the second half of the epochs of a step */
+    double delta;        /* in (0,1): used by the objective, and the certificate's default */
     double holdout; /* 0: S chooses the epoch of step 1. Else this share of S' does and trains nothing; T_p =
                        1 */
     uint64_t seed;
@@ -75,7 +83,7 @@ SURETY_API void surety_train_certified(surety_train_settings *settings);
  * step 2, a hold-out of S' that chooses how many trees are kept. voters is the number of trees and is that of
  * the epochs of step 1. */
 SURETY_API void surety_train_trees(surety_train_settings *settings);
-enum { SURETY_GROWN_TREES = 200, SURETY_GROWN_DEPTH = 6 };
+enum { SURETY_GROWN_TREES = 400, SURETY_GROWN_DEPTH = 6 };
 #define SURETY_GROWN_RATE 0.1
 #define SURETY_GROWN_HOLDOUT 0.15
 
@@ -94,6 +102,11 @@ SURETY_API void surety_train_table(surety_train_settings *settings);
 /* Turns settings, whose kind and defense are set, into those that suit own data: surety_train_trees for
  * trees, else surety_train_table, followed by surety_train_lipschitz for networks. */
 SURETY_API void surety_train_own(surety_train_settings *settings);
+
+/* What follows from the number of voters and the objective, when they are settled: an epoch grows a tree, and
+ * trees are voters of their own for a step 2; unless the caller has chosen (set_chosen), a single network of
+ * two classes only names one, with the same answers and better bounds. */
+SURETY_API void surety_train_follow(surety_train_settings *settings, size_t classes, int set_chosen);
 
 /* The paper's: pgdu in the l2 ball of radius 1, objective chromatic, signed votes, 25 trees of depth 2, mask
  * 0.5, 20 epochs, batches of 64, lr 0.01, delta 0.05. */

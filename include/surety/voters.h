@@ -31,6 +31,8 @@ typedef struct surety_voters_settings {
     size_t depth;     /* soft-forest: of the trees, 1 to 8 */
     double mask;      /* soft-forest: a split does not see a feature with this probability, 0 <= mask < 1 */
     size_t classes;   /* K, 2 to 255; 0 is 2. A training takes that of its data */
+    int apart;        /* trees, two classes: 1: each tree is a voter, so that weights can be learned; 0: their
+                         sum is one voter, which proofs can search as a whole */
     size_t layers[SURETY_LAYERS]; /* lipschitz: units of the layers, 1 to 4096 each; 0 behind the last */
     double
         scale; /* lipschitz: s of h = f / s, a power of two; 0 is 4. A training takes one that suits its ball
@@ -57,6 +59,9 @@ SURETY_API size_t surety_voters_layers(const surety_voters *voters, size_t units
 
 /* Decision trees of the kind `trees`, and in *nodes their tests; 0 of other kinds. */
 SURETY_API size_t surety_voters_trees(const surety_voters *voters, size_t *nodes);
+/* 1: trees of more than two classes that were grown here (docs/theory.md 10.6): two classes at a time meet in
+ * a duel, and the answer is the class that wins all of its own; where none does, the vote is tied. */
+SURETY_API int surety_voters_duels(const surety_voters *voters);
 
 /* What a tensor holds. Parameters that are learned by gradients are floats. */
 typedef enum surety_element { SURETY_ELEMENT_F32, SURETY_ELEMENT_F64, SURETY_ELEMENT_I32 } surety_element;

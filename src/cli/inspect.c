@@ -56,7 +56,10 @@ static void print_facts(const surety_model *m, double kl, const char *sha256) {
     cli_print_fact("kind", NAMES, "%s", surety_voters_kind(surety_model_voters(m)));
     print_voters(m);
     print_classes(m);
-    cli_print_fact("vote", NAMES, "%s votes; KL(Q||P) = %.6g", surety_voter_set_name(f->set), kl);
+    cli_print_fact("vote", NAMES, "%s votes; KL(Q||P) = %.6g",
+                   surety_voters_duels(surety_model_voters(m)) ? "duels of two classes, real"
+                                                               : surety_voter_set_name(f->set),
+                   kl);
     print_weight(m);
     const surety_preparation *prepared = surety_model_preparation(m);
     char ball[160], box[80] = "no box";

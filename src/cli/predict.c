@@ -60,6 +60,8 @@ static void print_many(const surety_predict_result *r, const surety_model *model
     char number[4], name[CLI_NAME_BYTES];
     cli_print("%llu points, %zu classes; scores from %.6f to %.6f\n", (unsigned long long)r->m * r->n, K,
               r->vote_min, r->vote_max);
+    if (surety_voters_duels(surety_model_voters(model)))
+        cli_print("by duels: the class that wins against every other one; tied: none does\n");
     for (size_t k = 0; k < K; k++)
         cli_print("  %s %9llu\n", cli_fit(surety_model_class(model, k, number), -CLI_NAME, name),
                   (unsigned long long)r->chosen[k]);
@@ -138,7 +140,9 @@ const cli_command cli_predict = {
         "Of two classes, a vote above 0 is for the second (+1), below 0 for the first (-1); exactly 0 is a "
         "tie, which counts as an error. Of more, each has a score, and the answer is the one that beats "
         "every "
-        "other. A table's columns are found by name and prepared as those of the training were; bytes are "
+        "other; of trees that were grown, the class that wins its duel with every other one, and 'tied' "
+        "where none "
+        "does. A table's columns are found by name and prepared as those of the training were; bytes are "
         "divided "
         "by 255.",
     .example = "surety predict model.safetensors X.npy --classes C.csv --prove --radius",

@@ -80,6 +80,15 @@ static const char *show_loss(const void *target, char *buffer, size_t size) {
     return surety_loss_name(*(const surety_loss *)target);
 }
 
+static surety_status read_augment(const char *text, void *target, surety_error *err) {
+    return surety_augment_parse(text, target, err);
+}
+
+static const char *show_augment(const void *target, char *buffer, size_t size) {
+    (void)buffer, (void)size;
+    return surety_augment_name(*(const surety_augment *)target);
+}
+
 /* Units of layers: numbers with commas between them. */
 static surety_status read_layers(const char *text, void *target, surety_error *err) {
     size_t *layers = target, n = 0;
@@ -147,7 +156,7 @@ static void add_options(cli *c, options *o) {
     cli_size(
         c, "trees", "H", &t->kind.voters,
         "how many voters: trees of the forest, linear ones, or networks (default 1); kind trees: at most so "
-        "many are grown, one in an epoch (default 200)");
+        "many are grown, one in an epoch (default 400)");
     cli_size(c, "depth", "L", &t->kind.depth,
              "depth of soft trees, 1 to 8, or of grown ones, 1 to 12 (default 6)");
     cli_other(c, "layers", "N,N,..", t->kind.layers, read_layers, show_layers,
@@ -158,6 +167,8 @@ static void add_options(cli *c, options *o) {
     cli_real(c, "lr", "R", &t->lr,
              "learning rate of Adam (kind lipschitz: 0.003); kind trees: what a tree counts (default 0.1)");
     cli_flag(c, "balance", &o->balance, "every class counts the same in step 1, however rare it is");
+    cli_other(c, "augment", "none|shift", &t->augment, read_augment, show_augment,
+              "images: step 1 also trains on copies that are moved by a pixel to each side");
     cli_flag(c, "decay", &o->decay, "the learning rate falls to 0 over the second half of the epochs");
     cli_real(c, "delta", "D", &t->delta, "1 - confidence");
     cli_real(c, "holdout", "SHARE", &t->holdout,
@@ -189,17 +200,15 @@ static void settle_rest(const cli *c, options *o) {
     if (!cli_given(c, "voters")) t->set = own.set;
     if (!cli_given(c, "depth")) t->kind.depth = own.kind.depth;
     if (!cli_given(c, "trees")) t->kind.voters = own.kind.voters;
-    if (network && !cli_given(c, "voters") && t->kind.voters == 1)
-        t->set = SURETY_SIGNED; /* the same answers, and better bounds */
     if (!cli_given(c, "loss")) t->loss = own.loss;
     if (!cli_given(c, "epochs")) t->step1_epochs = own.step1_epochs, t->step2_epochs = own.step2_epochs;
     if ((grown || network) && !cli_given(c, "lr")) t->lr = own.lr;
     if (!cli_given(c, "batch")) t->batch = own.batch;
     if (network && !cli_given(c, "layers")) memcpy(t->kind.layers, own.kind.layers, sizeof own.kind.layers);
     if (grown && !cli_given(c, "holdout") && !cli_given(c, "keep")) t->holdout = own.holdout;
-    if (grown) t->step1_epochs = t->kind.voters;
     t->decay = own.decay;
     if (!cli_given(c, "objective")) t->objective = own.objective;
+    surety_train_follow(t, 2, cli_given(c, "voters"));
     if (!cli_given(c, "keep") && !cli_given(c, "holdout")) t->keep_last = own.keep_last;
 }
 

@@ -280,6 +280,7 @@ char *surety_model_json(const surety_model *m) {
     return surety_json_text(SURETY_JSON_OBJECT(
         {"kind", surety_json_string(surety_voters_kind(m->voters))},
         {"voter_count", surety_json_count(surety_voters_count(m->voters))},
+        {"duels", json_boolean(surety_voters_duels(m->voters))},
         {"features", surety_json_count(surety_voters_features(m->voters))},
         {"depth", surety_json_count(surety_voters_depth(m->voters))},
         {"class_count", surety_json_count(surety_voters_classes(m->voters))}, {"classes", classes_json(m)},

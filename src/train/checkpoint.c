@@ -122,6 +122,27 @@ static surety_status name_difference(const char *was, size_t was_size, const cha
                        "this training was begun with other settings: nothing was changed");
 }
 
+static void swap_best(surety_train_state *s) {
+    for (size_t k = 0; k < s->tensors; k++) {
+        surety_tensor t = surety_voters_tensor(s->voters, k);
+        uint8_t *a = t.bytes, *b = s->best_tensors[k];
+        for (size_t i = 0; i < surety_tensor_size(&t); i++) {
+            uint8_t byte = a[i];
+            a[i] = b[i], b[i] = byte;
+        }
+    }
+}
+
+/* Do the parameters make sense, those of the best epoch too? */
+static int voters_fit(surety_train_state *s) {
+    int fit = surety_voters_check(s->voters, NULL) == SURETY_OK;
+    if (!fit || !s->best[SURETY_STEP1]) return fit;
+    swap_best(s);
+    fit = surety_voters_check(s->voters, NULL) == SURETY_OK;
+    swap_best(s);
+    return fit;
+}
+
 static surety_status take(const surety_file *file, const char *settings, surety_train_state *state,
                           surety_error *err) {
     chunk list[CHUNKS];
@@ -149,7 +170,7 @@ static surety_status take(const surety_file *file, const char *settings, surety_
         if (list[i].size) memcpy(list[i].data, file->data + at, list[i].size), at += list[i].size;
     int fits = counts_fit(state);
     for (size_t i = 0; i < count && fits; i++) fits = chunk_fits(&list[i]);
-    if (fits) fits = surety_voters_check(state->voters, NULL) == SURETY_OK;
+    if (fits) fits = voters_fit(state);
     if (fits) {
         surety_voters_changed(state->voters);
         return SURETY_OK;

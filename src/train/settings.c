@@ -55,6 +55,9 @@ char *surety_train_settings_text(const surety_train_settings *s, const surety_da
         {"decay", json_boolean(s->decay)}, {"seed", surety_json_count(s->seed)}, {"data", data},
         {"rows_prior", surety_json_string(info->set_sha256[SURETY_SET_PRIOR])},
         {"rows_learn", surety_json_string(info->set_sha256[SURETY_SET_LEARN])});
+    if (s->kind.apart) all = surety_json_put(all, "apart", json_true());
+    if (s->augment != SURETY_AUGMENT_NONE)
+        all = surety_json_put(all, "augment", surety_json_string(surety_augment_name(s->augment)));
     if (s->kind.layers[0]) all = surety_json_put(all, "layers", layers_json(s->kind.layers));
     char sum[SURETY_SHA256_TEXT] = "";
     const char *preparation = info->preparation; /* digests of rows do not depend on it */
@@ -127,6 +130,7 @@ static void read_settings(surety_train_settings *s, const json_t *from) {
     s->kind.voters = (size_t)count_at(from, "trees");
     s->kind.depth = (size_t)count_at(from, "depth");
     s->kind.mask = real_at(from, "mask");
+    s->kind.apart = flag_at(from, "apart");
     const json_t *layers = json_object_get(from, "layers");
     for (size_t l = 0; l < SURETY_LAYERS; l++) {
         json_int_t units = json_integer_value(json_array_get(layers, l));
@@ -142,6 +146,7 @@ static void read_settings(surety_train_settings *s, const json_t *from) {
     s->keep_last = flag_at(from, "keep_last");
     s->decay = flag_at(from, "decay");
     s->balance = flag_at(from, "balance");
+    surety_augment_parse(text_at(from, "augment"), &s->augment, NULL);
     s->seed = s->defense.seed = count_at(from, "seed");
 }
 
@@ -169,7 +174,7 @@ static surety_status check_facts(const surety_model *model, const surety_train_s
     surety_train_facts(s, &must);
     size_t depth = surety_voters_depth(voters), nodes, count = surety_voters_count(voters);
     size_t grown = surety_voters_trees(voters, &nodes), columns = surety_voters_classes(voters);
-    if (columns == 2) columns = 1;
+    columns = columns * (columns - 1) / 2; /* a tree for each pair of classes */
     const struct {
         const char *key;
         int same;
@@ -185,7 +190,8 @@ static surety_status check_facts(const surety_model *model, const surety_train_s
         {"defense", !strcmp(is->defense, must.defense)},
         {"objective", !strcmp(is->objective, must.objective)},
         {"voters", is->set == must.set},
-        {"kind", !strcmp(surety_voters_kind(voters), s->kind.kind)},
+        {"kind", !strcmp(surety_voters_kind(voters), s->kind.kind) &&
+                     (!grown || surety_voters_duels(voters) == (surety_voters_classes(voters) > 2))},
         {"trees", grown ? grown <= s->kind.voters * columns : count == s->kind.voters},
         {"layers", same_layers(voters, s->kind.layers)},
         {"depth", grown ? depth <= s->kind.depth : !depth || depth == s->kind.depth},

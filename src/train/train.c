@@ -12,6 +12,7 @@
 #include "evaluate/sampler.h"
 #include "evaluate/vote.h"
 #include "io/lock.h"
+#include "train/augment.h"
 #include "train/checkpoint.h"
 #include "train/phase.h"
 #include "train/settings.h"
@@ -42,6 +43,20 @@ surety_status surety_loss_parse(const char *name, surety_loss *loss, surety_erro
 
 const char *surety_loss_name(surety_loss loss) {
     return losses[loss];
+}
+
+static const char *const augments[] = {"none", "shift"};
+
+surety_status surety_augment_parse(const char *name, surety_augment *augment, surety_error *err) {
+    size_t index = 0;
+    SURETY_TRY(
+        surety_name_find("augmentation", name, augments, sizeof augments / sizeof *augments, &index, err));
+    *augment = (surety_augment)index;
+    return SURETY_OK;
+}
+
+const char *surety_augment_name(surety_augment augment) {
+    return augments[augment];
 }
 
 void surety_train_defaults(surety_train_settings *s) {
@@ -122,18 +137,29 @@ void surety_train_own(surety_train_settings *s) {
     if (!strcmp(s->kind.kind, "lipschitz")) surety_train_lipschitz(s);
 }
 
-/* Trees that grow: one voter, a sum of trees. */
+void surety_train_follow(surety_train_settings *s, size_t classes, int set_chosen) {
+    int grown = !strcmp(s->kind.kind, "trees");
+    if (grown) s->step1_epochs = s->kind.voters;
+    s->kind.apart = grown && s->objective != SURETY_OBJECTIVE_BASELINE;
+    if (!strcmp(s->kind.kind, "lipschitz") && !set_chosen)
+        s->set = s->kind.voters == 1 && classes == 2 ? SURETY_SIGNED : SURETY_REAL;
+}
+
+/* Trees that grow: one voter, a sum of trees; or, for a step 2, as many voters. */
 static surety_status validate_grown(const surety_train_settings *s, surety_error *err) {
     if (strcmp(s->kind.kind, "trees") != 0) return SURETY_OK;
     if (s->defense.kind != SURETY_ATTACK_NONE && s->defense.kind != SURETY_WORST_CASE)
         return surety_fail(err, SURETY_E_USAGE,
                            "trees are grown with the defense none or certified, not with %s",
                            surety_defense_name(s->defense.kind));
-    if (s->set != SURETY_REAL || s->objective != SURETY_OBJECTIVE_BASELINE)
+    if (s->set != SURETY_REAL)
         return surety_fail(err, SURETY_E_USAGE,
-                           "grown trees are one voter, their sum: they go with real votes and the objective "
-                           "baseline, not with %s votes and %s",
-                           surety_voter_set_name(s->set), objectives[s->objective]);
+                           "grown trees add up: they go with real votes, as signed ones are another "
+                           "classifier");
+    if (s->objective != SURETY_OBJECTIVE_BASELINE && !s->kind.apart)
+        return surety_fail(err, SURETY_E_USAGE,
+                           "a sum of trees is one voter and has no weights to learn: the objective is "
+                           "baseline, or trees are made apart");
     if (s->mix > 0) return surety_fail(err, SURETY_E_USAGE, "trees that grow have no --mix");
     if (s->step1_epochs != s->kind.voters)
         return surety_fail(err, SURETY_E_USAGE, "an epoch grows a tree: %zu trees need as many, not %zu",
@@ -212,7 +238,9 @@ typedef struct training {
     surety_train_settings s;
     const surety_data_info *info;
     surety_set prior, choose, learn,
-        test; /* S' (what of it trains), the set that chooses step 1's epoch, S, T */
+        test;         /* S' (what of it trains), the set that chooses step 1's epoch, S, T */
+    surety_set train; /* prior with its copies */
+    surety_augmented room;
     const surety_checkpointing *checkpointing;
     surety_lock lock;       /* on the checkpoint */
     double next_checkpoint; /* not before this second */
@@ -250,7 +278,8 @@ static surety_status split_prior(training *t, const surety_data *data, surety_er
     t->choose = held ? surety_set_slice(prior, prior->m - held, held) : t->learn;
     t->prior.unit = t->choose.unit = t->learn.unit =
         NULL; /* a training learns from rows; promises count units */
-    return SURETY_OK;
+    t->train = t->prior;
+    return surety_augment_rows(&t->train, &t->room, t->s.augment, t->info, err);
 }
 
 /* The checkpoint that is there is read, or else stays: it may be another training's. */
@@ -276,7 +305,7 @@ static size_t epochs_over(size_t m, size_t batch) {
 static surety_status begin(training *t, surety_error *err) {
     surety_voters *voters;
     size_t d = t->learn.d;
-    if (!t->s.step1_epochs) t->s.step1_epochs = epochs_over(t->prior.m, t->s.batch);
+    if (!t->s.step1_epochs) t->s.step1_epochs = epochs_over(t->train.m, t->s.batch);
     if (!t->s.step2_epochs) t->s.step2_epochs = epochs_over(t->learn.m, t->s.batch);
     t->priors_compared = surety_train_priors(&t->s);
     t->s.kind.classes = t->learn.classes;
@@ -307,7 +336,7 @@ static surety_status begin(training *t, surety_error *err) {
 
 static surety_phase step1(const training *t) {
     return (surety_phase){.name = "step 1",
-                          .train = &t->prior,
+                          .train = &t->train,
                           .choose = t->s.keep_last ? NULL : &t->choose,
                           .moves_voters = 1,
                           .certified = t->s.defense.kind == SURETY_WORST_CASE ? 1 - t->s.mix : 0,
@@ -383,6 +412,8 @@ static surety_status run_phases(training *t, surety_timing *timing, const surety
     if (t->state.phase == SURETY_STEP1) {
         surety_phase phase = step1(t);
         SURETY_TRY(surety_phase_run(&phase, &t->s, &t->state, keep, t, timing, run, err));
+        if (surety_voters_can(t->state.voters, SURETY_CAN_GROW))
+            surety_voters_theta(t->state.voters, t->state.theta);
         surety_train_state_next(&t->state);
     }
     if (t->s.objective == SURETY_OBJECTIVE_BASELINE) return SURETY_OK;
@@ -487,6 +518,7 @@ static surety_status open_training(training *t, const surety_data *data, surety_
 static void close_training(training *t) {
     surety_lock_release(&t->lock);
     surety_train_state_free(&t->state);
+    surety_augmented_free(&t->room);
     surety_free(t->votes);
     free(t->settings);
 }

@@ -66,6 +66,7 @@ typedef struct surety_voter_kind {
 
     /* One epoch of a kind without gradients to its parameters. */
     surety_status (*grow)(surety_voters *v, surety_growth *growth, surety_error *err);
+    void (*theta)(const surety_voters *v, double *theta); /* surety_voters_theta, or NULL: 0 */
     /* New voters that answer the same without the room in which they grew, or NULL: they are fine as they
      * are. */
     surety_status (*trim)(surety_voters **out, const surety_voters *v, surety_error *err);

@@ -49,7 +49,7 @@ static surety_status attach(surety_voters *v, surety_error *err) {
     v->own = s;
     const surety_tensor *leaves = &v->tensors[SURETY_TREES_LEAVES];
     s->T = count_of(v, SURETY_TREES_ROOTS);
-    s->C = count_of(v, SURETY_TREES_START);
+    s->C = v->tensors[SURETY_TREES_START].length;
     s->vector = leaves->rank == 2 ? s->C : 1;
     s->nodes = count_of(v, SURETY_TREES_THRESHOLD) + leaves->shape[0];
     SURETY_TRY(surety_alloc(&s->node, s->nodes, sizeof *s->node, err));
@@ -81,12 +81,14 @@ static surety_status fill_empty(surety_voters *v, const surety_shape *const *sha
 static int fits(const surety_shape *const *s) {
     size_t N = s[SURETY_TREES_THRESHOLD]->shape[0], T = s[SURETY_TREES_ROOTS]->shape[0],
            C = s[SURETY_TREES_START]->shape[0];
-    const surety_shape *leaves = s[SURETY_TREES_LEAVES];
+    const surety_shape *leaves = s[SURETY_TREES_LEAVES], *start = s[SURETY_TREES_START];
+    if (start->rank == 2 && (start->shape[1] != C || C < 3 || C > SURETY_DUEL_CLASSES || leaves->rank != 1))
+        return 0;
     for (size_t i = SURETY_TREES_THRESHOLD; i <= SURETY_TREES_RIGHT; i++)
         if (s[i]->shape[0] != N) return 0;
     return N <= SURETY_TREE_NODES && T <= SURETY_TREE_NODES && leaves->shape[0] == N + T &&
-           leaves->rank <= 2 && (leaves->rank == 1 || leaves->shape[1] == C) &&
-           s[SURETY_TREES_COLUMNS]->shape[0] == T && s[SURETY_TREES_RULES]->shape[0] == SURETY_TREES_FACTS &&
+           (leaves->rank == 1 || leaves->shape[1] == C) && s[SURETY_TREES_COLUMNS]->shape[0] == T &&
+           s[SURETY_TREES_RULES]->shape[0] == SURETY_TREES_FACTS &&
            s[SURETY_TREES_SCALE]->shape[0] == s[SURETY_TREES_GROUPS]->shape[0] && C <= SURETY_CLASSES_MOST;
 }
 
@@ -94,8 +96,11 @@ static surety_status open_shapes(surety_voters **out, const surety_shape *shapes
                                  surety_error *err) {
     const surety_shape *s[SURETY_TREES_TENSORS];
     for (size_t i = 0; i < SURETY_TREES_TENSORS; i++) {
-        s[i] = surety_shape_find(shapes, count, layout[i].name, i == SURETY_TREES_LEAVES ? 0 : 1, err);
+        int either = i == SURETY_TREES_LEAVES || i == SURETY_TREES_START;
+        s[i] = surety_shape_find(shapes, count, layout[i].name, either ? 0 : 1, err);
         if (!s[i]) return SURETY_E_INPUT;
+        if (s[i]->rank > 2)
+            return surety_shape_wrong(layout[i].name, "it has too many axes", "one or two", err);
         int may = i == SURETY_TREES_LEAVES && s[i]->type == SURETY_ELEMENT_F32;
         if (s[i]->type != layout[i].type && !may)
             return surety_shape_wrong(layout[i].name, "it has another dtype", "that of docs/trees.md", err);
@@ -179,16 +184,17 @@ static surety_status check_groups(const surety_voters *v, surety_error *err) {
 
 static surety_status check_rule(const surety_voters *v, surety_error *err) {
     const double *fact = v->tensors[SURETY_TREES_RULES].doubles;
-    size_t C = count_of(v, SURETY_TREES_START);
+    size_t C = surety_tree_set_of(v)->C;
     double rule = fact[SURETY_TREES_RULE];
     if (!(rule >= 0 && rule < SURETY_TREE_RULES && rule == floor(rule)))
-        return wrong(v, SURETY_TREES_RULES, SURETY_TREES_RULE, "it is no rule", "0 to 4", err);
+        return wrong(v, SURETY_TREES_RULES, SURETY_TREES_RULE, "it is no rule", "0 to 5", err);
     if (rule != SURETY_TREES_SHARE && v->H > 1)
         return wrong(v, SURETY_TREES_RULES, SURETY_TREES_RULE, "several voters with a decision each",
                      "one voter, or the rule 0", err);
-    if ((rule == SURETY_TREES_CUT && C > 2) || (rule > SURETY_TREES_CUT && C < 2))
+    if ((rule == SURETY_TREES_CUT && C > 2) || (rule > SURETY_TREES_CUT && C < 2) ||
+        (rule == SURETY_TREES_DUELS) != surety_trees_duel(v))
         return wrong(v, SURETY_TREES_RULES, SURETY_TREES_RULE, "the rule does not fit the scores",
-                     "a cut for two classes; the largest of several scores", err);
+                     "a cut for two classes; the largest of several scores; duels", err);
     if (!(fact[SURETY_TREES_SLACK] >= 0))
         return wrong(v, SURETY_TREES_RULES, SURETY_TREES_SLACK, "a slack below 0", "at least 0", err);
     if (!(fact[SURETY_TREES_DIVIDE] > 0))
@@ -196,6 +202,16 @@ static surety_status check_rule(const surety_voters *v, surety_error *err) {
     for (size_t g = 0; g < v->H; g++)
         if (!(v->tensors[SURETY_TREES_SCALE].doubles[g] > 0))
             return wrong(v, SURETY_TREES_SCALE, g, "a scale not above 0", "above 0", err);
+    return SURETY_OK;
+}
+
+/* Of duels the lower class comes first. */
+static surety_status check_columns(const surety_voters *v, surety_error *err) {
+    const int32_t *column = numbers(v, SURETY_TREES_COLUMNS);
+    int32_t K = (int32_t)v->classes;
+    for (size_t t = 0; surety_trees_duel(v) && t < count_of(v, SURETY_TREES_COLUMNS); t++)
+        if (column[t] / K >= column[t] % K)
+            return wrong(v, SURETY_TREES_COLUMNS, t, "it is no duel", "a K + b of two classes a < b", err);
     return SURETY_OK;
 }
 
@@ -214,7 +230,7 @@ static surety_status check_sums(const surety_voters *v, surety_error *err) {
 }
 
 static surety_status check(const surety_voters *v, surety_error *err) {
-    int64_t C = (int64_t)count_of(v, SURETY_TREES_START);
+    int64_t C = (int64_t)surety_tree_set_of(v)->C;
     int wide = v->tensors[SURETY_TREES_LEAVES].rank == 2;
     SURETY_TRY(check_numbers(v, SURETY_TREES_FEATURE, 0, (int64_t)v->d - 1,
                              "it tests a feature that is not there", err));
@@ -224,6 +240,7 @@ static surety_status check(const surety_voters *v, surety_error *err) {
     SURETY_TRY(check_numbers(v, SURETY_TREES_USES, 0, INT32_MAX, "it is below 0", err));
     SURETY_TRY(check_groups(v, err));
     SURETY_TRY(check_rule(v, err));
+    SURETY_TRY(check_columns(v, err));
     SURETY_TRY(check_sums(v, err));
     return check_links(v, err);
 }
@@ -411,6 +428,23 @@ static void output_many(const surety_voters *v, size_t g, const double *scores, 
     if (!(h[best * L] > most)) h[best * L] = nextafterf(most, HUGE_VALF);
 }
 
+/* Duels, scores[c * lanes]: a class that wins against all others is ahead of each by its least score over the
+ * scale; where there is none all are equal. Two classes cannot both win. h (K, lanes) */
+static void output_duels(const surety_voters *v, const double *scores, float *h) {
+    size_t K = v->classes;
+    for (size_t k = 0; k < K; k++) h[k * L] = 1 / (float)K;
+    for (size_t c = 0; c < K; c++) {
+        double least = HUGE_VAL;
+        for (size_t k = 0; k < K; k++)
+            if (k != c) least = fmin(least, (c > k ? 1 : -1) * scores[surety_duel_column(K, c, k) * L]);
+        if (!(least > 0)) continue;
+        double ahead = fmin(least / v->tensors[SURETY_TREES_SCALE].doubles[0], 1);
+        for (size_t k = 0; k < K; k++)
+            h[k * L] = (float)((k == c ? 1 + ahead * (double)(K - 1) : 1 - ahead) / (double)K);
+        if (!(h[c * L] > h[(c ? 0 : 1) * L])) h[c * L] = nextafterf(h[(c ? 0 : 1) * L], HUGE_VALF);
+    }
+}
+
 static size_t scratch(const surety_voters *v) {
     return surety_padded(2 * surety_tree_set_of(v)->C * L); /* doubles */
 }
@@ -428,6 +462,10 @@ static void forward(const surety_voters *v, const float *const *x, size_t rows, 
         add_trees(v, g, all, scores);
         divide_all(v, scores);
         for (size_t r = 0; r < rows; r++) {
+            if (surety_trees_duel(v)) {
+                output_duels(v, scores + r, h + r);
+                continue;
+            }
             for (size_t c = 0; c < C; c++) of_row[c] = scores[c * L + r];
             if (v->width == 1)
                 h[g * L + r] = output_two(v, g, of_row);
@@ -459,6 +497,10 @@ size_t surety_voters_trees(const surety_voters *v, size_t *nodes) {
     return is ? count_of(v, SURETY_TREES_ROOTS) : 0;
 }
 
+int surety_voters_duels(const surety_voters *v) {
+    return v->kind == &surety_kind_trees && surety_trees_duel(v);
+}
+
 const surety_voter_kind surety_kind_trees = {.name = "trees",
                                              .words = "groups of decision trees",
                                              .classes = SURETY_CLASSES_MOST,
@@ -474,6 +516,7 @@ const surety_voter_kind surety_kind_trees = {.name = "trees",
                                              .columns = columns,
                                              .scores = raw_scores,
                                              .grow = surety_trees_grow,
+                                             .theta = surety_trees_theta,
                                              .trim = surety_trees_trim,
                                              .range = &surety_trees_range,
                                              .write_c = surety_trees_write_c,

@@ -188,6 +188,37 @@ static void write_many(const surety_voters *v, surety_c_text *out) {
     surety_c_put(out, "}\n\n");
 }
 
+static void write_duels(const surety_voters *v, surety_c_text *out) {
+    size_t K = v->classes;
+    surety_c_put(
+        out,
+        "/* The score of class c in its duel with class k. */\n"
+        "static double tree_duel(const double *scores, int32_t c, int32_t k) {\n"
+        "    return c > k ? scores[k * %zu + c] : -scores[c * %zu + k];\n"
+        "}\n\n"
+        "/* Equal scores, unless a class wins all its duels. */\n"
+        "static void tree_output(int32_t g, const double *scores, float *h) {\n"
+        "    int32_t c, k;\n"
+        "    for (k = 0; k < %zu; k++) h[k] = 1 / (float)%zu;\n"
+        "    for (c = 0; c < %zu; c++) {\n"
+        "        double least = DBL_MAX, ahead;\n"
+        "        union { float value; uint32_t bits; } rest;\n"
+        "        for (k = 0; k < %zu; k++)\n"
+        "            if (k != c && tree_duel(scores, c, k) < least) least = tree_duel(scores, c, k);\n"
+        "        if (!(least > 0)) continue;\n"
+        "        ahead = least / tree_scale[g] < 1 ? least / tree_scale[g] : 1;\n"
+        "        for (k = 0; k < %zu; k++)\n"
+        "            h[k] = (float)((k == c ? 1 + ahead * (double)%zu : 1 - ahead) / (double)%zu);\n"
+        "        rest.value = h[c ? 0 : 1];\n"
+        "        if (!(h[c] > rest.value)) {\n"
+        "            rest.bits += 1;\n"
+        "            h[c] = rest.value;\n"
+        "        }\n"
+        "    }\n"
+        "}\n\n",
+        K, K, K, K, K, K, K, K - 1, K);
+}
+
 surety_status surety_trees_write_c(const surety_voters *v, surety_c_text *out, surety_export_facts *facts,
                                    surety_error *err) {
     const surety_tree_set *s = surety_tree_set_of(v);
@@ -198,8 +229,10 @@ surety_status surety_trees_write_c(const surety_voters *v, surety_c_text *out, s
     facts->stack = 3 * s->C * sizeof(double);
     SURETY_TRY(write_arrays(v, out, err));
     write_sums(v, out);
-    if (rule != SURETY_TREES_SHARE) write_decision(v, out);
-    if (v->width == 1)
+    if (rule != SURETY_TREES_SHARE && rule != SURETY_TREES_DUELS) write_decision(v, out);
+    if (rule == SURETY_TREES_DUELS)
+        write_duels(v, out);
+    else if (v->width == 1)
         write_two(v, out);
     else
         write_many(v, out);

@@ -74,11 +74,13 @@ static inline void surety_split_open(const surety_grid *g, const surety_tree_spl
 typedef struct surety_grow_rows {
     const surety_grid *grid;
     const surety_celled *celled;
+    const uint32_t *row; /* (count): which of celled */
+    size_t count;
     const uint32_t *start, *slots; /* the sums that row i adds to: slots[start[i] .. start[i + 1]), those of
                                       usual cells left out */
-    const int64_t *weight;         /* (m) */
-    const int8_t *sign;            /* (m) */
-    double smooth;                 /* added to every sum of weights */
+    const int64_t *weight;         /* (m), as sign */
+    const int8_t *sign;
+    double smooth; /* added to every sum of weights */
     uint64_t seed;
     uint32_t tree; /* number, for the draws of features */
     size_t depth;

@@ -35,9 +35,9 @@ size_t surety_tree_reachable(const surety_grid *grid, const surety_tree_split *s
     return count;
 }
 
-/* Rows and leaves that meet. */
+/* Rows, by their place in the list of rows, and leaves that meet. */
 typedef struct meetings {
-    uint32_t *first, *leaf; /* row i reaches leaf[first[i] .. first[i + 1]) */
+    uint32_t *first, *leaf; /* row n reaches leaf[first[n] .. first[n + 1]) */
     uint32_t *begin, *row;  /* leaf l is reached by row[begin[l] .. begin[l + 1]) */
     double *rest;           /* (longest list of rows): rest_i */
     int64_t *weight;
@@ -68,23 +68,24 @@ static surety_status turn_around(meetings *k, size_t m, size_t nodes, surety_err
 
 static surety_status meet(meetings *k, const surety_grow_rows *r, const surety_tree_split *split,
                           surety_error *err) {
-    size_t m = r->celled->set->m, d = r->grid->d, nodes = ((size_t)2 << r->depth) - 1;
+    size_t m = r->count, d = r->grid->d, nodes = ((size_t)2 << r->depth) - 1;
     uint32_t *found;
     SURETY_TRY(surety_alloc(&found, (size_t)1 << r->depth, sizeof *found, err));
     surety_status status = surety_alloc(&k->first, m + 1, sizeof *k->first, err);
-    for (size_t i = 0; status == SURETY_OK && i < m; i++) {
-        size_t n = r->weight[i]
-                       ? surety_tree_reachable(r->grid, split, r->depth, r->celled->cell + i * d, found)
-                       : 0;
-        if (k->first[i] > UINT32_MAX - n)
+    for (size_t n = 0; status == SURETY_OK && n < m; n++) {
+        const uint8_t *cells = r->celled->cell + r->row[n] * d;
+        size_t count =
+            r->weight[r->row[n]] ? surety_tree_reachable(r->grid, split, r->depth, cells, found) : 0;
+        if (k->first[n] > UINT32_MAX - count)
             status = surety_fail(err, SURETY_E_MEMORY, "rows and leaves meet too often; a smaller --depth");
         else
-            k->first[i + 1] = k->first[i] + (uint32_t)n;
+            k->first[n + 1] = k->first[n] + (uint32_t)count;
     }
     if (status == SURETY_OK) status = surety_alloc(&k->leaf, k->first[m], sizeof *k->leaf, err);
-    for (size_t i = 0; status == SURETY_OK && i < m; i++)
-        if (r->weight[i])
-            surety_tree_reachable(r->grid, split, r->depth, r->celled->cell + i * d, k->leaf + k->first[i]);
+    for (size_t n = 0; status == SURETY_OK && n < m; n++)
+        if (r->weight[r->row[n]])
+            surety_tree_reachable(r->grid, split, r->depth, r->celled->cell + r->row[n] * d,
+                                  k->leaf + k->first[n]);
     surety_free(found);
     return status == SURETY_OK ? turn_around(k, m, nodes, err) : status;
 }
@@ -93,10 +94,10 @@ static surety_status meet(meetings *k, const surety_grow_rows *r, const surety_t
  * go nowhere else have an infinite rest. */
 static size_t list_rows(meetings *k, const surety_grow_rows *r, uint32_t l, const double *value) {
     size_t plus = 0, end = k->begin[l + 1] - k->begin[l], minus = end;
-    for (uint32_t n = k->begin[l]; n < k->begin[l + 1]; n++) {
-        uint32_t i = k->row[n];
+    for (uint32_t b = k->begin[l]; b < k->begin[l + 1]; b++) {
+        uint32_t n = k->row[b], i = r->row[n];
         double rest = HUGE_VAL;
-        for (uint32_t e = k->first[i]; e < k->first[i + 1]; e++)
+        for (uint32_t e = k->first[n]; e < k->first[n + 1]; e++)
             if (k->leaf[e] != l) rest = fmin(rest, r->sign[i] * value[k->leaf[e]]);
         size_t to = r->sign[i] > 0 ? plus++ : --minus;
         k->rest[to] = rest;

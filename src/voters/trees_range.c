@@ -491,6 +491,12 @@ static finding search(trees_range *g, int64_t target, reached_fn reached, void *
 static direction direction_of(const surety_voters *v, size_t first, size_t end, uint8_t y, size_t k) {
     int C = (int)surety_tree_set_of(v)->C;
     direction w = {.plus = y, .minus = (int)k, .first = first, .end = end};
+    if (surety_trees_duel(v)) {
+        int column = (int)surety_duel_column(v->classes, y, k);
+        w.plus = y > k ? column : -1;
+        w.minus = y > k ? -1 : column;
+        return w;
+    }
     if (v->width > 1) return w;
     int one = C == 1 || surety_trees_fact(v, SURETY_TREES_RULE) == SURETY_TREES_CUT;
     w.plus = y ? C - 1 : one ? -1 : 0;
@@ -562,6 +568,15 @@ static float limit(trees_range *g, size_t i, uint8_t y, size_t k) {
     return output_limit(g, i, &f, proved ? g->pruned : treewise, proved);
 }
 
+/* Duels: class k is ahead of y by what its duel with y gives, or less, if it wins all its duels, else by
+ * nothing; y is ahead of all by the least of its duels if it wins them. So where all duels of y are proved
+ * that least limit holds against each class, else the limit of the duel or 0. */
+static void join_duels(float *low, size_t others) {
+    float least = low[0];
+    for (size_t c = 1; c < others; c++) least = fminf(least, low[c * L]);
+    for (size_t c = 0; c < others; c++) low[c * L] = least > 0 ? least : fminf(low[c * L], 0);
+}
+
 static void run(void *state, const float *const *x, size_t rows, const double *radius, const uint8_t *y,
                 float *low) {
     trees_range *g = state;
@@ -573,6 +588,7 @@ static void run(void *state, const float *const *x, size_t rows, const double *r
         for (size_t i = 0; i < g->v->H; i++)
             for (size_t c = 0; c < others; c++)
                 low[(i * others + c) * L + r] = limit(g, i, y[r], c + (c >= y[r]));
+        if (surety_trees_duel(g->v)) join_duels(low + r, others);
     }
 }
 

@@ -73,6 +73,15 @@ static inline double surety_trees_fact(const surety_voters *v, size_t which) {
 /* The class of C scores by the rule of v. */
 uint8_t surety_trees_decide(const surety_voters *v, const double *scores);
 
+static inline int surety_trees_duel(const surety_voters *v) {
+    return v->tensors[SURETY_TREES_START].rank == 2;
+}
+
+/* The column of the duel of two of K classes. */
+static inline size_t surety_duel_column(size_t K, size_t a, size_t b) {
+    return a < b ? a * K + b : b * K + a;
+}
+
 extern const surety_range_kind surety_trees_range;
 
 surety_status surety_trees_write_c(const surety_voters *v, surety_c_text *out, surety_export_facts *facts,
@@ -87,6 +96,7 @@ void surety_tree_ends(const surety_ball *ball, size_t j, float x, double b, int 
 surety_status surety_trees_make(surety_voters **out, const surety_voters_settings *settings, size_t d,
                                 uint64_t seed, surety_error *err);
 surety_status surety_trees_grow(surety_voters *v, surety_growth *to, surety_error *err);
+void surety_trees_theta(const surety_voters *v, double *theta);
 surety_status surety_trees_trim(surety_voters **out, const surety_voters *v, surety_error *err);
 
 #endif

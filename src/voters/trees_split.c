@@ -246,10 +246,10 @@ static surety_status grow_node(surety_splitter *s, const job *to, size_t node, s
 
 surety_status surety_splitter_run(surety_splitter *s, const surety_grow_rows *rows, surety_tree_split *split,
                                   double *value, surety_error *err) {
-    size_t m = rows->celled->set->m, nodes = ((size_t)1 << rows->depth) - 1;
+    size_t m = rows->count, nodes = ((size_t)1 << rows->depth) - 1;
     job to = {split, value};
     s->rows = rows, s->split = split;
-    for (size_t i = 0; i < m; i++) s->order[i] = (uint32_t)i;
+    memcpy(s->order, rows->row, m * sizeof *s->order);
     for (size_t i = 0; i < nodes; i++) split[i] = (surety_tree_split){.feature = SURETY_GROW_NONE};
     for (size_t i = 0; i <= 2 * nodes; i++) value[i] = 0;
     int64_t total;

@@ -179,6 +179,11 @@ void surety_voters_ask_lowered(const surety_voters *v, const surety_ball *ball, 
 surety_status surety_voters_grow(surety_voters *v, surety_growth *growth, surety_error *err) {
     return v->kind->grow(v, growth, err);
 }
+void surety_voters_theta(const surety_voters *v, double *theta) {
+    for (size_t t = 0; t < v->H; t++) theta[t] = 0;
+    if (v->kind->theta) v->kind->theta(v, theta);
+}
+
 surety_status surety_voters_trim(surety_voters **v, surety_error *err) {
     surety_voters *small;
     if (!(*v)->kind->trim) return SURETY_OK;

@@ -145,6 +145,10 @@ typedef struct surety_growth {
 } surety_growth;
 surety_status surety_voters_grow(surety_voters *v, surety_growth *growth, surety_error *err);
 
+/* theta (H): the softmax of it gives the weights with which the voters were grown; 0 unless the kind says
+ * otherwise. */
+void surety_voters_theta(const surety_voters *v, double *theta);
+
 /* What the voters are once nothing grows any more: *v is freed and replaced where there is a smaller form. */
 surety_status surety_voters_trim(surety_voters **v, surety_error *err);
 

@@ -360,6 +360,11 @@ def test_trees_grown_here():
 HOSTILE = ['*/ int x = 1; /*', 'a"b\\', "two\nlines", "??/ ??= trigraphs", "größe \u202e", "%s%n", "/*", "*", "*" + "/" * 3]
 
 
+def test_grown_trees():
+    for K in (2, 4):
+        compare_table(train(K, "g", "--kind", "trees", "--trees", 12, "--depth", 3, "--missing", "keep"), f"grown{K}")
+
+
 def test_hostile_names():
     """Class names, column names and a sentence stay inside comments and strings; the file is ASCII."""
     for first, second in zip(HOSTILE, HOSTILE[1:] + HOSTILE[:1]):

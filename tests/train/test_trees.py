@@ -1,17 +1,21 @@
 """Trees that are grown, as a user trains them: same bytes for any threads and after kills; proofs that no point of the
 ball breaks; certificates that verify; what is refused."""
 import csv
+import json
 import os
 import random
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 
 import numpy as np
 
-import small
-from tap import FULL, SANITIZED, SURETY, answer, error, main, run
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "model"))
+import small  # noqa: E402
+from read_safetensors import read  # noqa: E402
+from tap import FULL, SANITIZED, SURETY, answer, error, main, run  # noqa: E402
 
 FOLDER = tempfile.TemporaryDirectory()
 
@@ -113,6 +117,90 @@ def test_proofs_hold():
     assert worst["m"] < 0.25 and worst["m"] < worst["plain"], worst
 
 
+def naive(model, rows, eps):
+    """Classes, and treewise limits of each class's duels, from the tensors alone: scores (rows, K, K) of the lower class against
+    the higher one, and their least and largest values over the ball."""
+    t = read(model)[0]
+    K = len(t["start"])
+    value, least, most = (np.zeros((len(rows), K, K)) for _ in range(3))
+
+    def visit(at, x, lo, hi):  # leaves in reach
+        if at < 0:
+            return [t["leaves"][-1 - at]]
+        f, split = t["nodes.feature"][at], t["nodes.threshold"][at]
+        if np.isnan(x[f]):
+            return visit(t["nodes.left" if t["nodes.missing"][at] else "nodes.right"][at], x, lo, hi)
+        reached = []
+        if lo[f] <= split:
+            reached += visit(t["nodes.left"][at], x, lo, np.where(np.arange(len(x)) == f, np.minimum(hi, split), hi))
+        if hi[f] > split:
+            above = np.nextafter(split, np.float32(np.inf))
+            reached += visit(t["nodes.right"][at], x, np.where(np.arange(len(x)) == f, np.maximum(lo, above), lo), hi)
+        return reached
+
+    for i, x in enumerate(rows):
+        for root, column in zip(t["roots"], t["columns"]):
+            a, b = divmod(int(column), K)
+            value[i, a, b] += visit(root, x, x, x)[0]
+            leaves = visit(root, x, (x.astype(float) - eps).astype(np.float32), (x.astype(float) + eps).astype(np.float32))
+            least[i, a, b] += min(leaves)
+            most[i, a, b] += max(leaves)
+    return value, least, most
+
+
+def test_duels():
+    """Four classes: answers, ties and treewise proofs as another hand computes them; the words."""
+    rng = np.random.default_rng(8)
+    x = rng.random((900, 3)).astype(np.float32)
+    y = (2 * (x[:, 0] > 0.5) + (x[:, 1] + 0.3 * (rng.random(900) - 0.5) > 0.5)).astype(np.int64)
+    x[rng.random(x.shape) < 0.05] = np.nan
+    np.save(path("X_duel.npy"), x)
+    np.save(path("y_duel.npy"), y)
+    data = ["--train", path("X_duel.npy")]
+    run("train", *data, "--kind", "trees", "--scale", "none", "--missing", "keep", "--trees", 8, "--depth", 3, "--norm", "linf", "--eps",
+        0.05, "--learn-size", 300, "--test-size", 200, "--quiet", "--out", path("duel"))
+    assert answer("inspect", path("duel"))["duels"] and "duels" in run("inspect", path("duel")).stdout
+    assert "duels" in run("predict", path("duel"), "--input", path("X_duel.npy"), "--classes", path("c.csv"), "--out", path("v.npy")).stdout
+    value, least, most = naive(path("duel"), x, 0.05)
+    score = value - value.transpose(0, 2, 1)  # [i, k, c] above 0: c wins against k
+    wins = (score > 0).sum(1)
+    expected = np.where((wins == 3).any(1), wins.argmax(1), -1)
+    with open(path("c.csv")) as f:
+        got = np.array([-1 if r["class"] == "tied" else int(r["class"]) for r in csv.DictReader(f)])
+    assert (got == expected).all() and (got == -1).any(), (got != expected).sum()
+    answer("attack", path("duel"), *data, "--attack", "none", "--split", "learn", "--out", path("s.npy"), "--labels", path("t.npy"))
+    s, t = np.load(path("s.npy")).reshape(-1, 3), np.load(path("t.npy"))
+    _, least, most = naive(path("duel"), s, 0.05)
+    low = np.array([min(least[i, k, c] if k < c else -most[i, c, k] for k in range(4) if k != c) for i, c in enumerate(t)])
+    certificate = answer("certify", path("duel"), *data, "--attack", "worst-case", "--budget", 0, "--looks", 1, "--out", path("d.json"))
+    with open(path("d.json")) as f:
+        failed = json.load(f)["counts"]
+    assert failed["max_wrong"] + failed["max_tied"] == (low <= 1e-9).sum() > 0, (failed, (low <= 1e-9).sum())
+    assert "duel vote of this model" in certificate["claim"] and "tied" in certificate["claim"]
+    assert answer("verify", path("d.json"), "--model", path("duel"), *data)["agrees"]
+
+
+def test_shifted_copies():
+    """--augment shift: recorded, trained again from the record, refused for rows that are no images."""
+    x, y = np.load(path("X_train.npy")).reshape(-1, 14, 14)[:300], np.load(path("y_train.npy"))[:300]
+    np.save(path("X_plain.npy"), x)
+    np.save(path("y_plain.npy"), y)
+    words = ["--scale", "none", *ROBUST, "--trees", 5, "--keep", "last", "--kind", "trees", "--learn-size", 100, "--test-size", 50,
+             "--quiet"]
+    models = {}
+    for augment in ("none", "shift"):
+        out = path(f"aug-{augment}")
+        run("train", "--train", path("X_plain.npy"), *words, "--augment", augment, "--out", out)
+        models[augment] = content(f"aug-{augment}")
+        run("train", "--train", path("X_plain.npy"), *words, "--augment", augment, "--threads", 3, "--out", out + "3")
+        assert content(f"aug-{augment}3") == models[augment]
+    assert models["none"] != models["shift"] and b'\\"augment\\":\\"shift\\"' in models["shift"]
+    run("certify", path("aug-shift"), "--train", path("X_plain.npy"), "--attack", "worst-case", "--looks", 1, "--out", path("a.json"))
+    assert answer("verify", path("a.json"), "--model", path("aug-shift"), "--train", path("X_plain.npy"), "--retrain")["agrees"]
+    e = error("train", "--train", path("X_train.npy"), *words, "--augment", "shift", "--out", path("no"), code=2)
+    assert "image" in e["what"], e
+
+
 def test_certificate_and_retraining():
     run(*BASE, *ROBUST, "--trees", 12, "--depth", 4, "--out", path("m"))
     inspected = answer("inspect", path("m"))
@@ -134,11 +222,41 @@ def test_tolerances_and_missing_values():
     assert clean <= found <= worst < 0.6 and clean < 0.35, result
 
 
+def test_learned_weights():
+    """Step 2: each tree a voter. The prior's vote is the sum of the trees; kills change nothing; more classes are refused."""
+    words = [*BASE, *ROBUST, "--trees", 20, "--depth", 3, "--objective", "worst-case", "--threads", 1]
+    run(*words, "--out", path("q"))
+    run(*BASE, *ROBUST, "--trees", 20, "--depth", 3, "--out", path("sum"))
+    t, s = read(path("q"))[0], read(path("sum"))[0]
+    assert len(t["prior"]) == 20 and len(s["prior"]) == 1
+    kept = t["prior"] > 1e-300
+    np.testing.assert_allclose(t["prior"][kept], t["scale"][kept] / t["scale"][kept].sum(), rtol=1e-12)
+    assert kept.sum() == len(s["roots"]) and (t["prior"] != t["posterior"]).any()
+    for name, more in (("q", ["--prior"]), ("sum", [])):
+        run("predict", path(name), "--input", path("X_test.npy"), "--out", path(name + ".npy"), "--quiet", *more)
+    by_vote, by_sum = np.load(path("q.npy")).ravel(), np.load(path("sum.npy")).ravel()
+    np.testing.assert_allclose(by_vote, by_sum, atol=1e-6)
+    for kill in (0.3, 0.6, 0.9):
+        process = subprocess.Popen([SURETY, *map(str, words), "--out", path("q2"), "--checkpoint", path("cq"), "--resume"],
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            process.wait(kill)
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGKILL)
+        process.wait()
+    run(*words, "--out", path("q2"), "--checkpoint", path("cq"), "--resume")
+    assert content("q2") == content("q")
+    certificate = answer("certify", path("q"), *DATA, "--attack", "worst-case", "--looks", 1, "--out", path("cq.json"))
+    assert certificate["bound"] == "worst_case" and answer("verify", path("cq.json"), "--model", path("q"), *DATA, "--retrain")["agrees"]
+    e = error(*table("more.csv", 300, 4, False), "--defense", "none", "--objective", "chromatic", "--out", path("no"), code=2)
+    assert "duels" in e["what"], e
+
+
 def test_refusals():
     for words, part in ((["--defense", "pgd", "--norm", "linf", "--eps", 0.1], "none or certified"),
                         (["--defense", "certified", "--norm", "l2", "--eps", 0.5], "linf"),
                         ([*ROBUST, "--voters", "signed"], "real votes"),
-                        ([*ROBUST, "--objective", "worst-case"], "baseline"),
+                        ([*ROBUST, "--objective", "chromatic"], "baseline"),
                         ([*ROBUST, "--depth", 13], "depth"), ([*ROBUST, "--trees", 90000000], "")):
         e = error(*BASE, *words, "--out", path("no"), code=2)
         assert part in e["what"] + e.get("expected", ""), e

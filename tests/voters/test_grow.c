@@ -135,10 +135,11 @@ static void trimmed_answers_are_the_same(void **state) {
         check_ok(v->kind->trim(&small, v, &err));
         size_t nodes;
         check(surety_voters_trees(small, &nodes) <= 5 * (classes > 2 ? classes : 1), "empty trees stay");
-        static double a[ROWS * 4], b[ROWS * 4];
+        static double a[ROWS * 9], b[ROWS * 9];
         check_ok(surety_voters_score(v, train.x, STRIDE, ROWS, a, NULL, &err));
         check_ok(surety_voters_score(small, train.x, STRIDE, ROWS, b, NULL, &err));
-        check(!memcmp(a, b, ROWS * (classes > 2 ? classes : 1) * sizeof *a), "trimming changed scores");
+        size_t columns = classes > 2 ? classes * classes : 1;
+        check(!memcmp(a, b, ROWS * columns * sizeof *a), "trimming changed scores");
         surety_voters_free(small);
         surety_voters_free(v);
     }
@@ -266,6 +267,89 @@ static void leaves_are_settled(void **state) {
     }
 }
 
+/* ---- duels ---- */
+
+enum { K_MOST = 5 };
+
+/* The class that wins all its duels, straight from the scores, or SURETY_TIED. */
+static uint8_t winner(const double *score, size_t K) {
+    for (size_t c = 0; c < K; c++) {
+        size_t won = 0;
+        for (size_t k = 0; k < K; k++) won += k < c ? score[k * K + c] > 0 : k > c ? score[c * K + k] < 0 : 0;
+        if (won + 1 == K) return (uint8_t)c;
+    }
+    return SURETY_TIED;
+}
+
+static void ask(const surety_voters *v, const float *x, uint8_t *answer, float *h, double *score) {
+    static float scratch[4096];
+    const float *rows[1] = {x};
+    const double one = 1;
+    float all[K_MOST * SURETY_LANES];
+    uint8_t answers[SURETY_LANES];
+    check(v->kind->scratch(v) <= 4096, "scratch");
+    surety_voters_ask(v, rows, 1, all, scratch);
+    surety_vote_answers(&(surety_vote){v, &one, SURETY_REAL}, all, 1, answers);
+    *answer = answers[0];
+    for (size_t k = 0; k < v->classes; k++) h[k] = all[k * SURETY_LANES];
+    check_ok(surety_voters_score(v, x, STRIDE, 1, score, NULL, &err));
+}
+
+/* Answers are those of the scores; the winner is ahead of each class by as much, and by no more than a duel
+ * gives; limits hold at points of the ball and say right only of the winner. */
+static void duels_decide(void **state) {
+    (void)state;
+    draw r = {21};
+    static sample train;
+    size_t tied = 0, proved = 0;
+    for (long n = 0; n < check_count(6, 60); n++) {
+        size_t K = draw_size(&r, 3, K_MOST);
+        surety_ball ball = linf(0.04);
+        fill(&train, &r, K, n % 2);
+        surety_voters *full = make(5, 3, K), *v;
+        grow(full, &train.set, NULL, &ball, 5, 0.3);
+        check_ok(full->kind->trim(&v, full, &err));
+        check_ok(surety_voters_check(v, &err));
+        surety_range *range;
+        check_ok(surety_range_new(&range, v, &ball, 100, &err));
+        for (size_t i = 0; i < ROWS; i++) {
+            _Alignas(64) float x[STRIDE] = {0}, low[K_MOST * SURETY_LANES];
+            const float *row = train.x + i * STRIDE, *rows[1] = {row};
+            uint8_t y = train.y[i];
+            surety_range_run(range, rows, 1, &ball.radius, &y, low);
+            for (int point = 0; point < 8; point++) {
+                for (size_t j = 0; j < FEATURES; j++)
+                    x[j] = isnan(row[j]) || !point
+                               ? row[j]
+                               : fminf(fmaxf(row[j] + (draw_size(&r, 0, 1) ? 0.0399f : -0.0399f), 0), 1);
+                uint8_t answer;
+                float h[K_MOST];
+                double score[K_MOST * K_MOST], scale = v->tensors[SURETY_TREES_SCALE].doubles[0];
+                ask(v, x, &answer, h, score);
+                check(answer == winner(score, K), "answer %d, duels say %d", answer, winner(score, K));
+                tied += answer == SURETY_TIED;
+                int right = 1;
+                for (size_t k = 0, c = 0; k < K; k++) {
+                    if (k == y) continue;
+                    float limit = low[c++ * SURETY_LANES];
+                    check(h[y] - h[k] >= limit, "class %zu: %g, limit %g", k, (double)(h[y] - h[k]),
+                          (double)limit);
+                    right &= limit > 0;
+                    if (answer == SURETY_TIED || k == answer) continue;
+                    double duel = (answer > k ? 1 : -1) * score[answer > k ? k * K + answer : answer * K + k];
+                    check((double)(h[answer] - h[k]) <= duel / scale + 1e-6, "ahead by more than the duel");
+                }
+                check(!right || answer == y, "proved, and wrong");
+                proved += (size_t)right;
+            }
+        }
+        surety_range_free(range);
+        surety_voters_free(v);
+        surety_voters_free(full);
+    }
+    check(tied && proved, "%zu tied, %zu proved", tied, proved);
+}
+
 static void other_norms_are_refused(void **state) {
     (void)state;
     draw r = {1};
@@ -284,8 +368,11 @@ static void other_norms_are_refused(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(value_is_that_of_the_limits), cmocka_unit_test(trimmed_answers_are_the_same),
-        cmocka_unit_test(first_split_is_the_best),     cmocka_unit_test(leaves_are_settled),
+        cmocka_unit_test(value_is_that_of_the_limits),
+        cmocka_unit_test(trimmed_answers_are_the_same),
+        cmocka_unit_test(first_split_is_the_best),
+        cmocka_unit_test(leaves_are_settled),
+        cmocka_unit_test(duels_decide),
         cmocka_unit_test(other_norms_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
