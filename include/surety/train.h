@@ -103,6 +103,11 @@ SURETY_API void surety_train_table(surety_train_settings *settings);
  * trees, else surety_train_table, followed by surety_train_lipschitz for networks. */
 SURETY_API void surety_train_own(surety_train_settings *settings);
 
+/* What follows from the number of voters and the objective, when they are settled: an epoch grows a tree, and
+ * trees are voters of their own for a step 2; unless the caller has chosen (set_chosen), a single network of
+ * two classes only names one, with the same answers and better bounds. */
+SURETY_API void surety_train_follow(surety_train_settings *settings, size_t classes, int set_chosen);
+
 /* The paper's: pgdu in the l2 ball of radius 1, objective chromatic, signed votes, 25 trees of depth 2, mask
  * 0.5, 20 epochs, batches of 64, lr 0.01, delta 0.05. */
 SURETY_API void surety_train_defaults(surety_train_settings *settings);

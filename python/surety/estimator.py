@@ -135,6 +135,7 @@ class VoteClassifier(ClassifierMixin, BaseEstimator):
         t.seed = t.defense.seed = seed
         lib.surety_train_own(t)
         self._override(t)
+        lib.surety_train_follow(t, data.info.classes, self.voters is not None)
         brought = ffi.new("surety_tolerance **")
         call(lib.surety_ball_settle, ffi.addressof(t.defense, "ball"), given, brought, data.info)
         kept += [given, ffi.gc(brought[0], lib.surety_tolerance_free)]
@@ -142,7 +143,6 @@ class VoteClassifier(ClassifierMixin, BaseEstimator):
 
     def _override(self, t) -> None:
         """What was asked for, in place of what suits."""
-        grown = t.step1_epochs == t.kind.voters  # one voter in an epoch
         for place, name, value in ((t.kind, "voters", self.trees), (t.kind, "depth", self.depth), (t.kind, "mask", self.mask),
                                    (t, "step1_epochs", self.epochs), (t, "step2_epochs", self.epochs), (t, "batch", self.batch),
                                    (t, "lr", self.lr), (t, "decay", self.decay), (t, "balance", self.balance),
@@ -150,8 +150,6 @@ class VoteClassifier(ClassifierMixin, BaseEstimator):
                                    (t.defense, "restarts", self.restarts), (t.defense, "budget", self.budget)):
             if value is not None:
                 setattr(place, name, value)
-        if grown:
-            t.step1_epochs = t.kind.voters
         if self.layers is not None:  # units of each, 0 behind the last
             t.kind.layers = list(self.layers) + [0] * (len(t.kind.layers) - len(self.layers))
         if self.voters is not None:

@@ -90,6 +90,8 @@ class Noise(Threat):
         x = np.asarray(X, np.float64)
         if self.norm is None or self.eps is None or not self.eps >= 0 or self.samples < 1:
             raise UsageError("noise needs a norm, a radius and at least one sample", expected='Noise("linf", 0.1, samples=20)')
+        if x.ndim != 2:
+            raise UsageError(f"rows of the shape {x.shape}", expected="(m, d)")
         norm = parse(lib.surety_norm_parse, "surety_norm", self.norm)
         random = np.random.Generator(np.random.Philox(self.seed))
         shape = (len(x), self.samples, x.shape[1])

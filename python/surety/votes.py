@@ -147,10 +147,9 @@ def guarantee(model: Any, X, y, threat: Union[None, Threat, np.ndarray] = None, 
     m, n = points.shape[:2]
     if len(np.asarray(y)) != m:
         raise UsageError(f"{m} rows and {len(np.asarray(y))} labels", expected="one label per row")
-    asked = X if words is None else _as_given(points.reshape(m * n, -1), X)
+    asked = X if words is None else _as_given(points.reshape(m * n, *rows.shape[1:]), X)
     answers = np.asarray(_predict(model, asked)).reshape(m, n)
-    known = [np.asarray(getattr(model, "classes_", [])), np.asarray(y), answers.ravel()]
-    labels = np.unique(np.concatenate([part.astype(known[1].dtype) if part.size else known[1][:0] for part in known]))
+    labels = _classes(np.asarray(y), answers.ravel(), np.asarray(getattr(model, "classes_", [])))
     if not 2 <= len(labels) <= lib.SURETY_CLASSES_MOST:
         raise UsageError(f"there are {len(labels)} classes", expected="2 to 255")
     arrays = {"votes": np.searchsorted(labels, answers).astype(np.uint8)[:, :, np.newaxis],
@@ -202,6 +201,14 @@ def _points(rows: np.ndarray, threat, words: Optional[str]):
     if points.ndim == rows.ndim:
         points = points[:, np.newaxis]
     return points, words or "perturbed rows that the user made, by a rule not stated"
+
+
+def _classes(y: np.ndarray, *others: np.ndarray) -> np.ndarray:
+    """All labels that occur, sorted."""
+    known = [part for part in (y, *others) if part.size]
+    if len({part.dtype.kind in "biuf" for part in known}) > 1:
+        raise UsageError(f"labels of the type {y.dtype}, and answers of the type {others[0].dtype}", expected="one kind of label")
+    return np.unique(np.concatenate(known))
 
 
 def _predict(model, rows):

@@ -279,6 +279,29 @@ static int missing_is(const surety_certificate *c, surety_missing rule) {
     return !strcmp(c->data.missing, surety_missing_name(rule));
 }
 
+/* 1 if all features that move have one range, with both ends. */
+static int one_range(const surety_certificate *c, double *lo, double *hi) {
+    int found = 0;
+    for (size_t j = 0; j < c->tolerance.count; j++) {
+        if (c->tolerance.radius[j] == 0) continue;
+        if (!found++) *lo = c->tolerance.lo[j], *hi = c->tolerance.hi[j];
+        if (!(c->tolerance.lo[j] == *lo && c->tolerance.hi[j] == *hi)) return 0; /* NaN: no end */
+    }
+    return found > 0;
+}
+
+/* A range for each feature in the user's table, or one box for all in the user's units. */
+static void say_range(surety_certificate *c) {
+    char from[32], to[32];
+    double lo = 0, hi = 0;
+    if (strcmp(c->attack.radius_unit, "tolerances") && one_range(c, &lo, &hi))
+        say(c, " and inside [%s, %s] in the units of the data", surety_shortest(lo, from),
+            surety_shortest(hi, to));
+    else
+        say(c, " and inside the range that the table gives it");
+    say(c, " (or no farther outside than the input is)");
+}
+
 /* Features that cannot change, and ranges. */
 static void say_features(surety_certificate *c) {
     size_t fixed = 0, ends = 0;
@@ -295,8 +318,7 @@ static void say_features(surety_certificate *c) {
     if (missing_is(c, SURETY_MISSING_KEEP)) say(c, ", what is missing staying missing,");
     if (missing_is(c, SURETY_MISSING_MEDIAN) || missing_is(c, SURETY_MISSING_FLAG))
         say(c, ", what is missing counting as the median of S',");
-    if (ends)
-        say(c, " and inside the range that the table gives it (or no farther outside than the input is)");
+    if (ends) say_range(c);
 }
 
 static void say_where(surety_certificate *c) {

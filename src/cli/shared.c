@@ -397,6 +397,10 @@ surety_status cli_settle_model(cli *c, const surety_model *model, surety_data_se
     if (status != SURETY_OK) return status;
     if (data->fresh && (status = check_fresh(c)) != SURETY_OK) return status;
     if (!cli_given(c, "task") && !cli_given(c, "train") && !data->fresh) data->task = own.task;
+    if (!data->task && !data->train && surety_model_imported(model))
+        return cli_wrong(c,
+                         "an imported model has no data of its own: give rows that its makers never saw with "
+                         "--fresh FILE");
     if (!data->task && !data->train)
         return cli_wrong(c, "the model was trained on own data: give it again with --train (and --test)");
     if (data->test && own.test_size && !data->fresh && !cli_given(c, "test-size"))

@@ -200,18 +200,15 @@ static void settle_rest(const cli *c, options *o) {
     if (!cli_given(c, "voters")) t->set = own.set;
     if (!cli_given(c, "depth")) t->kind.depth = own.kind.depth;
     if (!cli_given(c, "trees")) t->kind.voters = own.kind.voters;
-    if (network && !cli_given(c, "voters") && t->kind.voters == 1)
-        t->set = SURETY_SIGNED; /* the same answers, and better bounds */
     if (!cli_given(c, "loss")) t->loss = own.loss;
     if (!cli_given(c, "epochs")) t->step1_epochs = own.step1_epochs, t->step2_epochs = own.step2_epochs;
     if ((grown || network) && !cli_given(c, "lr")) t->lr = own.lr;
     if (!cli_given(c, "batch")) t->batch = own.batch;
     if (network && !cli_given(c, "layers")) memcpy(t->kind.layers, own.kind.layers, sizeof own.kind.layers);
     if (grown && !cli_given(c, "holdout") && !cli_given(c, "keep")) t->holdout = own.holdout;
-    if (grown) t->step1_epochs = t->kind.voters;
     t->decay = own.decay;
     if (!cli_given(c, "objective")) t->objective = own.objective;
-    t->kind.apart = grown && t->objective != SURETY_OBJECTIVE_BASELINE;
+    surety_train_follow(t, 2, cli_given(c, "voters"));
     if (!cli_given(c, "keep") && !cli_given(c, "holdout")) t->keep_last = own.keep_last;
 }
 

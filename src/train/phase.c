@@ -319,8 +319,8 @@ static surety_status share_batch(const loop *l, const surety_run *run, surety_er
     for (size_t i = 0; i < sizeof of / sizeof *of; i++)
         if (of[i].used)
             SURETY_TRY(surety_share_everyone(run, of[i].rows, l->count, SURETY_LANES, of[i].bytes, err));
-    for (size_t i = 0; l->robust && i < l->certified;
-         i++) /* every process has the rows that these follow from */
+    /* Every process has the rows that these follow from. */
+    for (size_t i = 0; l->robust && i < l->certified; i++)
         if (i / SURETY_LANES < l->begin_block || i / SURETY_LANES >= l->end_block)
             surety_robust_rooms(l->robust, l->rows[l->attacked + i], l->even[i], l->odd[i]);
     return SURETY_OK;

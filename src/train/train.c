@@ -137,6 +137,14 @@ void surety_train_own(surety_train_settings *s) {
     if (!strcmp(s->kind.kind, "lipschitz")) surety_train_lipschitz(s);
 }
 
+void surety_train_follow(surety_train_settings *s, size_t classes, int set_chosen) {
+    int grown = !strcmp(s->kind.kind, "trees");
+    if (grown) s->step1_epochs = s->kind.voters;
+    s->kind.apart = grown && s->objective != SURETY_OBJECTIVE_BASELINE;
+    if (!strcmp(s->kind.kind, "lipschitz") && !set_chosen)
+        s->set = s->kind.voters == 1 && classes == 2 ? SURETY_SIGNED : SURETY_REAL;
+}
+
 /* Trees that grow: one voter, a sum of trees; or, for a step 2, as many voters. */
 static surety_status validate_grown(const surety_train_settings *s, surety_error *err) {
     if (strcmp(s->kind.kind, "trees") != 0) return SURETY_OK;

@@ -62,6 +62,7 @@ TRAININGS = {  # batches attacked and cut over processes, worst cases with attac
     "trees": ("--kind", "trees", "--defense", "certified", "--trees", 4, "--depth", 3),
     **({"linear": ("--preset", "paper", "--kind", "linear", "--defense", "pgdu", "--epochs", 3),
         "step2": ("--preset", "paper", "--defense", "certified", "--objective", "worst-case", "--epochs", 3),
+        "lipschitz": ("--kind", "lipschitz", "--defense", "certified", "--epochs", 3),
         "grown": ("--kind", "trees", "--defense", "none", "--trees", 4, "--holdout", "0.3"),
         "small": ("--preset", "paper", "--defense", "ifgsm", "--epochs", 2, "--batch", 7)} if FULL else {}),
 }

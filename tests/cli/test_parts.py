@@ -49,7 +49,7 @@ def parts(of, *words, prefix="part"):
 
 def whole_and_merged(of, *words):
     ask(*words, "--out", "whole")
-    ask("merge", *parts(of, *words), "--out", "merged")
+    ask("merge", *parts(of, *words, "--stream"), "--out", "merged", "--stream")
     assert read("whole") == read("merged"), words
 
 

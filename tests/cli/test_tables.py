@@ -340,6 +340,16 @@ def test_the_unit_of_a_radius():
     assert "it looks like a model" in e["what"], e
 
 
+def test_a_box_around_scaled_features():
+    numbers("t.csv")
+    words = ["--train", path("t.csv"), *QUICK]
+    for scale in ("standard", "minmax"):
+        run("train", *words, "--scale", scale, "--box", "-4.5,6", "--norm", "linf", "--eps", 0.1, "--epochs", 3, "--out", path("x"))
+        c = answer("certify", path("x"), *words, "--looks", 1, "--out", path("x.json"))
+        assert "of the input and inside [-4.5, 6] in the units of the data (or no farther outside than the input is) on which" in c["claim"], c["claim"]
+        assert answer("verify", path("x.json"), "--model", path("x"), *words)["agrees"]
+
+
 def test_what_is_wrong_with_a_file():
     numbers("t.csv")
     with open(path("t.csv"), encoding="utf-8") as f:

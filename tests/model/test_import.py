@@ -133,6 +133,7 @@ def test_names_of_features():
     assert right["adversarial_risk"] < 0.3, right
     assert "lacks the column 'f 3'" in error("predict", path("m"), table([0, 1, 2, 4, 5, 6, 7]), "--out", path("got.npy"), code=3)["what"]
     assert "none of the columns" in error("predict", path("m"), table(range(D), ["id", "answer"]), "--out", path("got.npy"), code=3)["what"]
+    assert "--fresh" in error("evaluate", path("m"), "--attacks", "none", "--eps", 0, code=2)["what"]
     assert "labels" in error("evaluate", path("m"), "--attacks", "none", "--eps", 0, "--fresh", table(range(D)), code=3)["what"]
 
 

@@ -132,6 +132,19 @@ def test_frames_and_functions():
     assert one.value == two.value
 
 
+def test_labels_of_any_kind():
+    y = np.array(["a", "b"] * 20)
+    g = surety.guarantee(Fixed(np.where(np.arange(40) < 4, "longer", y)), np.zeros((40, 2)), y, looks=1, per_class=True)
+    assert list(g.labels) == ["a", "b", "longer"] and g.risk == 0.1
+    assert [c["value"] for c in g.classes][2] == 1  # no example of it in S
+    images = np.zeros((40, 5, 5))
+    seen = []
+    g = surety.guarantee(lambda rows: seen.append(rows.shape) or y, images, y, looks=1)
+    assert seen == [(40, 5, 5)] and g.risk == 0
+    with pytest.raises(surety.UsageError, match="type"):
+        surety.guarantee(Fixed(np.zeros(40, int)), np.zeros((40, 2)), y, looks=1)
+
+
 @pytest.mark.parametrize("norm, order", [("l2", 2), ("linf", np.inf), ("l1", 1)])
 def test_noise_is_uniform_in_its_ball(norm, order):
     x = np.zeros((20000, 3))

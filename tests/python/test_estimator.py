@@ -55,6 +55,25 @@ def test_the_same_bytes_as_the_command(tmp_path, words, settings):
     assert made == commands(str(tmp_path), *words)
 
 
+@pytest.mark.parametrize("kind", surety.kinds())
+def test_every_kind_has_the_bytes_of_the_command(tmp_path, kind):
+    """Whatever kinds there are: trained with a radius, certified, derived again."""
+    size = dict(trees=20) if kind == "trees" else dict(epochs=3)
+    words = [word for key, value in size.items() for word in ("--" + key, value)]
+    clf = surety.VoteClassifier(kind=kind, norm="linf", eps=0.05, **size).fit(X, Y)
+    assert clf.model_.to_bytes() == commands(str(tmp_path), "--kind", kind, "--eps", 0.05, *words)
+    assert clf.certified_radius(X[:5]).shape == (5,)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of looks: the same rows serve all kinds here
+        made = clf.certify(looks=1)
+    assert made.value <= 1 and surety.verify(made, clf, X, Y)
+
+
+def test_layers(tmp_path):
+    clf = surety.VoteClassifier(kind="lipschitz", layers=[16, 8], epochs=2).fit(X, Y)
+    assert clf.model_.to_bytes() == commands(str(tmp_path), "--kind", "lipschitz", "--layers", "16,8", "--epochs", 2)
+
+
 def test_three_classes_and_text_labels(tmp_path):
     x, y = load_iris(return_X_y=True)
     names = np.array(["rose", "iris", "10"])[y]

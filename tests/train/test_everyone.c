@@ -182,6 +182,15 @@ static void grown_trees(void **state) {
     check_same(&s);
 }
 
+static void networks(void **state) {
+    surety_train_settings s = training();
+    (void)state;
+    s.kind.kind = "lipschitz";
+    s.kind.layers[0] = 8, s.kind.layers[1] = 4;
+    s.defense.kind = SURETY_WORST_CASE;
+    check_same(&s);
+}
+
 static void what_differs_is_refused(void **state) {
     surety_train_settings s[] = {training(), training()};
     process of[2];
@@ -196,11 +205,9 @@ static void what_differs_is_refused(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(attacked_batches),
-        cmocka_unit_test(certified_batches),
-        cmocka_unit_test(step_2),
-        cmocka_unit_test(grown_trees),
-        cmocka_unit_test(what_differs_is_refused),
+        cmocka_unit_test(attacked_batches), cmocka_unit_test(certified_batches),
+        cmocka_unit_test(step_2),           cmocka_unit_test(grown_trees),
+        cmocka_unit_test(networks),         cmocka_unit_test(what_differs_is_refused),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
