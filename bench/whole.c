@@ -313,8 +313,8 @@ static surety_status network(whole *w, int threads, surety_error *err) {
                           .certified = 1,
                           .epochs = REPEATS / 4,
                           .first_pass = 1};
-    surety_train_lipschitz(&s);
-    s.defense.kind = SURETY_WORST_CASE;
+    s.kind.kind = "lipschitz";
+    surety_train_kind(&s);
     SURETY_TRY(surety_voters_new(&voters, &s.kind, prior->d, 0, err));
     SURETY_TRY(surety_train_state_new(&state, voters, step1.epochs, 0, err));
     network_watch e = {.threads = threads, .begin = bench_now()};

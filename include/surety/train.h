@@ -78,20 +78,18 @@ enum { SURETY_TRAIN_STEPS = 2500 };
  * objective baseline. */
 SURETY_API void surety_train_certified(surety_train_settings *settings);
 
-/* Turns settings, with the defense none or the worst case over a linf ball, into those of trees that are
- * grown (docs/theory.md 10.5): the kind trees, SURETY_GROWN_TREES of depth SURETY_GROWN_DEPTH, real votes, no
- * step 2, a hold-out of S' that chooses how many trees are kept. voters is the number of trees and is that of
- * the epochs of step 1. */
-SURETY_API void surety_train_trees(surety_train_settings *settings);
+/* Turns settings, whose kind is set, into those that suit the kind; 0, and nothing, for kinds that are
+ * trained as soft trees are.
+ * trees (docs/theory.md 10.5), which go with the defense none or the worst case over a linf ball:
+ * SURETY_GROWN_TREES of depth SURETY_GROWN_DEPTH, real votes, no step 2, a hold-out of S' that chooses how
+ * many trees are kept. voters is the number of trees and is that of the epochs of step 1.
+ * lipschitz (docs/theory.md 11): the worst case, one network with two layers of SURETY_NETWORK_UNITS units,
+ * real votes, no step 2, logistic loss, a learning rate that falls to 0, the last epoch kept. */
+SURETY_API int surety_train_kind(surety_train_settings *settings);
 enum { SURETY_GROWN_TREES = 400, SURETY_GROWN_DEPTH = 6 };
+enum { SURETY_NETWORK_UNITS = 128, SURETY_NETWORK_BATCH = 32 };
 #define SURETY_GROWN_RATE 0.1
 #define SURETY_GROWN_HOLDOUT 0.15
-
-/* Turns settings, with any defense, into those of Lipschitz networks (docs/theory.md 11): the kind lipschitz,
- * one network with two layers of SURETY_NETWORK_UNITS units, real votes, no step 2, logistic loss, a learning
- * rate that falls to 0, the last epoch kept. For l2 and l1; a linf ball needs sqrt(d) times its radius. */
-SURETY_API void surety_train_lipschitz(surety_train_settings *settings);
-enum { SURETY_NETWORK_UNITS = 128, SURETY_NETWORK_BATCH = 32 };
 #define SURETY_NETWORK_RATE 0.003
 
 /* Turns settings, with either defense, into those for tables that are not images: real votes, logistic loss,
@@ -99,14 +97,17 @@ enum { SURETY_NETWORK_UNITS = 128, SURETY_NETWORK_BATCH = 32 };
  * kept (docs/notes/tables.md). */
 SURETY_API void surety_train_table(surety_train_settings *settings);
 
-/* Turns settings, whose kind and defense are set, into those that suit own data: surety_train_trees for
- * trees, else surety_train_table, followed by surety_train_lipschitz for networks. */
+/* Turns settings, whose kind and defense are set, into those that suit own data, the defense kept:
+ * surety_train_table (not for trees), then surety_train_kind. */
 SURETY_API void surety_train_own(surety_train_settings *settings);
 
 /* What follows from the number of voters and the objective, when they are settled: an epoch grows a tree, and
  * trees are voters of their own for a step 2; unless the caller has chosen (set_chosen), a single network of
  * two classes only names one, with the same answers and better bounds. */
 SURETY_API void surety_train_follow(surety_train_settings *settings, size_t classes, int set_chosen);
+
+/* What is allowed and will disappoint, in a sentence for people; NULL: nothing. */
+SURETY_API const char *surety_train_warning(const surety_train_settings *settings);
 
 /* The paper's: pgdu in the l2 ball of radius 1, objective chromatic, signed votes, 25 trees of depth 2, mask
  * 0.5, 20 epochs, batches of 64, lr 0.01, delta 0.05. */

@@ -184,28 +184,26 @@ static void add_options(cli *c, options *o) {
     cli_flag(c, "timing", &o->timing, "say where the time went");
 }
 
-/* What was not given follows from the kind trees, from the preset, or from the certified defense. */
+/* What was not given follows from the preset, from the kind, or from the certified defense. */
 static void settle_rest(const cli *c, options *o) {
     surety_train_settings *t = &o->train, own = o->train;
-    int grown = !strcmp(t->kind.kind, "trees"), network = !strcmp(t->kind.kind, "lipschitz");
-    if (grown || o->preset == PRESET_TABLE)
+    if (o->preset == PRESET_TABLE)
         surety_train_own(&own);
-    else if (network)
-        surety_train_lipschitz(&own);
-    else if (t->defense.kind == SURETY_WORST_CASE)
+    else if (!surety_train_kind(&own)) {
+        if (t->defense.kind != SURETY_WORST_CASE) return;
         surety_train_certified(&own);
-    else
-        return;
+    }
+    if (!cli_given(c, "defense")) t->defense.kind = own.defense.kind;
     if (!cli_given(c, "mask")) t->kind.mask = own.kind.mask;
     if (!cli_given(c, "voters")) t->set = own.set;
     if (!cli_given(c, "depth")) t->kind.depth = own.kind.depth;
     if (!cli_given(c, "trees")) t->kind.voters = own.kind.voters;
     if (!cli_given(c, "loss")) t->loss = own.loss;
     if (!cli_given(c, "epochs")) t->step1_epochs = own.step1_epochs, t->step2_epochs = own.step2_epochs;
-    if ((grown || network) && !cli_given(c, "lr")) t->lr = own.lr;
+    if (!cli_given(c, "lr")) t->lr = own.lr;
     if (!cli_given(c, "batch")) t->batch = own.batch;
-    if (network && !cli_given(c, "layers")) memcpy(t->kind.layers, own.kind.layers, sizeof own.kind.layers);
-    if (grown && !cli_given(c, "holdout") && !cli_given(c, "keep")) t->holdout = own.holdout;
+    if (!cli_given(c, "layers")) memcpy(t->kind.layers, own.kind.layers, sizeof own.kind.layers);
+    if (!cli_given(c, "holdout") && !cli_given(c, "keep")) t->holdout = own.holdout;
     t->decay = own.decay;
     if (!cli_given(c, "objective")) t->objective = own.objective;
     surety_train_follow(t, 2, cli_given(c, "voters"));
@@ -251,11 +249,9 @@ static surety_status settle(cli *c, options *o) {
     t->keep_last = o->keep_last;
     t->decay = o->decay;
     t->balance = o->balance;
-    if (!strcmp(t->kind.kind, "lipschitz") && o->preset == PRESET_PAPER && !cli_given(c, "defense"))
-        t->defense.kind = SURETY_WORST_CASE;
+    settle_rest(c, o);
     if (t->mix != 0 && t->defense.kind != SURETY_WORST_CASE)
         return cli_wrong(c, "--mix goes with --defense certified");
-    settle_rest(c, o);
     return surety_train_validate(t, &c->error);
 }
 
@@ -274,10 +270,7 @@ static void print_classes(const surety_train_result *r, const char *const *names
 /* What makes a model useless, said even with --quiet. */
 static void warn(const cli *c, const options *o, const surety_train_result *r, const char *const *names) {
     size_t answer = 0;
-    if (!strcmp(r->kind, "lipschitz") && o->train.defense.ball.norm == SURETY_LINF)
-        cli_warn(c,
-                 "these networks measure l2 distances, and a linf ball reaches radius times sqrt(features): "
-                 "little will be proved. --kind trees is the kind for linf");
+    if (surety_train_warning(&o->train)) cli_warn(c, "%s", surety_train_warning(&o->train));
     if (!r->constant) return;
     for (size_t k = 0; k < r->clean.classes; k++)
         for (size_t y = 0; y < r->clean.classes; y++)

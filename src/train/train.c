@@ -15,6 +15,7 @@
 #include "train/augment.h"
 #include "train/checkpoint.h"
 #include "train/phase.h"
+#include "train/recipe.h"
 #include "train/settings.h"
 #include "voters/ball.h"
 
@@ -93,80 +94,6 @@ void surety_train_certified(surety_train_settings *s) {
     s->objective = SURETY_OBJECTIVE_BASELINE;
 }
 
-void surety_train_trees(surety_train_settings *s) {
-    s->kind.kind = "trees";
-    s->kind.voters = s->step1_epochs = SURETY_GROWN_TREES;
-    s->kind.depth = SURETY_GROWN_DEPTH;
-    s->kind.mask = 0;
-    s->set = SURETY_REAL;
-    s->lr = SURETY_GROWN_RATE;
-    s->decay = s->keep_last = 0;
-    s->holdout = SURETY_GROWN_HOLDOUT;
-    s->objective = SURETY_OBJECTIVE_BASELINE;
-}
-
-void surety_train_lipschitz(surety_train_settings *s) {
-    s->kind.kind = "lipschitz";
-    s->kind.voters = 1;
-    s->kind.depth = 0;
-    s->kind.mask = 0;
-    memset(s->kind.layers, 0, sizeof s->kind.layers);
-    s->kind.layers[0] = s->kind.layers[1] = SURETY_NETWORK_UNITS;
-    s->set = SURETY_REAL;
-    s->loss = SURETY_LOSS_LOGISTIC;
-    s->lr = SURETY_NETWORK_RATE;
-    s->batch = SURETY_NETWORK_BATCH;
-    s->decay = s->keep_last = 1;
-    s->objective = SURETY_OBJECTIVE_BASELINE;
-}
-
-/* Networks: a batch's sums have no more rows than lipschitz.h says. */
-static surety_status validate_network(const surety_train_settings *s, surety_error *err) {
-    enum { LARGEST = 4096 };
-    if (strcmp(s->kind.kind, "lipschitz") != 0 || s->batch <= LARGEST) return SURETY_OK;
-    return surety_fail(err, SURETY_E_USAGE, "networks are trained with batches of at most %d, not %zu",
-                       LARGEST, s->batch);
-}
-
-void surety_train_own(surety_train_settings *s) {
-    if (!strcmp(s->kind.kind, "trees")) {
-        surety_train_trees(s);
-        return;
-    }
-    surety_train_table(s);
-    if (!strcmp(s->kind.kind, "lipschitz")) surety_train_lipschitz(s);
-}
-
-void surety_train_follow(surety_train_settings *s, size_t classes, int set_chosen) {
-    int grown = !strcmp(s->kind.kind, "trees");
-    if (grown) s->step1_epochs = s->kind.voters;
-    s->kind.apart = grown && s->objective != SURETY_OBJECTIVE_BASELINE;
-    if (!strcmp(s->kind.kind, "lipschitz") && !set_chosen)
-        s->set = s->kind.voters == 1 && classes == 2 ? SURETY_SIGNED : SURETY_REAL;
-}
-
-/* Trees that grow: one voter, a sum of trees; or, for a step 2, as many voters. */
-static surety_status validate_grown(const surety_train_settings *s, surety_error *err) {
-    if (strcmp(s->kind.kind, "trees") != 0) return SURETY_OK;
-    if (s->defense.kind != SURETY_ATTACK_NONE && s->defense.kind != SURETY_WORST_CASE)
-        return surety_fail(err, SURETY_E_USAGE,
-                           "trees are grown with the defense none or certified, not with %s",
-                           surety_defense_name(s->defense.kind));
-    if (s->set != SURETY_REAL)
-        return surety_fail(err, SURETY_E_USAGE,
-                           "grown trees add up: they go with real votes, as signed ones are another "
-                           "classifier");
-    if (s->objective != SURETY_OBJECTIVE_BASELINE && !s->kind.apart)
-        return surety_fail(err, SURETY_E_USAGE,
-                           "a sum of trees is one voter and has no weights to learn: the objective is "
-                           "baseline, or trees are made apart");
-    if (s->mix > 0) return surety_fail(err, SURETY_E_USAGE, "trees that grow have no --mix");
-    if (s->step1_epochs != s->kind.voters)
-        return surety_fail(err, SURETY_E_USAGE, "an epoch grows a tree: %zu trees need as many, not %zu",
-                           s->kind.voters, s->step1_epochs);
-    return SURETY_OK;
-}
-
 surety_status surety_train_validate(const surety_train_settings *s, surety_error *err) {
     if ((unsigned)s->objective >= SURETY_OBJECTIVES)
         return surety_fail(err, SURETY_E_USAGE, "unknown objective %d", (int)s->objective);
@@ -197,8 +124,7 @@ surety_status surety_train_validate(const surety_train_settings *s, surety_error
         return surety_fail(err, SURETY_E_USAGE,
                            "the hold-out is a share of S', at least 0 and below 1, not %g", s->holdout);
     if (s->seed >= SURETY_SEED_LIMIT) return surety_fail(err, SURETY_E_USAGE, "a seed is below 2^63");
-    SURETY_TRY(validate_network(s, err));
-    return validate_grown(s, err);
+    return surety_recipe_validate(s, err);
 }
 
 /* ---- results as JSON ---- */
