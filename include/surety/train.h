@@ -135,10 +135,10 @@ typedef struct surety_train_result {
     surety_copies copies;            /* of the data */
     const char *kind;                /* of the voters */
     double largest_weight;           /* of Q */
-    surety_clean clean; /* the vote without attacks, which nothing is concluded from: the prior's on the rows
-                           of S' that are held out; else the posterior's on T; if T is empty, the prior's on
-                           the rows that trained it. Never on S */
-    const char *clean_rows; /* "held_out", "test", "training" */
+    surety_clean clean; /* the vote without attacks, which nothing is concluded from: the posterior's on T; if
+                           T is empty, the prior's on the rows of S' that are held out, or that trained it.
+                           Never on S */
+    const char *clean_rows; /* "test", "held_out", "training" */
     int constant;           /* 1: it gives every one of these rows the same answer */
     double seconds;         /* of this call; a resumed training counts what came after */
     surety_timing timing;

@@ -389,7 +389,7 @@ static surety_status make_model(training *t, surety_model **model, surety_train_
 
 static surety_status look_back(const training *t, const surety_model *model, surety_train_result *r,
                                const surety_run *run, surety_error *err) {
-    int held_out = t->s.holdout > 0, test = !held_out && t->test.m > 0;
+    int test = t->test.m > 0, held_out = !test && t->s.holdout > 0;
     surety_vote vote = surety_model_vote(model, test ? SURETY_POSTERIOR : SURETY_PRIOR);
     r->kind = surety_voters_kind(vote.voters);
     r->largest_weight = surety_model_largest_weight(model, NULL);
