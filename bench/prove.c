@@ -35,7 +35,7 @@ static void run_kind(bench *b, const char *kind, size_t H, bool json, bool *firs
     double weights[32];
     surety_voters_defaults(&settings);
     surety_ball_defaults(&ball);
-    settings.kind = kind, settings.voters = H;
+    settings.kind = kind, settings.count = H;
     ball.norm = SURETY_LINF, ball.radius = 0.01;
     for (size_t t = 0; t < H; t++) weights[t] = 1. / (double)H;
     surety_status status = surety_voters_new(&voters, &settings, D, 1, &err);

@@ -47,14 +47,14 @@ static surety_status open_all(bench *b, char **argv, surety_error *err) {
 
 /* Proves every example, and attacks those that are not proved. */
 static surety_status prove(const bench *b, double eps, double *seconds, double *decided, surety_error *err) {
-    surety_vote vote = surety_model_vote(b->model, SURETY_POSTERIOR);
+    surety_vote vote = surety_model_vote(b->model, SURETY_WEIGHTS_POSTERIOR);
     surety_threat threat;
     surety_worst *worst;
     surety_attacker *attacker;
     surety_threat_defaults(&threat);
     threat.kind = SURETY_ATTACK_SEARCH;
     threat.ball = (surety_ball){.norm = SURETY_LINF, .radius = eps, .has_box = 1, .hi = 1};
-    SURETY_TRY(surety_worst_new(&worst, vote.voters, &threat.ball, threat.budget, vote.set, err));
+    SURETY_TRY(surety_worst_new(&worst, vote.voters, &threat.ball, threat.budget, vote.voter_set, err));
     SURETY_TRY(surety_attacker_new(&attacker, &threat, vote.voters, err));
     size_t known = 0;
     *seconds = 0;
@@ -75,7 +75,7 @@ static surety_status prove(const bench *b, double eps, double *seconds, double *
 
 static surety_status run_all(bench *b, double eps, surety_error *err) {
     double predict = 1e30, proving = 1e30, decided = 0;
-    surety_vote vote = surety_model_vote(b->model, SURETY_POSTERIOR);
+    surety_vote vote = surety_model_vote(b->model, SURETY_WEIGHTS_POSTERIOR);
     const surety_run one = {.threads = 1};
     for (int i = 0; i < REPEATS; i++) {
         double begin = bench_now(), seconds;

@@ -9,11 +9,12 @@ set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_STRIP_FILES ON)
 set(CPACK_COMPONENTS_ALL command library dev)
+set(surety_library libsurety${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}) # as its soname
 # component, package, what it is, what it needs besides what its libraries say
 set(surety_packages
     "command|surety|votes with a guarantee against adversarial perturbations: the command|"
-    "library|libsurety0|votes with a guarantee against adversarial perturbations: the library|"
-    "dev|libsurety-dev|headers and static library of surety|libsurety0 (= ${PROJECT_VERSION}), zlib1g-dev, libjansson-dev, libssl-dev, libsleef-dev"
+    "library|${surety_library}|votes with a guarantee against adversarial perturbations: the library|"
+    "dev|libsurety-dev|headers and static library of surety|${surety_library} (= ${PROJECT_VERSION}), zlib1g-dev, libjansson-dev, libssl-dev, libsleef-dev"
     "openmpi|surety-openmpi|module of surety for Open MPI|surety (= ${PROJECT_VERSION})"
     "mpich|surety-mpich|module of surety for MPICH|surety (= ${PROJECT_VERSION})")
 foreach(package ${surety_packages})

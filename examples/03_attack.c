@@ -18,7 +18,7 @@ int main(int argc, char **argv) {
     if (surety_model_load(&model, argc > 1 ? argv[1] : "model.safetensors", &err)) return fail(&err);
     if (surety_data_open(&data, &which, &err)) return fail(&err);
 
-    surety_vote vote = surety_model_vote(model, SURETY_POSTERIOR);
+    surety_vote vote = surety_model_vote(model, SURETY_WEIGHTS_POSTERIOR);
     surety_set some = surety_set_slice(surety_data_set(data, SURETY_SET_TEST), 0, 200);
     const surety_threat_kind kinds[] = {SURETY_ATTACK_NONE, SURETY_ATTACK_FGSM, SURETY_ATTACK_PGD};
     for (int i = 0; i < 3; i++) {

@@ -81,7 +81,7 @@ static void make_world(fuzz_world *w) {
     require(surety_data_from_arrays(&w->data, &arrays, &data, &err) == SURETY_OK);
     surety_train_settings *s = &w->settings;
     surety_train_defaults(s);
-    s->kind.voters = 2, s->kind.depth = 1, s->step1_epochs = 2, s->objective = SURETY_OBJECTIVE_BASELINE;
+    s->voters.count = 2, s->voters.depth = 1, s->step1_epochs = 2, s->objective = SURETY_OBJECTIVE_BASELINE;
     s->defense.kind = SURETY_ATTACK_NONE;
     s->defense.ball.radius = 0.1;
     surety_train_result result;

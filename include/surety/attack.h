@@ -2,7 +2,7 @@
  * or every point of a ball at once (8).
  *
  * Every attack is a start, a number of steps along a direction of the gradient of the linear loss
- * 1/2 (1 - y sum_t w_t h_t(x)), or 1/2 (1 - min_k sum_t w_t (h_ty(x) - h_tk(x))) of K > 2 classes, a
+ * 1/2 (1 - y sum_h Q(h) h(x)), or 1/2 (1 - min_k sum_h Q(h) (h_y(x) - h_k(x))) of K > 2 classes, a
  * projection, and possibly noise behind it. Every returned point lies in the box exactly and in the ball: its
  * true distance, as real arithmetic measures it, is at most the radius. A perturbation depends on its own
  * example, the vote and random numbers addressed to the example's row: never on the other examples, on

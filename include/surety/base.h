@@ -130,7 +130,7 @@ SURETY_API void surety_reading(const surety_run *run, uint64_t largest);
  * processes that leave writing to another one (surety_run.everyone). 1, the default: files are written. */
 SURETY_API void surety_writing(int on);
 
-/* Version of the library, "0.2.0". */
+/* Version of the library, "0.3.0". */
 SURETY_API const char *surety_version(void);
 
 /* The CPU level in use: "generic", "avx2" or "avx512". The environment variable SURETY_CPU forces a lower

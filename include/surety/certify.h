@@ -161,7 +161,7 @@ typedef struct surety_certificate {
     surety_class_limit groups[SURETY_GROUPS];
 
     double promise; /* radius: the risk it is for; else NaN */
-    double radius;  /* the largest one with that risk; attack.eps too. NaN: there is none */
+    double radius;  /* the largest one with that risk; attack.radius too. NaN: there is none */
     uint64_t
         below_radius; /* examples of S that are proved right up to a smaller radius only, or not at all */
 
@@ -190,8 +190,8 @@ typedef struct surety_certificate {
 
     struct {
         char name[16], norm[8];
-        char radius_unit[24];       /* of eps (surety_radius_unit) */
-        double eps;                 /* with a tolerance: in its units */
+        char radius_unit[24];       /* of radius (surety_radius_unit) */
+        double radius;              /* with a tolerance: in its units; key "eps" in the file */
         double slack;               /* what the proof added for scaled features, see surety_ball */
         double box_lo, box_hi;      /* NaN: no box */
         uint64_t steps;             /* absent where the attack does not step */
@@ -200,7 +200,7 @@ typedef struct surety_certificate {
         uint64_t budget; /* steps of a search, also of that in a worst case; absent where nothing searches */
         char against[8]; /* "prior": the vote that is attacked; fresh rows: "vote", that of Q; worst case:
                             "any" */
-        uint64_t seed, pass; /* the address of its random numbers */
+        uint64_t seed, epoch; /* the address of its random numbers; key "pass" in the file */
     } attack;
 
     struct {             /* how far each feature may move, in the user's units */

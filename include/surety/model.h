@@ -11,7 +11,7 @@
  *     surety_model *model = NULL;
  *     surety_error err = SURETY_ERROR_NONE;
  *     if (surety_model_load(&model, "m.safetensors", &err)) ...
- *     surety_vote vote = surety_model_vote(model, SURETY_POSTERIOR);
+ *     surety_vote vote = surety_model_vote(model, SURETY_WEIGHTS_POSTERIOR);
  *     surety_vote_predict(&vote, x, stride, m, votes, NULL, &err);
  *     surety_model_free(model);
  */
@@ -29,13 +29,13 @@ typedef struct surety_model surety_model;
 
 /* What every model says of itself, because a bound or a certificate needs it. */
 typedef struct surety_model_facts {
-    surety_voter_set set;     /* how its vote asks the voters */
-    uint64_t seed;            /* below 2^63 */
-    uint64_t priors_compared; /* T_p >= 1: candidate priors among which S chose; 1 if S chose nothing */
-    double delta;             /* in (0,1): what the training's objective used */
-    surety_ball ball;         /* it was trained against; the model has its own copy of a tolerance */
-    char defense[32];         /* name of the defense: "pgdu", "certified" */
-    char objective[32];       /* name of what step 2 lowered: "chromatic", "baseline" */
+    surety_voter_set voter_set; /* how its vote asks the voters */
+    uint64_t seed;              /* below 2^63 */
+    uint64_t priors_compared;   /* T_p >= 1: candidate priors among which S chose; 1 if S chose nothing */
+    double delta;               /* in (0,1): what the training's objective used */
+    surety_ball ball;           /* it was trained against; the model has its own copy of a tolerance */
+    char defense[32];           /* name of the defense: "pgdu", "certified" */
+    char objective[32];         /* name of what step 2 lowered: "chromatic", "baseline" */
 } surety_model_facts;
 
 /* signed votes, seed 0, one prior, delta 0.05, default ball, "none", "baseline". */
@@ -58,7 +58,7 @@ SURETY_API const surety_model_facts *surety_model_about(const surety_model *mode
 /* The features as its data were read: what a tolerance for this model is made against. */
 SURETY_API surety_features surety_model_features(const surety_model *model);
 
-typedef enum surety_weighting { SURETY_POSTERIOR, SURETY_PRIOR } surety_weighting;
+typedef enum surety_weighting { SURETY_WEIGHTS_POSTERIOR, SURETY_WEIGHTS_PRIOR } surety_weighting;
 
 /* Its vote under Q or P. */
 SURETY_API surety_vote surety_model_vote(const surety_model *model, surety_weighting weighting);

@@ -50,9 +50,9 @@ extern "C" {
 
 /* What an accumulator is for. The weights are copied. */
 typedef struct surety_risk_settings {
-    size_t voters;    /* H >= 1 */
-    size_t samples;   /* n >= 1; n (K - 1) at most SURETY_RISK_SAMPLES */
-    int signed_votes; /* 1: sign(v) votes, sign(0) = 0, or the class of the largest score; 0: as given */
+    size_t voter_count; /* H >= 1 */
+    size_t samples;     /* n >= 1; n (K - 1) at most SURETY_RISK_SAMPLES */
+    int signed_votes;   /* 1: sign(v) votes, sign(0) = 0, or the class of the largest score; 0: as given */
     const double *posterior; /* Q (H) */
     const double *prior;     /* P (H), or NULL: nothing about the prior's vote is counted */
     size_t classes;          /* K, at most SURETY_RISK_CLASSES; 0 means 2 */
@@ -94,7 +94,7 @@ SURETY_API surety_status surety_risk_merge(surety_risk *into, const surety_risk 
  * exact value, and within 1e-9 of it. `averaged` and `averaged_max` are plain quotients of counts. */
 typedef struct surety_risks {
     uint64_t m;
-    size_t n, voters, classes;
+    size_t n, voter_count, classes;
     int signed_votes, has_prior, has_coins;
 
     /* Where K > 2: a vote is the least of its K - 1 sums, j runs over all n (K - 1) columns wherever

@@ -55,8 +55,8 @@ typedef struct surety_train_settings {
                     the steps of the defense */
     int keep_last; /* 1: step 1 keeps its last epoch, whatever it is: nothing is chosen, T_p = 1. Not with
                       a hold-out */
-    surety_voter_set set;        /* signed or real */
-    surety_voters_settings kind; /* which voters, and how many */
+    surety_voter_set voter_set;    /* signed or real */
+    surety_voters_settings voters; /* their kind, and how many */
     surety_augment augment;
     int balance;         /* 1: in the loss of step 1 every class counts the same */
     size_t step1_epochs; /* T'; 0: as many as make SURETY_TRAIN_STEPS batches */

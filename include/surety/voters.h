@@ -27,7 +27,7 @@ enum { SURETY_LAYERS = 6 }; /* most layers of units */
 /* How voters are made. */
 typedef struct surety_voters_settings {
     const char *kind; /* a name of surety_kind_name */
-    size_t voters;    /* H >= 1: trees, linear voters, or networks */
+    size_t count;     /* H >= 1: trees, linear voters, or networks */
     size_t depth;     /* soft-forest: of the trees, 1 to 8 */
     double mask;      /* soft-forest: a split does not see a feature with this probability, 0 <= mask < 1 */
     size_t classes;   /* K, 2 to 255; 0 is 2. A training takes that of its data */
@@ -87,7 +87,7 @@ SURETY_API size_t surety_voters_tensors(const surety_voters *voters); /* how man
 SURETY_API surety_tensor surety_voters_tensor(const surety_voters *voters, size_t index);
 SURETY_API void surety_voters_changed(surety_voters *voters);
 
-/* outputs (m, H, width): h_t(x_i) for m rows of x (stride >= d floats each, any alignment). */
+/* outputs (m, H, width): h(x_i) of every voter h for m rows of x (stride >= d floats each, any alignment). */
 SURETY_API surety_status surety_voters_outputs(const surety_voters *voters, const float *x, size_t stride,
                                                size_t m, float *outputs, const surety_run *run,
                                                surety_error *err);
@@ -100,16 +100,16 @@ typedef enum surety_voter_set { SURETY_SIGNED, SURETY_REAL } surety_voter_set;
 typedef struct surety_vote {
     const surety_voters *voters;
     const double *weights; /* H, a probability vector: P or Q */
-    surety_voter_set set;
+    surety_voter_set voter_set;
 } surety_vote;
 
-/* votes (m, width) = sum_t weights[t] * (h_t(x_i), or as the signed set has it), summed in double in voter
+/* votes (m, width) = sum_h weights[h] * (h(x_i), or as the signed set has it), summed in double in voter
  * order, clamped to [-1,1]. */
 SURETY_API surety_status surety_vote_predict(const surety_vote *vote, const float *x, size_t stride, size_t m,
                                              double *votes, const surety_run *run, surety_error *err);
 
-/* The class number that the vote answers, or SURETY_TIED. It is the y whose margins sum_t weights[t] (h_ty -
- * h_tk) are above 0 for every other k (of two classes: the sign of the vote): what risks, attacks and proofs
+/* The class number that the vote answers, or SURETY_TIED. It is the y whose margins sum_h weights[h] (h_y -
+ * h_k) are above 0 for every other k (of two classes: the sign of the vote): what risks, attacks and proofs
  * look at. Where scores differ by no more than roundings, this may be none. */
 enum { SURETY_TIED = 255 };
 SURETY_API surety_status surety_vote_classes(const surety_vote *vote, const float *x, size_t stride, size_t m,

@@ -122,7 +122,7 @@ class VoteClassifier(ClassifierMixin, BaseEstimator):
         kept: list = []
         if self.kind is not None:
             kept.append(ffi.new("char[]", self.kind.encode()))
-            t.kind.kind = kept[-1]
+            t.voters.kind = kept[-1]
         given = tolerance_of(lib.surety_data_features(data.info), self.tolerance)
         radius = self.eps if self.eps is not None else 1.0 if given else None
         usual = "certified" if radius is not None else "none"
@@ -143,7 +143,7 @@ class VoteClassifier(ClassifierMixin, BaseEstimator):
 
     def _override(self, t) -> None:
         """What was asked for, in place of what suits."""
-        for place, name, value in ((t.kind, "voters", self.trees), (t.kind, "depth", self.depth), (t.kind, "mask", self.mask),
+        for place, name, value in ((t.voters, "count", self.trees), (t.voters, "depth", self.depth), (t.voters, "mask", self.mask),
                                    (t, "step1_epochs", self.epochs), (t, "step2_epochs", self.epochs), (t, "batch", self.batch),
                                    (t, "lr", self.lr), (t, "decay", self.decay), (t, "balance", self.balance),
                                    (t, "mix", self.mix), (t, "delta", self.delta), (t.defense, "steps", self.steps),
@@ -151,9 +151,9 @@ class VoteClassifier(ClassifierMixin, BaseEstimator):
             if value is not None:
                 setattr(place, name, value)
         if self.layers is not None:  # units of each, 0 behind the last
-            t.kind.layers = list(self.layers) + [0] * (len(t.kind.layers) - len(self.layers))
+            t.voters.layers = list(self.layers) + [0] * (len(t.voters.layers) - len(self.layers))
         if self.voters is not None:
-            t.set = parse(lib.surety_voter_set_parse, "surety_voter_set", self.voters)
+            t.voter_set = parse(lib.surety_voter_set_parse, "surety_voter_set", self.voters)
         if self.objective is not None:
             t.objective = parse(lib.surety_objective_parse, "surety_objective", self.objective)
         if self.loss is not None:

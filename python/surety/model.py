@@ -194,7 +194,7 @@ class Model:
             files = ffi.new("surety_predict_files *", dict(input=kept[0], scores=kept[1]))
             result = ffi.new("surety_predict_result *")
             with Run() as run:
-                call(lib.surety_model_predict, self._pointer, lib.SURETY_POSTERIOR, files, result, run)
+                call(lib.surety_model_predict, self._pointer, lib.SURETY_WEIGHTS_POSTERIOR, files, result, run)
             return np.load(out)
 
     def outputs(self, X, threads: int = 1) -> np.ndarray:
@@ -274,7 +274,7 @@ class Model:
         return c, (given, ffi.gc(brought[0], lib.surety_tolerance_free))
 
     def _vote(self):
-        return ffi.new("surety_vote *", lib.surety_model_vote(self._pointer, lib.SURETY_POSTERIOR))
+        return ffi.new("surety_vote *", lib.surety_model_vote(self._pointer, lib.SURETY_WEIGHTS_POSTERIOR))
 
     def certify(self, X, y, looks: int, threat: Optional[Threat] = None, *, fresh: bool = True, X_test=None, y_test=None,
                 tolerance: Optional[Tolerance] = None, copies: Optional[str] = None, box=None, **asked) -> Certificate:

@@ -151,7 +151,7 @@ static void remove_folder(checking *c) {
 
 /* Rows spread evenly over S, and what the model says of them. */
 static surety_status take_rows(checking *c, surety_error *err) {
-    surety_vote vote = surety_model_vote(c->model, SURETY_POSTERIOR);
+    surety_vote vote = surety_model_vote(c->model, SURETY_WEIGHTS_POSTERIOR);
     c->width = surety_voters_width(c->model->voters), c->d = surety_voters_features(c->model->voters);
     c->rows = c->learn ? c->learn->m < ROWS ? c->learn->m : ROWS : 0;
     SURETY_TRY(surety_alloc(&c->x, c->rows * c->d, sizeof *c->x, err));

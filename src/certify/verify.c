@@ -248,7 +248,7 @@ static void settings_of(const verifying *v, surety_certify_settings *s) {
     surety_threat_defaults(a);
     surety_threat_parse(c->attack.name, &a->kind, NULL); /* both were checked when it was read */
     surety_norm_parse(c->attack.norm, &a->ball.norm, NULL);
-    a->ball.radius = c->attack.eps;
+    a->ball.radius = c->attack.radius;
     a->ball.tolerance = v->tolerance;
     a->ball.has_box = !isnan(c->attack.box_lo) || !isnan(c->attack.box_hi);
     a->ball.lo = c->attack.box_lo;

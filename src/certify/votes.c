@@ -269,7 +269,7 @@ static surety_status fill(certificate *c, const surety_votes_promise *s, const s
              surety_statement_name(s->per_class ? SURETY_SAY_CLASSES : SURETY_SAY_LIMIT));
     snprintf(c->bound, sizeof c->bound, "%s", surety_bound_list()[SURETY_BOUND_VOTE_FROZEN_MAX].name);
     c->delta = s->votes.delta;
-    c->inputs.m = risks->m, c->inputs.n = risks->n, c->inputs.voter_count = risks->voters;
+    c->inputs.m = risks->m, c->inputs.n = risks->n, c->inputs.voter_count = risks->voter_count;
     c->inputs.class_count = K, c->inputs.looks = s->votes.looks, c->inputs.signed_votes = risks->signed_votes;
     c->counts.wrong = risks->wrong, c->counts.tied = risks->tied;
     c->counts.max_wrong = risks->max_wrong, c->counts.max_tied = risks->max_tied;

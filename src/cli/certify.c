@@ -179,7 +179,7 @@ static void log_look(cli *c, const options *o, const surety_certificate *made, c
     surety_looks looks;
     const char *learn = made->data.sha256_learn;
     snprintf(what, sizeof what, "%.16s %s %.6f, %s %s %g, looks %" PRIu64, made->digest, made->bound,
-             cli_limit(made->value, 6), made->attack.name, made->attack.norm, made->attack.eps,
+             cli_limit(made->value, 6), made->attack.name, made->attack.norm, made->attack.radius,
              made->inputs.looks);
     cli_look(c, model, data, what);
     if (surety_looks_read(&looks, learn, NULL) != SURETY_OK) return;

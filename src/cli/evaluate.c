@@ -290,7 +290,7 @@ static void print_all(const opened *o, const surety_row *rows, size_t count, con
 static surety_status evaluate(cli *c, opened *o, const attack_list *attacks, const char *per_example) {
     surety_row rows[MOST_ATTACKS];
     surety_clean clean = {0};
-    surety_vote vote = surety_model_vote(o->model, SURETY_POSTERIOR);
+    surety_vote vote = surety_model_vote(o->model, SURETY_WEIGHTS_POSTERIOR);
     size_t done = 0;
     surety_status status = make_rows(c, o, attacks, rows, &done);
     if (status == SURETY_OK && cli_is_part(c)) status = SURETY_E_PART;

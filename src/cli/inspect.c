@@ -58,7 +58,7 @@ static void print_facts(const surety_model *m, double kl, const char *sha256) {
     print_classes(m);
     cli_print_fact("vote", NAMES, "%s votes; KL(Q||P) = %.6g",
                    surety_voters_duels(surety_model_voters(m)) ? "duels of two classes, real"
-                                                               : surety_voter_set_name(f->set),
+                                                               : surety_voter_set_name(f->voter_set),
                    kl);
     print_weight(m);
     const surety_preparation *prepared = surety_model_preparation(m);

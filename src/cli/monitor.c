@@ -88,7 +88,7 @@ static surety_status add_file(cli *c, const options *o, watch *w) {
 
 static surety_status count_rows(cli *c, const options *o, watch *w, const surety_model *model,
                                 const surety_set *set) {
-    surety_vote vote = surety_model_vote(model, SURETY_POSTERIOR);
+    surety_vote vote = surety_model_vote(model, SURETY_WEIGHTS_POSTERIOR);
     uint8_t *classes = malloc(set->m);
     uint64_t seen = seen_before(o, w);
     c->error.code = SURETY_E_MEMORY;

@@ -83,8 +83,8 @@ static surety_status predict(cli *c, options *o) {
     surety_status status = surety_model_load(&model, c->words[0], &c->error);
     if (status == SURETY_OK) status = settle_ball(c, o, model);
     if (status == SURETY_OK)
-        status = surety_model_predict(model, o->prior ? SURETY_PRIOR : SURETY_POSTERIOR, &o->files, &r,
-                                      &c->run, &c->error);
+        status = surety_model_predict(model, o->prior ? SURETY_WEIGHTS_PRIOR : SURETY_WEIGHTS_POSTERIOR,
+                                      &o->files, &r, &c->run, &c->error);
     cli_progress_end(c);
     if (status == SURETY_OK) say_columns(c, &r);
     if (status == SURETY_OK && c->json)

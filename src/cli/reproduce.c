@@ -76,7 +76,7 @@ static void add_options(cli *c, options *o) {
     cli_other(c, "defenses", "A,B,..", &s->defenses, read_defenses, NULL,
               "only these of none, unif, pgdu, ifgsmu and, for the baseline, pgd, ifgsm; certified, beside "
               "the paper's: guarantees against every attack");
-    cli_other(c, "voters", "A,B", &s->voters, read_sets, NULL, "only these of signed and real");
+    cli_other(c, "voters", "A,B", &s->voter_sets, read_sets, NULL, "only these of signed and real");
     cli_size(c, "seeds", "N", &s->seeds, "so many seeds, from 0");
     cli_size(c, "epochs", "T", &s->epochs, "epochs of each step");
     cli_size(c, "samples", "N", &s->samples, "perturbations per example of the u-attacks");

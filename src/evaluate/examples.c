@@ -162,7 +162,7 @@ static surety_status list_all(listing *l, const char *path, const surety_run *ru
     SURETY_TRY(surety_alloc(&l->worst, threads, sizeof *l->worst, err));
     for (size_t t = 0; t < threads; t++)
         SURETY_TRY(surety_worst_new(&l->worst[t], l->posterior.voters, &l->plain.ball, l->plain.budget,
-                                    l->posterior.set, err));
+                                    l->posterior.voter_set, err));
     SURETY_TRY(surety_alloc(&l->found, l->set->m, sizeof *l->found, err));
     SURETY_TRY(see_all(l, run, err));
     if (l->set->classes > 2) {
@@ -185,12 +185,12 @@ surety_status surety_evaluate_examples(const char *path, const surety_model *mod
                  .labels = labels,
                  .plain = *attack,
                  .noisy = *attack,
-                 .posterior = surety_model_vote(model, SURETY_POSTERIOR),
-                 .prior = surety_model_vote(model, SURETY_PRIOR),
+                 .posterior = surety_model_vote(model, SURETY_WEIGHTS_POSTERIOR),
+                 .prior = surety_model_vote(model, SURETY_WEIGHTS_PRIOR),
                  .n = surety_threat_samples(attack)};
     l.plain.kind = surety_strongest(model, attack->kind);
-    l.plain.epoch = SURETY_PASS_ATTACKED;
-    l.noisy.epoch = SURETY_PASS_PERTURBED;
+    l.plain.epoch = SURETY_EPOCH_ATTACKED;
+    l.noisy.epoch = SURETY_EPOCH_PERTURBED;
     SURETY_TRY(surety_threat_validate(attack, err));
     SURETY_TRY(surety_attack_check_set(attack, surety_model_voters(model), set, err));
     surety_status status = list_all(&l, path, run, err);
@@ -226,7 +226,7 @@ static surety_status curve_risk(double *risk, const surety_threat *threat, const
         return SURETY_OK;
     }
     surety_risks risks;
-    SURETY_TRY(surety_measure_model(&risks, model, SURETY_PRIOR, set, threat, run, err));
+    SURETY_TRY(surety_measure_model(&risks, model, SURETY_WEIGHTS_PRIOR, set, threat, run, err));
     *risk = risks.averaged_max;
     surety_risks_free(&risks);
     return SURETY_OK;

@@ -30,7 +30,7 @@ static surety_status perturbed(surety_risks *risks, const surety_model *const *m
                                const surety_run *run, surety_error *err) {
     surety_threat settings = *threat;
     const double *posteriors[SURETY_ROWS_MOST];
-    settings.epoch = SURETY_PASS_PERTURBED;
+    settings.epoch = SURETY_EPOCH_PERTURBED;
     SURETY_TRY(surety_threat_validate(&settings, err));
     SURETY_TRY(surety_attack_check_set(&settings, surety_model_voters(models[0]), set, err));
     for (size_t k = 0; k < count; k++) posteriors[k] = surety_model_posterior(models[k]);
@@ -40,7 +40,7 @@ static surety_status perturbed(surety_risks *risks, const surety_model *const *m
     surety_measurement what = {
         .threat = &settings,
         .attacked = &vote,
-        .set = vote.set,
+        .voter_set = vote.voter_set,
         .prior = vote.weights,
         .phase = phases[threat->kind == SURETY_WORST_CASE][set->which == SURETY_SET_TEST]};
     return surety_measure_each(&what, posteriors, count, set, risks, run, err);
@@ -56,7 +56,7 @@ surety_status surety_measure_model(surety_risks *risks, const surety_model *mode
 surety_status surety_evaluate_perturbed(surety_risks *risks, const surety_model *model, const surety_set *set,
                                         const surety_threat *threat, const surety_run *run,
                                         surety_error *err) {
-    return surety_measure_model(risks, model, SURETY_PRIOR, set, threat, run, err);
+    return surety_measure_model(risks, model, SURETY_WEIGHTS_PRIOR, set, threat, run, err);
 }
 
 surety_status surety_evaluate_worst(surety_risks *risks, const surety_model *model, const surety_set *set,
@@ -65,17 +65,17 @@ surety_status surety_evaluate_worst(surety_risks *risks, const surety_model *mod
     surety_threat_defaults(&threat);
     threat.kind = SURETY_WORST_CASE;
     threat.ball = *ball;
-    return surety_measure_model(risks, model, SURETY_PRIOR, set, &threat, run, err);
+    return surety_measure_model(risks, model, SURETY_WEIGHTS_PRIOR, set, &threat, run, err);
 }
 
 static surety_status worst_input(const surety_risks *risks, const double *q, const double *p,
                                  surety_bound_input *input, surety_error *err) {
     input->m = risks->m;
-    input->H = risks->voters;
+    input->H = risks->voter_count;
     input->posterior = q;
-    input->frozen = memcmp(q, p, risks->voters * sizeof *q) == 0;
+    input->frozen = memcmp(q, p, risks->voter_count * sizeof *q) == 0;
     surety_risks_evidence(risks, SURETY_RISK_WORST_CASE, &input->worst_case);
-    return surety_kl_divergence(q, p, risks->voters, &input->kl, err);
+    return surety_kl_divergence(q, p, risks->voter_count, &input->kl, err);
 }
 
 surety_status surety_worst_input(const surety_risks *risks, const surety_model *model,
@@ -102,8 +102,8 @@ surety_status surety_evaluate_attacked(surety_attack_result *result, const suret
                                        const surety_run *run, surety_error *err) {
     surety_threat settings = *attack;
     settings.kind = surety_strongest(model, attack->kind);
-    settings.epoch = SURETY_PASS_ATTACKED;
-    surety_vote vote = surety_model_vote(model, SURETY_POSTERIOR);
+    settings.epoch = SURETY_EPOCH_ATTACKED;
+    surety_vote vote = surety_model_vote(model, SURETY_WEIGHTS_POSTERIOR);
     return surety_attack_set(&settings, &vote, set, NULL, NULL, result, run, err);
 }
 
@@ -116,7 +116,8 @@ static surety_status bound(surety_row *row, const surety_model *model, const sur
     row->input.priors_compared = fresh ? 1 : s->priors_compared;
     row->input.looks = s->looks;
     if (row->origin == SURETY_ORIGIN_OTHER) return SURETY_OK; /* all zero: none is available */
-    SURETY_TRY(surety_measured_input(&row->learn, model, fresh ? SURETY_POSTERIOR : SURETY_PRIOR, row->threat,
+    SURETY_TRY(surety_measured_input(&row->learn, model,
+                                     fresh ? SURETY_WEIGHTS_POSTERIOR : SURETY_WEIGHTS_PRIOR, row->threat,
                                      &row->input, err));
     SURETY_TRY(surety_risks_bounds(&row->input, row->bounds, err));
     for (int id = 0; fresh && id < SURETY_BOUNDS; id++)
@@ -158,7 +159,7 @@ static surety_status check_kin(const surety_model *const *models, size_t count, 
         const surety_voters *b = surety_model_voters(models[k]);
         size_t H = surety_voters_count(a);
         int same = surety_voters_same(a, b) &&
-                   surety_model_about(models[0])->set == surety_model_about(models[k])->set &&
+                   surety_model_about(models[0])->voter_set == surety_model_about(models[k])->voter_set &&
                    !memcmp(surety_model_prior(models[0]), surety_model_prior(models[k]), H * sizeof(double));
         if (!same) return surety_fail(err, SURETY_E_USAGE, "the models do not share their voters and prior");
     }
@@ -224,11 +225,11 @@ static surety_status measure_all(surety_row *rows, const surety_model *const *mo
                                  surety_error *err) {
     surety_risks risks[SURETY_ROWS_MOST];
     int fresh = rows[0].origin == SURETY_ORIGIN_FRESH, learn = set->which == SURETY_SET_LEARN;
-    if (!fresh) SURETY_TRY(perturbed(risks, models, count, SURETY_PRIOR, set, &s->threat, run, err));
+    if (!fresh) SURETY_TRY(perturbed(risks, models, count, SURETY_WEIGHTS_PRIOR, set, &s->threat, run, err));
     for (size_t k = 0; k < count; k++) {
         if (fresh)
-            SURETY_TRY(
-                surety_measure_model(&risks[k], models[k], SURETY_POSTERIOR, set, &s->threat, run, err));
+            SURETY_TRY(surety_measure_model(&risks[k], models[k], SURETY_WEIGHTS_POSTERIOR, set, &s->threat,
+                                            run, err));
         *(learn ? &rows[k].learn : &rows[k].test) = risks[k];
     }
     return SURETY_OK;

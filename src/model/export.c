@@ -66,7 +66,7 @@ static int make_point(const surety_model *m, uint32_t sample, float *x, float *z
 
 static surety_status fill_vectors(surety_vectors *out, const surety_model *m, float *z, surety_error *err) {
     size_t wanted = out->count, d = surety_voters_features(m->voters);
-    surety_vote vote = surety_model_vote(m, SURETY_POSTERIOR);
+    surety_vote vote = surety_model_vote(m, SURETY_WEIGHTS_POSTERIOR);
     out->count = 0;
     for (uint32_t sample = 0; out->count < wanted && sample < TRIES * wanted; sample++) {
         if (!make_point(m, sample, out->x + out->count * out->columns, z)) continue;

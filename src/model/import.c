@@ -370,7 +370,7 @@ static surety_status build(surety_ensemble *e, made *m, surety_voters **voters, 
     };
     SURETY_TRY(make_voters(voters, parts, err));
     surety_model_facts_defaults(&about);
-    about.set = SURETY_REAL;
+    about.voter_set = SURETY_REAL;
     about.ball = (surety_ball){.norm = SURETY_LINF}; /* no usual radius, no box */
     snprintf(about.objective, sizeof about.objective, "imported");
     SURETY_TRY(surety_model_new(out, *voters, m->weights, m->weights, &about, err));

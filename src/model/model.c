@@ -122,7 +122,8 @@ surety_features surety_model_features(const surety_model *m) {
 }
 
 surety_vote surety_model_vote(const surety_model *m, surety_weighting weighting) {
-    return (surety_vote){m->voters, weighting == SURETY_PRIOR ? m->prior : m->posterior, m->facts.set};
+    return (surety_vote){m->voters, weighting == SURETY_WEIGHTS_PRIOR ? m->prior : m->posterior,
+                         m->facts.voter_set};
 }
 
 /* ---- texts ---- */

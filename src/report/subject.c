@@ -56,7 +56,7 @@ surety_status surety_page_ball(surety_ball *ball, surety_tolerance **tolerance, 
     *tolerance = NULL;
     SURETY_TRY(surety_certificate_load(&c, certificate, err));
     surety_status status = surety_norm_parse(c.attack.norm, &ball->norm, err);
-    ball->radius = c.attack.eps;
+    ball->radius = c.attack.radius;
     ball->slack = c.attack.slack;
     ball->has_box = !isnan(c.attack.box_lo);
     if (ball->has_box) ball->lo = c.attack.box_lo, ball->hi = c.attack.box_hi;

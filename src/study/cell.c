@@ -213,9 +213,10 @@ static surety_status look(void *arg, size_t i, size_t j, const float *x, surety_
 
 static surety_status gallery_json(const work *w, json_t **out, surety_error *err) {
     const surety_set *test = surety_data_set(w->data, SURETY_SET_TEST);
-    looking l = {.w = w, .vote = surety_model_vote(w->models[0], SURETY_POSTERIOR), .found = json_array()};
+    looking l = {
+        .w = w, .vote = surety_model_vote(w->models[0], SURETY_WEIGHTS_POSTERIOR), .found = json_array()};
     surety_threat attack = attack_of(w, SURETY_ATTACK_PGD);
-    attack.epoch = SURETY_PASS_ATTACKED; /* the points of R_att */
+    attack.epoch = SURETY_EPOCH_ATTACKED; /* the points of R_att */
     surety_run silent = {.threads = w->run->threads, .stop = w->run->stop};
     surety_status status = SURETY_OK;
     for (size_t first = 0; first < test->m && json_array_size(l.found) < GALLERY; first += SLICE) {
@@ -238,7 +239,7 @@ static json_t *identity_json(const surety_cell *cell) {
     size_t tasks;
     return SURETY_JSON_OBJECT({"task", surety_json_string(surety_paper_tasks(&tasks)[cell->task].name)},
                               {"norm", surety_json_string(surety_norm_name(cell->norm))},
-                              {"voters", surety_json_string(surety_voter_set_name(cell->set))},
+                              {"voters", surety_json_string(surety_voter_set_name(cell->voter_set))},
                               {"defense", surety_json_string(surety_defense_name(cell->defense))},
                               {"seed", surety_json_count(cell->seed)});
 }

@@ -33,7 +33,7 @@ surety_study_settings surety_study_defaults(void) {
     surety_paper_tasks(&tasks);
     surety_study_settings s = {.tasks = (1u << tasks) - 1,
                                .norms = 1u << SURETY_L2 | 1u << SURETY_LINF,
-                               .voters = 1u << SURETY_SIGNED | 1u << SURETY_REAL,
+                               .voter_sets = 1u << SURETY_SIGNED | 1u << SURETY_REAL,
                                .seeds = 1,
                                .recipe = SURETY_RECIPE_PRINT,
                                .epochs = 20,
@@ -50,7 +50,7 @@ surety_status surety_study_validate(const surety_study_settings *s, surety_error
         return surety_fail(err, SURETY_E_USAGE, "a study needs at least one of the paper's tasks");
     if (!s->norms || s->norms & ~all.norms)
         return surety_fail(err, SURETY_E_USAGE, "the norms of the paper's tables are l2 and linf");
-    if (!s->voters || s->voters & ~all.voters)
+    if (!s->voter_sets || s->voter_sets & ~all.voter_sets)
         return surety_fail(err, SURETY_E_USAGE, "the voters are signed, real or both");
     if (!s->defenses || s->defenses & ~(all.defenses | 1u << SURETY_WORST_CASE))
         return surety_fail(err, SURETY_E_USAGE,
@@ -71,7 +71,7 @@ surety_status surety_study_validate(const surety_study_settings *s, surety_error
 void surety_cell_name(const surety_cell *cell, char name[SURETY_CELL_NAME]) {
     size_t tasks;
     snprintf(name, SURETY_CELL_NAME, "%s-%s-%s-%s-%llu", surety_paper_tasks(&tasks)[cell->task].name,
-             surety_norm_name(cell->norm), surety_voter_set_name(cell->set),
+             surety_norm_name(cell->norm), surety_voter_set_name(cell->voter_set),
              surety_defense_name(cell->defense), (unsigned long long)cell->seed);
 }
 
@@ -103,7 +103,7 @@ surety_train_settings surety_cell_training(const surety_study_settings *s, const
     t.defense.ball.norm = cell->norm;
     t.defense.ball.radius = surety_norm_radius(cell->norm);
     t.defense.steps = s->steps;
-    t.set = cell->set;
+    t.voter_set = cell->voter_set;
     t.step1_epochs = t.step2_epochs = s->epochs;
     t.seed = cell->seed;
     return t;
@@ -119,7 +119,7 @@ surety_status surety_grid_make(surety_cell **cells, size_t *count, const surety_
             for (unsigned set = SURETY_SIGNED; set <= SURETY_REAL; set++)
                 for (size_t d = 0; d < DEFENSES; d++)
                     for (uint64_t seed = 0; seed < s->seeds; seed++)
-                        if (s->tasks >> task & s->norms >> norm & s->voters >> set &
+                        if (s->tasks >> task & s->norms >> norm & s->voter_sets >> set &
                             s->defenses >> defenses[d] & 1)
                             (*cells)[at++] = (surety_cell){task, (surety_norm)norm, (surety_voter_set)set,
                                                            defenses[d], seed};
@@ -144,7 +144,7 @@ static surety_status time_block(double *seconds, surety_threat threat, size_t n,
     surety_sampling all = {.set = set, .end = set->m, .vote = *vote, .votes = drop};
     threat.samples = n;
     *seconds = 1e30;
-    SURETY_TRY(surety_sampler_new(&sampler, &threat, vote->voters, vote->set, &one, err));
+    SURETY_TRY(surety_sampler_new(&sampler, &threat, vote->voters, vote->voter_set, &one, err));
     surety_status status = SURETY_OK;
     for (int i = 0; i < TRIES && status == SURETY_OK; i++) {
         double began = surety_seconds(), took;

@@ -24,7 +24,7 @@ surety_status surety_prover_new(surety_prover **out, const surety_vote *vote, co
     SURETY_TRY(surety_alloc(&p, 1, sizeof *p, err));
     *p = (surety_prover){.vote = *vote, .ball = *ball, .d = surety_voters_features(v)};
     p->stride = surety_padded(p->d);
-    surety_status status = surety_worst_new(&p->worst, v, ball, budget, vote->set, err);
+    surety_status status = surety_worst_new(&p->worst, v, ball, budget, vote->voter_set, err);
     if (status == SURETY_OK) status = surety_alloc(&p->x, SURETY_BLOCK * p->stride, sizeof *p->x, err);
     if (status == SURETY_OK) status = surety_alloc(&p->h, outputs * SURETY_LANES, sizeof *p->h, err);
     if (status == SURETY_OK)

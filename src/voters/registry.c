@@ -37,7 +37,7 @@ const surety_voter_kind *surety_kind_find(const char *name, surety_error *err) {
 
 void surety_voters_defaults(surety_voters_settings *settings) {
     *settings =
-        (surety_voters_settings){.kind = surety_kind_soft_forest.name, .voters = 25, .depth = 2, .mask = 0.5};
+        (surety_voters_settings){.kind = surety_kind_soft_forest.name, .count = 25, .depth = 2, .mask = 0.5};
 }
 
 surety_status surety_voters_new(surety_voters **out, const surety_voters_settings *settings, size_t d,
@@ -45,7 +45,7 @@ surety_status surety_voters_new(surety_voters **out, const surety_voters_setting
     *out = NULL;
     const surety_voter_kind *kind = surety_kind_find(settings->kind, err);
     if (!kind) return SURETY_E_USAGE;
-    SURETY_TRY(surety_voters_validate(settings->voters, d, seed, err));
+    SURETY_TRY(surety_voters_validate(settings->count, d, seed, err));
     if (settings->classes == 1 || settings->classes > kind->classes)
         return surety_fail(err, SURETY_E_USAGE, "%s tell 2 to %zu classes apart, not %zu", kind->words,
                            kind->classes, settings->classes);

@@ -216,7 +216,7 @@ static void noise_is_uniform(void **state) {
     s.samples = (size_t)check_count(20000, 500000);
     draw r = {3};
     surety_voters *v = NULL;
-    check_ok(surety_voters_new(&v, &(surety_voters_settings){.kind = "linear", .voters = 1}, D, 1, &err));
+    check_ok(surety_voters_new(&v, &(surety_voters_settings){.kind = "linear", .count = 1}, D, 1, &err));
     surety_vote vote = {v, (const double[]){1}, SURETY_REAL};
     for (int norm = SURETY_L2; norm <= SURETY_L1; norm++) {
         s.ball = (surety_ball){.norm = (surety_norm)norm, .radius = 100};

@@ -54,11 +54,11 @@ static surety_train_settings training(surety_objective objective) {
     surety_train_settings s;
     surety_train_defaults(&s);
     s.objective = objective;
-    s.set = SURETY_REAL; /* sums of real losses notice the slightest change of a perturbation */
+    s.voter_set = SURETY_REAL; /* sums of real losses notice the slightest change of a perturbation */
     s.defense.ball.norm = SURETY_LINF;
     s.defense.ball.radius = 0.05;
     s.defense.steps = 3;
-    s.kind.voters = 4;
+    s.voters.count = 4;
     s.step1_epochs = s.step2_epochs = 2;
     s.batch = 16;
     s.lr = 0.05;

@@ -133,11 +133,11 @@ static surety_model *train(const plan *p, const surety_data *data, uint64_t seed
     surety_train_defaults(&s);
     s.objective = p->objective;
     s.defense.kind = SURETY_ATTACK_NONE;
-    s.kind.voters = 3;
+    s.voters.count = 3;
     s.step1_epochs = s.step2_epochs = p->epochs;
     s.lr = 0.1;
     s.keep_last = p->skilled;
-    if (p->skilled) s.kind.mask = 0, s.kind.depth = 3;
+    if (p->skilled) s.voters.mask = 0, s.voters.depth = 3;
     s.seed = seed;
     check_ok(surety_train(&model, &s, data, &(surety_checkpointing){0}, &result, &one_thread, &err));
     surety_train_result_free(&result);

@@ -25,7 +25,7 @@ static surety_set examples(void) {
 /* Both voters answer this class; SURETY_TIED: all scores are equal. */
 static surety_voters *voters_for(uint8_t class) {
     surety_voters *v = NULL;
-    surety_voters_settings s = {.kind = "linear", .voters = H, .classes = K};
+    surety_voters_settings s = {.kind = "linear", .count = H, .classes = K};
     check_ok(surety_voters_new(&v, &s, D, 0, &err));
     for (size_t k = 0; k < surety_voters_tensors(v); k++) {
         surety_tensor t = surety_voters_tensor(v, k);

@@ -18,15 +18,15 @@ static surety_model *small_model(int forest, uint64_t seed) {
     surety_error err = SURETY_ERROR_NONE;
     surety_voters *v = NULL;
     surety_model *m = NULL;
-    surety_voters_settings s = {.kind = "soft-forest", .voters = 3, .depth = 2, .mask = 0.4};
+    surety_voters_settings s = {.kind = "soft-forest", .count = 3, .depth = 2, .mask = 0.4};
     if (forest)
         check_ok(surety_voters_new(&v, &s, 5, seed, &err));
     else
         check_ok(
-            surety_voters_new(&v, &(surety_voters_settings){.kind = "linear", .voters = 3}, 5, seed, &err));
+            surety_voters_new(&v, &(surety_voters_settings){.kind = "linear", .count = 3}, 5, seed, &err));
     surety_model_facts facts;
     surety_model_facts_defaults(&facts);
-    facts.set = SURETY_REAL;
+    facts.voter_set = SURETY_REAL;
     facts.seed = seed;
     facts.priors_compared = 20;
     facts.delta = 0.1 / 3;
@@ -100,8 +100,9 @@ static void assert_same_model(const surety_model *a, const surety_model *b) {
         if (s.mask) assert_memory_equal(s.mask, t.mask, s.rows * s.stride);
     }
     const surety_model_facts *f = surety_model_about(a), *g = surety_model_about(b);
-    assert_true(f->set == g->set && f->seed == g->seed && f->priors_compared == g->priors_compared &&
-                f->delta == g->delta && f->ball.norm == g->ball.norm && f->ball.radius == g->ball.radius &&
+    assert_true(f->voter_set == g->voter_set && f->seed == g->seed &&
+                f->priors_compared == g->priors_compared && f->delta == g->delta &&
+                f->ball.norm == g->ball.norm && f->ball.radius == g->ball.radius &&
                 f->ball.has_box == g->ball.has_box);
     assert_true(f->ball.slack == g->ball.slack &&
                 surety_tolerance_same(f->ball.tolerance, g->ball.tolerance));
@@ -133,11 +134,12 @@ static void what_is_written_reads_back(void **state) {
             /* the loaded voters answer at once */
             const float x[5] = {0.1f, 0.9f, 0.3f, 0.7f, 0.5f};
             double one, two;
-            surety_vote p = surety_model_vote(m, SURETY_PRIOR), q = surety_model_vote(again, SURETY_PRIOR);
+            surety_vote p = surety_model_vote(m, SURETY_WEIGHTS_PRIOR),
+                        q = surety_model_vote(again, SURETY_WEIGHTS_PRIOR);
             check_ok(surety_vote_predict(&p, x, 5, 1, &one, NULL, &err));
             check_ok(surety_vote_predict(&q, x, 5, 1, &two, NULL, &err));
             assert_true(one == two && q.weights[0] == 0.2 &&
-                        surety_model_vote(m, SURETY_POSTERIOR).weights[0] == 0);
+                        surety_model_vote(m, SURETY_WEIGHTS_POSTERIOR).weights[0] == 0);
             free(a.data), free(b.data);
             surety_model_free(m), surety_model_free(again);
         }
@@ -581,7 +583,7 @@ static void wrong_models_are_refused(void **state) {
     surety_error err = SURETY_ERROR_NONE;
     surety_voters *v = NULL;
     surety_model *m = NULL;
-    check_ok(surety_voters_new(&v, &(surety_voters_settings){.kind = "linear", .voters = 2}, 3, 0, &err));
+    check_ok(surety_voters_new(&v, &(surety_voters_settings){.kind = "linear", .count = 2}, 3, 0, &err));
     surety_model_facts facts[9];
     for (int i = 0; i < 9; i++) surety_model_facts_defaults(&facts[i]);
     facts[1].delta = 0;

@@ -305,7 +305,7 @@ static void by_hand(void **state) {
     const float scores[] = {.25f, .5f, .25f, .5f, .25f, .25f, 0, .5f, .5f, 0, 0, 1};
     const double q[] = {.75, .25};
     const uint64_t one = SURETY_LOSS_ONE;
-    surety_risk_settings s = {.voters = 2, .samples = 2, .posterior = q, .prior = q, .classes = 3};
+    surety_risk_settings s = {.voter_count = 2, .samples = 2, .posterior = q, .prior = q, .classes = 3};
     surety_error err = SURETY_ERROR_NONE;
     surety_risk *a = NULL;
     surety_risks r;
@@ -328,7 +328,7 @@ static void by_hand(void **state) {
 /* ---- bits ---- */
 
 static void same(const surety_risks *a, const surety_risks *b) {
-    size_t arrays = SURETY_RISK_ARRAYS * a->voters + 2 * a->classes;
+    size_t arrays = SURETY_RISK_ARRAYS * a->voter_count + 2 * a->classes;
     assert_true(a->m == b->m && a->classes == b->classes);
     assert_memory_equal(&a->wrong, &b->wrong, 9 * sizeof(uint64_t));
     assert_memory_equal(&a->averaged, &b->averaged, 7 * sizeof(double));
@@ -423,7 +423,7 @@ static void refused(surety_status got, surety_error *err, surety_status code, co
 static void bad_votes_are_refused(void **state) {
     (void)state;
     const double q[] = {.5, .5};
-    surety_risk_settings s = {.voters = 2, .samples = 2, .posterior = q, .classes = 3};
+    surety_risk_settings s = {.voter_count = 2, .samples = 2, .posterior = q, .classes = 3};
     surety_error err = SURETY_ERROR_NONE;
     surety_risk *a = NULL, *one = NULL;
     surety_risks r;
@@ -474,7 +474,7 @@ static void every_allocation_may_fail(void **state) {
     (void)state;
     const double q[] = {.5, .5};
     const uint8_t labels[] = {0, 1, 255, 2};
-    surety_risk_settings s = {.voters = 2, .samples = 2, .posterior = q, .classes = 3};
+    surety_risk_settings s = {.voter_count = 2, .samples = 2, .posterior = q, .classes = 3};
     surety_status status = SURETY_E_MEMORY;
     for (int k = 0; status != SURETY_OK; k++) {
         int left = k;

@@ -284,7 +284,7 @@ static void same_result(const surety_risks *a, const surety_risks *b) {
     assert_int_equal(a->tv_sum, b->tv_sum);
     assert_int_equal(a->tandem_sum, b->tandem_sum);
     assert_memory_equal(&a->averaged, &b->averaged, 7 * sizeof(double));
-    assert_memory_equal(a->loss, b->loss, 7 * a->voters * sizeof *a->loss);
+    assert_memory_equal(a->loss, b->loss, 7 * a->voter_count * sizeof *a->loss);
 }
 
 /* The same bits for any number of threads, any order of examples and any tree of merges. */

@@ -30,8 +30,9 @@ static void test_grid_covers_print(void **state) {
             surety_cell_attacks(objectives[k], attacks);
             for (size_t a = 0; a < SURETY_CELL_ATTACKS; a++)
                 for (int q = 0; q < SURETY_QUANTITIES; q++) {
-                    surety_printed key = {cells[i].task, cells[i].norm, objectives[k],      cells[i].defense,
-                                          attacks[a],    cells[i].set,  (surety_quantity)q, 0};
+                    surety_printed key = {
+                        cells[i].task, cells[i].norm,      objectives[k],      cells[i].defense,
+                        attacks[a],    cells[i].voter_set, (surety_quantity)q, 0};
                     size_t at = surety_results_find(&r, &key);
                     if (at == r.count) continue;
                     check(isnan(r.values[at]), "printed number %zu belongs to two cells", at);
@@ -209,7 +210,7 @@ static void check_curve(const json_t *curve, const surety_model *model, const su
 /* Every row against surety_evaluate_row of the model that the cell saved; one thread against three. */
 static void check_cell(unsigned defense, surety_voter_set set, const surety_data *data) {
     surety_study_settings s = small_settings();
-    surety_cell cell = {.norm = SURETY_L2, .set = set, .defense = defense, .seed = 3};
+    surety_cell cell = {.norm = SURETY_L2, .voter_set = set, .defense = defense, .seed = 3};
     surety_run one = {.threads = 1}, three = {.threads = 3};
     json_t *found, *again, *row;
     size_t at;
@@ -331,7 +332,8 @@ static surety_status results_once(void *arg, files_result *result, surety_error 
 }
 
 static void check_results(void) {
-    cell_to_run c = {.s = small_settings(), .cell = {.norm = SURETY_L2, .set = SURETY_SIGNED, .seed = 3}};
+    cell_to_run c = {.s = small_settings(),
+                     .cell = {.norm = SURETY_L2, .voter_set = SURETY_SIGNED, .seed = 3}};
     files_fail_each(results_once, &c, check_count(101, 7));
 }
 

@@ -112,11 +112,11 @@ static void run_all(process *of, size_t size, const surety_train_settings *setti
 static surety_train_settings training(void) {
     surety_train_settings s;
     surety_train_defaults(&s);
-    s.kind.voters = 3;
+    s.voters.count = 3;
     s.defense.ball.norm = SURETY_LINF;
     s.defense.ball.radius = 0.05;
     s.defense.steps = 2;
-    s.set = SURETY_REAL;
+    s.voter_set = SURETY_REAL;
     s.objective = SURETY_OBJECTIVE_BASELINE;
     s.step1_epochs = s.step2_epochs = 2;
     s.batch = 40;
@@ -176,8 +176,8 @@ static void step_2(void **state) {
 static void grown_trees(void **state) {
     surety_train_settings s = training();
     (void)state;
-    s.kind.kind = "trees";
-    s.step1_epochs = s.kind.voters;
+    s.voters.kind = "trees";
+    s.step1_epochs = s.voters.count;
     s.defense.kind = SURETY_WORST_CASE;
     check_same(&s);
 }
@@ -185,8 +185,8 @@ static void grown_trees(void **state) {
 static void networks(void **state) {
     surety_train_settings s = training();
     (void)state;
-    s.kind.kind = "lipschitz";
-    s.kind.layers[0] = 8, s.kind.layers[1] = 4;
+    s.voters.kind = "lipschitz";
+    s.voters.layers[0] = 8, s.voters.layers[1] = 4;
     s.defense.kind = SURETY_WORST_CASE;
     check_same(&s);
 }

@@ -81,7 +81,7 @@ static surety_arrays in_memory(int with_test) {
 static surety_train_settings training(void) {
     surety_train_settings s;
     surety_train_defaults(&s);
-    s.kind.voters = 3;
+    s.voters.count = 3;
     s.defense.ball.radius = 0.1;
     s.defense.steps = 2;
     s.step1_epochs = s.step2_epochs = 2;

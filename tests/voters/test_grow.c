@@ -39,7 +39,7 @@ static void fill(sample *s, draw *r, size_t classes, int missing) {
 }
 
 static surety_voters *make(size_t trees, size_t depth, size_t classes) {
-    surety_voters_settings settings = {.kind = "trees", .voters = trees, .depth = depth, .classes = classes};
+    surety_voters_settings settings = {.kind = "trees", .count = trees, .depth = depth, .classes = classes};
     surety_voters *v;
     check_ok(surety_voters_new(&v, &settings, FEATURES, 0, &err));
     return v;

@@ -30,7 +30,7 @@ static surety_data *small_data(void) {
 static surety_train_settings settings(void) {
     surety_train_settings s;
     surety_train_defaults(&s);
-    s.kind.kind = "constant", s.kind.voters = 3;
+    s.voters.kind = "constant", s.voters.count = 3;
     s.defense.kind = SURETY_ATTACK_NONE;
     s.objective = SURETY_OBJECTIVE_SEEGER;
     s.step1_epochs = 3, s.step2_epochs = 2;
@@ -40,7 +40,7 @@ static surety_train_settings settings(void) {
 static void test_registry(void **state) {
     surety_voters *v = NULL;
     surety_error wrong = SURETY_ERROR_NONE;
-    surety_voters_settings s = {.kind = "constnt", .voters = 2};
+    surety_voters_settings s = {.kind = "constnt", .count = 2};
     (void)state;
     assert_string_equal(surety_kind_name(0), "soft-forest");
     assert_string_equal(surety_kind_name(1), "linear");
@@ -62,8 +62,8 @@ static void test_grows(void **state) {
     check_ok(surety_train(&model, &s, data, NULL, &result, NULL, &err));
     const surety_voters *v = surety_model_voters(model);
     double mean = 0;
-    const surety_set *prior = surety_data_set(data, SURETY_SET_PRIOR);
-    for (size_t i = 0; i < prior->m; i++) mean += surety_sign(prior->y[i]) / (double)prior->m;
+    const surety_set *prior_set = surety_data_set(data, SURETY_SET_PRIOR);
+    for (size_t i = 0; i < prior_set->m; i++) mean += surety_sign(prior_set->y[i]) / (double)prior_set->m;
     for (size_t t = 0; t < result.step1_best; t++)
         assert_true(surety_voters_tensor(v, 0).values[t] == (float)mean);
     snprintf(path, sizeof path, "%s/model", folder);

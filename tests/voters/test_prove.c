@@ -73,7 +73,7 @@ static void no_point_of_a_proved_ball_differs(void **state) {
                     double weights[7];
                     surety_voters_defaults(&s);
                     surety_ball_defaults(&ball);
-                    s.kind = kinds[k], s.voters = 7, s.classes = K;
+                    s.kind = kinds[k], s.count = 7, s.classes = K;
                     ball.norm = (surety_norm)norm, ball.radius = 0.05, ball.has_box = 0;
                     for (int h = 0; h < 7; h++) weights[h] = 1. / 7;
                     check_ok(surety_voters_new(&voters, &s, D, 1, &err));

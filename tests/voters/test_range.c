@@ -21,11 +21,11 @@ static surety_voters *spread_voters(draw *r, size_t most_depth, size_t most_d, s
     size_t d = draw_size(r, 1, most_d), H = draw_size(r, 1, most_H),
            K = draw_size(r, 0, 1) ? 2 : draw_size(r, 3, 12);
     surety_voters_settings s = {.kind = "soft-forest",
-                                .voters = H,
+                                .count = H,
                                 .depth = draw_size(r, 1, most_depth),
                                 .mask = draw_real(r, 0, 0.9),
                                 .classes = K};
-    if (draw_size(r, 0, 3) == 0) s = (surety_voters_settings){.kind = "linear", .voters = H, .classes = K};
+    if (draw_size(r, 0, 3) == 0) s = (surety_voters_settings){.kind = "linear", .count = H, .classes = K};
     check_ok(surety_voters_new(&v, &s, d, draw_bits(r) >> 1, &err));
     for (size_t k = 0; k < surety_voters_tensors(v); k++) {
         surety_tensor t = surety_voters_tensor(v, k);
@@ -446,7 +446,7 @@ static void what_could_overflow_is_not_limited(void **state) {
         surety_error err = SURETY_ERROR_NONE;
         surety_voters *v = NULL;
         surety_voters_settings s = {.kind = round / 2 ? "linear" : "soft-forest",
-                                    .voters = 2,
+                                    .count = 2,
                                     .depth = 2,
                                     .mask = 0,
                                     .classes = round % 2 ? 2 : 5};
@@ -496,7 +496,7 @@ static last_step last_step_new(draw *r) {
     last_step k = {0};
     size_t K = draw_size(r, 0, 9) ? draw_size(r, 2, 12) : draw_size(r, 13, 255), H = draw_size(r, 1, 3);
     surety_voters_settings s = {.kind = draw_size(r, 0, 1) ? "linear" : "soft-forest",
-                                .voters = H,
+                                .count = H,
                                 .depth = draw_size(r, 1, 8),
                                 .mask = 0,
                                 .classes = K};

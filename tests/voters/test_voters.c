@@ -80,11 +80,11 @@ static surety_voters *random_voters(draw *r, size_t most_depth, size_t most_d) {
     double spread = draw_real(r, 0, 1) < 0.5 ? 1 : draw_real(r, 1, 8);
     if (draw_size(r, 0, 3) == 0) {
         spread = sqrt(spread); /* if all of them saturate, differences of the twin have no digits left */
-        check_ok(surety_voters_new(&v, &(surety_voters_settings){.kind = "linear", .voters = H, .classes = K},
+        check_ok(surety_voters_new(&v, &(surety_voters_settings){.kind = "linear", .count = H, .classes = K},
                                    d, draw_bits(r) >> 1, &err));
     } else {
         surety_voters_settings s = {.kind = "soft-forest",
-                                    .voters = H,
+                                    .count = H,
                                     .depth = draw_size(r, 1, most_depth),
                                     .mask = draw_real(r, 0, 0.9),
                                     .classes = K};
@@ -652,7 +652,7 @@ static void generic_agrees_up_to_rounding(void **state) {
 static void new_forests_are_glorot_normal(void **state) {
     (void)state;
     surety_error err = SURETY_ERROR_NONE;
-    surety_voters_settings s = {.kind = "soft-forest", .voters = 400, .depth = 3, .mask = 0.3};
+    surety_voters_settings s = {.kind = "soft-forest", .count = 400, .depth = 3, .mask = 0.3};
     size_t d = 77, I = 7, J = 8;
     surety_voters *v = NULL, *again = NULL, *other = NULL;
     check_ok(surety_voters_new(&v, &s, d, 5, &err));
@@ -686,19 +686,19 @@ static void wrong_settings_get_a_sentence(void **state) {
     const struct {
         surety_voters_settings s;
         size_t d;
-    } bad[] = {{{.kind = "soft-forest", .voters = 0, .depth = 2, .mask = 0.5}, 4},
-               {{.kind = "soft-forest", .voters = 2000000, .depth = 2, .mask = 0.5}, 4},
-               {{.kind = "soft-forest", .voters = 5, .depth = 0, .mask = 0.5}, 4},
-               {{.kind = "soft-forest", .voters = 5, .depth = 9, .mask = 0.5}, 4},
-               {{.kind = "soft-forest", .voters = 5, .depth = 2, .mask = -0.1}, 4},
-               {{.kind = "soft-forest", .voters = 5, .depth = 2, .mask = 1}, 4},
-               {{.kind = "soft-forest", .voters = 5, .depth = 2, .mask = NAN}, 4},
-               {{.kind = "soft-forest", .voters = 5, .depth = 2, .mask = 0.5}, 0},
-               {{.kind = "soft-forest", .voters = 5, .depth = 2, .mask = 0.5}, SIZE_MAX},
-               {{.kind = "soft-forest", .voters = 5, .depth = 2, .mask = 0.5}, (size_t)1 << 60},
-               {{.kind = "lipschitz", .voters = 1}, 4},
-               {{.kind = "lipschitz", .voters = 1, .layers = {4, 5000}}, 4},
-               {{.kind = "lipschitz", .voters = 0, .layers = {4}}, 4}};
+    } bad[] = {{{.kind = "soft-forest", .count = 0, .depth = 2, .mask = 0.5}, 4},
+               {{.kind = "soft-forest", .count = 2000000, .depth = 2, .mask = 0.5}, 4},
+               {{.kind = "soft-forest", .count = 5, .depth = 0, .mask = 0.5}, 4},
+               {{.kind = "soft-forest", .count = 5, .depth = 9, .mask = 0.5}, 4},
+               {{.kind = "soft-forest", .count = 5, .depth = 2, .mask = -0.1}, 4},
+               {{.kind = "soft-forest", .count = 5, .depth = 2, .mask = 1}, 4},
+               {{.kind = "soft-forest", .count = 5, .depth = 2, .mask = NAN}, 4},
+               {{.kind = "soft-forest", .count = 5, .depth = 2, .mask = 0.5}, 0},
+               {{.kind = "soft-forest", .count = 5, .depth = 2, .mask = 0.5}, SIZE_MAX},
+               {{.kind = "soft-forest", .count = 5, .depth = 2, .mask = 0.5}, (size_t)1 << 60},
+               {{.kind = "lipschitz", .count = 1}, 4},
+               {{.kind = "lipschitz", .count = 1, .layers = {4, 5000}}, 4},
+               {{.kind = "lipschitz", .count = 0, .layers = {4}}, 4}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         surety_error err = SURETY_ERROR_NONE;
         surety_voters *v = NULL;
@@ -710,14 +710,14 @@ static void wrong_settings_get_a_sentence(void **state) {
         surety_error err = SURETY_ERROR_NONE;
         surety_voters *v = NULL;
         assert_int_equal(
-            surety_voters_new(&v, &(surety_voters_settings){.kind = "linear", .voters = linear[i][0]},
+            surety_voters_new(&v, &(surety_voters_settings){.kind = "linear", .count = linear[i][0]},
                               linear[i][1], 0, &err),
             SURETY_E_USAGE);
         assert_true(err.what[0] && !v);
     }
     surety_error err = SURETY_ERROR_NONE;
     surety_voters *v = NULL;
-    assert_int_equal(surety_voters_new(&v, &(surety_voters_settings){.kind = "linear", .voters = 2}, 2,
+    assert_int_equal(surety_voters_new(&v, &(surety_voters_settings){.kind = "linear", .count = 2}, 2,
                                        UINT64_C(1) << 63, &err),
                      SURETY_E_USAGE);
     surety_norm norm;
@@ -733,7 +733,7 @@ static int fail_at(void *arg, size_t bytes) {
 }
 
 static surety_status use_everything(surety_error *err) {
-    surety_voters_settings s = {.kind = "soft-forest", .voters = 3, .depth = 2, .mask = 0.5};
+    surety_voters_settings s = {.kind = "soft-forest", .count = 3, .depth = 2, .mask = 0.5};
     surety_voters *forest = NULL, *linear = NULL;
     const float x[5] = {1, 2, 3, 4, 5};
     float h[3];
@@ -741,7 +741,7 @@ static surety_status use_everything(surety_error *err) {
     surety_status status = surety_voters_new(&forest, &s, 5, 0, err);
     if (status == SURETY_OK)
         status =
-            surety_voters_new(&linear, &(surety_voters_settings){.kind = "linear", .voters = 3}, 5, 0, err);
+            surety_voters_new(&linear, &(surety_voters_settings){.kind = "linear", .count = 3}, 5, 0, err);
     if (status == SURETY_OK) status = surety_voters_outputs(forest, x, 5, 1, h, NULL, err);
     if (status == SURETY_OK) status = surety_voters_check_gradient(linear, 0, &worst, err);
     surety_voters_free(forest), surety_voters_free(linear);
