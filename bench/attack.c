@@ -74,7 +74,7 @@ static surety_status make(bench *b, size_t classes, surety_error *err) {
     surety_voters_settings forest;
     surety_voters_defaults(&forest);
     forest.classes = classes;
-    SURETY_TRY(surety_voters_new(&b->voters, &forest, D, 1, err));
+    SURETY_TRY(surety_voters_new(&forest, D, 1, &b->voters, err));
     for (int h = 0; h < H; h++) b->weights[h] = 1. / H;
     for (int i = 0; i < BENCH_THREADS; i++) {
         data *t = &b->of[i];

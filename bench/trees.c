@@ -25,7 +25,7 @@ typedef struct bench {
 } bench;
 
 static surety_status open_all(bench *b, char **argv, surety_error *err) {
-    SURETY_TRY(surety_model_load(&b->model, argv[1], err));
+    SURETY_TRY(surety_model_load(argv[1], &b->model, err));
     SURETY_TRY(surety_npy_open(&b->x, argv[2], err));
     SURETY_TRY(surety_npy_open(&b->y, argv[3], err));
     size_t m = b->x.shape[0], d = surety_voters_features(surety_model_voters(b->model)),

@@ -15,8 +15,8 @@ int main(int argc, char **argv) {
     surety_data *data;
     surety_data_settings which = surety_data_defaults();
     which.task = "fashion-sandal-v-boot";
-    if (surety_model_load(&model, argc > 1 ? argv[1] : "model.safetensors", &err)) return fail(&err);
-    if (surety_data_open(&data, &which, &err)) return fail(&err);
+    if (surety_model_load(argc > 1 ? argv[1] : "model.safetensors", &model, &err)) return fail(&err);
+    if (surety_data_open(&which, &data, &err)) return fail(&err);
 
     surety_vote vote = surety_model_vote(model, SURETY_WEIGHTS_POSTERIOR);
     surety_set some = surety_set_slice(surety_data_set(data, SURETY_SET_TEST), 0, 200);

@@ -55,13 +55,13 @@ class Monitor:
         self._pointer = ffi.new("surety_monitor *")
         self._certificate = promise if isinstance(promise, Certificate) else None
         value = promise if isinstance(promise, (int, float)) else promise.value
-        call(lib.surety_monitor_start, self._pointer, value, alpha)
+        call(lib.surety_monitor_start, value, alpha, self._pointer)
 
     @classmethod
     def load(cls, certificate: Certificate, path, alpha: float = 0.05) -> "Monitor":
         """The monitor whose state is in a file of ``surety monitor``; a new one if there is no such file."""
         made = cls(certificate, alpha)
-        call(lib.surety_monitor_load, made._pointer, certificate._pointer, alpha, os.fsencode(path))
+        call(lib.surety_monitor_load, certificate._pointer, alpha, os.fsencode(path), made._pointer)
         return made
 
     def save(self, path) -> None:

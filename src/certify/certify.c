@@ -226,7 +226,7 @@ static surety_status announce(certifying *w, surety_error *err) {
                              "was decided before");
         return SURETY_E_CHECK;
     }
-    SURETY_TRY(surety_ledger_new(&w->ledger, w->s->delta, err));
+    SURETY_TRY(surety_ledger_new(w->s->delta, &w->ledger, err));
     for (size_t k = 0; form(w)->compute && k < form(w)->parts(w); k++)
         SURETY_TRY(announce_one(w, w->named->id, k, err));
     for (size_t i = 0; !form(w)->compute && i < w->event_count; i++)
@@ -607,9 +607,9 @@ static surety_status certify(certifying *w, surety_risks *test, const surety_run
     return surety_certificate_seal(c, err);
 }
 
-surety_status surety_certify(surety_certificate *out, const surety_model *model, const surety_data *data,
-                             const surety_certify_settings *settings, const surety_run *run,
-                             surety_error *err) {
+surety_status surety_certify(const surety_model *model, const surety_data *data,
+                             const surety_certify_settings *settings, surety_certificate *out,
+                             const surety_run *run, surety_error *err) {
     empty(out);
     certifying w = {
         .model = model, .facts = surety_model_about(model), .data = data, .s = settings, .c = out};

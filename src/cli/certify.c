@@ -182,7 +182,7 @@ static void log_look(cli *c, const options *o, const surety_certificate *made, c
              cli_limit(made->value, 6), made->attack.name, made->attack.norm, made->attack.radius,
              made->inputs.looks);
     cli_look(c, model, data, what);
-    if (surety_looks_read(&looks, learn, NULL) != SURETY_OK) return;
+    if (surety_looks_read(learn, &looks, NULL) != SURETY_OK) return;
     uint64_t logged = surety_looks_count(&looks, learn).certificates;
     if (logged > o->certify.looks)
         cli_warn(c,
@@ -201,7 +201,7 @@ static surety_status certify(cli *c, options *o, const surety_model *model) {
     if (status == SURETY_OK) status = cli_open_data(c, &data, &o->data, &o->certify.threat);
     if (status == SURETY_OK) status = cli_part_begin(c, model, data, &o->certify.threat);
     if (status == SURETY_OK)
-        status = surety_certify(&certificate, model, data, &o->certify, &c->run, &c->error);
+        status = surety_certify(model, data, &o->certify, &certificate, &c->run, &c->error);
     cli_progress_end(c);
     if (status == SURETY_OK) log_look(c, o, &certificate, model, data);
     const char *refused =
@@ -267,7 +267,7 @@ static surety_status run(cli *c) {
                          "before anything was seen of S");
     if (o.votes.promise.votes.votes) return certify_votes(c, &o);
     status = cli_statement_settle(c, &o.statement, &o.certify);
-    if (status == SURETY_OK) status = surety_model_load(&model, c->words[0], &c->error);
+    if (status == SURETY_OK) status = surety_model_load(c->words[0], &model, &c->error);
     if (status == SURETY_OK) status = surety_train_consistent(model, &c->error);
     if (status == SURETY_OK) status = certify(c, &o, model);
     surety_model_free(model);

@@ -80,7 +80,7 @@ static void say_columns(const cli *c, const surety_predict_result *r) {
 static surety_status predict(cli *c, options *o) {
     surety_model *model = NULL;
     surety_predict_result r;
-    surety_status status = surety_model_load(&model, c->words[0], &c->error);
+    surety_status status = surety_model_load(c->words[0], &model, &c->error);
     if (status == SURETY_OK) status = settle_ball(c, o, model);
     if (status == SURETY_OK)
         status = surety_model_predict(model, o->prior ? SURETY_WEIGHTS_PRIOR : SURETY_WEIGHTS_POSTERIOR,

@@ -101,7 +101,7 @@ static surety_status find_ball(cli *c, paper *p) {
 
 static surety_status open_all(cli *c, paper *p) {
     if (!p->page.model_file) return SURETY_OK;
-    surety_status status = surety_model_load(&p->model, p->page.model_file, &c->error);
+    surety_status status = surety_model_load(p->page.model_file, &p->model, &c->error);
     if (status == SURETY_OK) status = surety_train_consistent(p->model, &c->error);
     if (status == SURETY_OK) status = find_data(c, p);
     if (status == SURETY_OK) status = find_ball(c, p);

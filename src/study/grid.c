@@ -186,7 +186,7 @@ surety_status surety_speed_measure(surety_speed *speed, surety_error *err) {
     float *x = NULL;
     surety_voters_defaults(&forest);
     surety_status status = surety_alloc(&x, SURETY_BLOCK * surety_padded(D), sizeof *x, err);
-    if (status == SURETY_OK) status = surety_voters_new(&voters, &forest, D, 0, err);
+    if (status == SURETY_OK) status = surety_voters_new(&forest, D, 0, &voters, err);
     if (status == SURETY_OK) status = time_votes(speed, voters, x, err);
     surety_voters_free(voters);
     surety_free(x);

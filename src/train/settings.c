@@ -264,7 +264,7 @@ static surety_status parse(const char *text, json_t **list, surety_error *err) {
     return contradiction("settings", inner.what, err);
 }
 
-surety_status surety_train_recorded(surety_train_settings *out, const surety_model *model,
+surety_status surety_train_recorded(const surety_model *model, surety_train_settings *out,
                                     surety_error *err) {
     const char *text = surety_model_text(model, "settings");
     json_t *list = NULL;
@@ -285,5 +285,5 @@ surety_status surety_train_recorded(surety_train_settings *out, const surety_mod
 
 surety_status surety_train_consistent(const surety_model *model, surety_error *err) {
     surety_train_settings settings;
-    return surety_model_text(model, "settings") ? surety_train_recorded(&settings, model, err) : SURETY_OK;
+    return surety_model_text(model, "settings") ? surety_train_recorded(model, &settings, err) : SURETY_OK;
 }

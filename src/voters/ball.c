@@ -86,8 +86,9 @@ double surety_ball_scale(const surety_ball *ball, size_t d) {
     return exp2(round(log2(4 * length)));
 }
 
-surety_status surety_ball_settle(surety_ball *ball, const surety_tolerance *given, surety_tolerance **brought,
-                                 const surety_data_info *info, surety_error *err) {
+surety_status surety_ball_settle(surety_ball *ball, const surety_tolerance *given,
+                                 const surety_data_info *info, surety_tolerance **brought,
+                                 surety_error *err) {
     int scaled = info->scaling != SURETY_SCALE_NONE;
     *brought = NULL;
     if (given && info->boxed && scaled) {
@@ -95,7 +96,7 @@ surety_status surety_ball_settle(surety_ball *ball, const surety_tolerance *give
         surety_fail_expected(err, "the ranges in the tolerance, lo and hi");
         return SURETY_E_USAGE;
     }
-    if (!given && ball->radius > 0) SURETY_TRY(surety_data_tolerance(brought, info, err));
+    if (!given && ball->radius > 0) SURETY_TRY(surety_data_tolerance(info, brought, err));
     ball->slack = scaled ? SURETY_SCALED : 0;
     ball->tolerance = given ? given : *brought;
     ball->has_box = info->boxed && !scaled && !*brought;

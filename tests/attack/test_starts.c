@@ -59,7 +59,7 @@ static surety_tolerance *every_second(size_t d) {
     surety_tolerance *out = NULL;
     double *radius = malloc(2 * d * sizeof *radius);
     for (size_t j = 0; j < 2 * d; j++) radius[j] = j % 2 ? ldexp(1, (int)(j / 2 % 8) - 3) : 0;
-    check_ok(surety_tolerance_new(&out, &(surety_features){.d = 2 * d}, radius, NULL, NULL, &err));
+    check_ok(surety_tolerance_new(&(surety_features){.d = 2 * d}, radius, NULL, NULL, &out, &err));
     free(radius);
     return out;
 }
@@ -216,7 +216,7 @@ static void noise_is_uniform(void **state) {
     s.samples = (size_t)check_count(20000, 500000);
     draw r = {3};
     surety_voters *v = NULL;
-    check_ok(surety_voters_new(&v, &(surety_voters_settings){.kind = "linear", .count = 1}, D, 1, &err));
+    check_ok(surety_voters_new(&(surety_voters_settings){.kind = "linear", .count = 1}, D, 1, &v, &err));
     surety_vote vote = {v, (const double[]){1}, SURETY_REAL};
     for (int norm = SURETY_L2; norm <= SURETY_L1; norm++) {
         s.ball = (surety_ball){.norm = (surety_norm)norm, .radius = 100};

@@ -91,7 +91,7 @@ static void count_truth(surety_risks *risks, const sample *from, size_t classes,
                       .row = from->row,
                       .which = SURETY_SET_TEST,
                       .classes = classes};
-    check_ok(surety_evaluate_perturbed(risks, model, &set, attack, &one_thread, &err));
+    check_ok(surety_evaluate_perturbed(model, &set, attack, risks, &one_thread, &err));
 }
 
 /* The averaged-max risk of the model's vote under the attack, to about 0.005. */
@@ -121,7 +121,7 @@ static surety_data *open_world(size_t learn_size) {
     s.train = files_path("X_train.npy");
     s.learn_size = learn_size;
     s.test_size = 1;
-    check_ok(surety_data_open(&data, &s, &err));
+    check_ok(surety_data_open(&s, &data, &err));
     return data;
 }
 
@@ -139,7 +139,7 @@ static surety_model *train(const plan *p, const surety_data *data, uint64_t seed
     s.keep_last = p->skilled;
     if (p->skilled) s.voters.mask = 0, s.voters.depth = 3;
     s.seed = seed;
-    check_ok(surety_train(&model, &s, data, &(surety_checkpointing){0}, &result, &one_thread, &err));
+    check_ok(surety_train(&s, data, &(surety_checkpointing){0}, &model, &result, &one_thread, &err));
     surety_train_result_free(&result);
     return model;
 }
@@ -163,7 +163,7 @@ static int false_claim(const plan *p, uint64_t world) {
         s.bound = p->bound;
         s.delta = delta;
         s.looks = p->looks;
-        check_ok(surety_certify(&c, model, data, &s, &one_thread, &err));
+        check_ok(surety_certify(model, data, &s, &c, &one_thread, &err));
         s.threat.seed = 7; /* draws that the certificate did not use */
         if (c.value < best) best = c.value, risk = truth(model, &s.threat);
         surety_certificate_free(&c);
@@ -230,7 +230,7 @@ static int false_class(const plan *p, uint64_t world, double announced) {
     s.statement = SURETY_SAY_CLASSES;
     s.delta = announced;
     s.looks = 1;
-    check_ok(surety_certify(&c, model, data, &s, &one_thread, &err));
+    check_ok(surety_certify(model, data, &s, &c, &one_thread, &err));
     assert_int_equal(c.limit_count, K);
     count_truth(&risks, &fresh_classes, K, model, &s.threat);
     for (size_t k = 0; k < K; k++) {

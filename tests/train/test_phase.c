@@ -96,7 +96,7 @@ static void run_phase(surety_train_state *state, const surety_set *train, const 
     s.voters = (surety_voters_settings){.kind = "linear", .count = 4};
     s.batch = 16;
     s.lr = 0.1;
-    check_ok(surety_voters_new(&voters, &s.voters, D, 1, &err));
+    check_ok(surety_voters_new(&s.voters, D, 1, &voters, &err));
     check_ok(surety_train_state_new(state, voters, EPOCHS, 0, &err));
     surety_phase phase = {.name = "step 1",
                           .train = train,
@@ -208,7 +208,7 @@ static void one_step(const surety_voters_settings *kind, const task *t, int logi
     s.voters = *kind;
     s.loss = logistic ? SURETY_LOSS_LOGISTIC : SURETY_LOSS_LINEAR;
     s.batch = M;
-    check_ok(surety_voters_new(&voters, kind, D, 3, &err));
+    check_ok(surety_voters_new(kind, D, 3, &voters, &err));
     check_ok(surety_train_state_new(state, voters, 1, 0, &err));
     surety_phase phase = {
         .name = "step 1", .train = &t->train, .moves_voters = 1, .epochs = 1, .first_epoch = 1};
@@ -218,7 +218,7 @@ static void one_step(const surety_voters_settings *kind, const task *t, int logi
 static void check_gradient(const surety_voters_settings *kind, const task *t, int logistic) {
     surety_train_state state;
     surety_voters *fresh;
-    check_ok(surety_voters_new(&fresh, kind, D, 3, &err));
+    check_ok(surety_voters_new(kind, D, 3, &fresh, &err));
     one_step(kind, t, logistic, &state);
     objective o = {.v = fresh, .set = &t->train, .logistic = logistic};
     for (size_t k = 0; k < fresh->tensor_count; k++) {

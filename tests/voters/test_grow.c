@@ -41,7 +41,7 @@ static void fill(sample *s, draw *r, size_t classes, int missing) {
 static surety_voters *make(size_t trees, size_t depth, size_t classes) {
     surety_voters_settings settings = {.kind = "trees", .count = trees, .depth = depth, .classes = classes};
     surety_voters *v;
-    check_ok(surety_voters_new(&v, &settings, FEATURES, 0, &err));
+    check_ok(surety_voters_new(&settings, FEATURES, 0, &v, &err));
     return v;
 }
 
