@@ -30,11 +30,9 @@ static void prove_inputs(void *arg, int thread, long times) {
 static void run_kind(bench *b, const char *kind, size_t H, bool json, bool *first) {
     surety_error err = SURETY_ERROR_NONE;
     surety_voters *voters = NULL;
-    surety_voters_settings settings;
-    surety_ball ball;
+    surety_voters_settings settings = surety_voters_defaults();
+    surety_ball ball = surety_ball_defaults();
     double weights[32];
-    surety_voters_defaults(&settings);
-    surety_ball_defaults(&ball);
     settings.kind = kind, settings.count = H;
     ball.norm = SURETY_LINF, ball.radius = 0.01;
     for (size_t t = 0; t < H; t++) weights[t] = 1. / (double)H;

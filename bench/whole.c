@@ -362,7 +362,7 @@ static surety_status run_all(whole *w, surety_error *err) {
 int main(int argc, char **argv) {
     whole w = {.json = argc > 1 && !strcmp(argv[1], "--json"), .first = true};
     surety_error err = SURETY_ERROR_NONE;
-    surety_train_defaults(&w.settings);
+    w.settings = surety_train_defaults();
     w.settings.defense.kind = SURETY_ATTACK_PGD;
     surety_status status = open_data(&w, argv[1 + w.json], &err);
     if (status == SURETY_OK) {

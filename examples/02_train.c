@@ -15,8 +15,7 @@ int main(int argc, char **argv) {
     which.task = "fashion-sandal-v-boot";
     if (surety_data_open(&which, &data, &err)) return fail(&err);
 
-    surety_train_settings settings; /* the paper's, but shorter */
-    surety_train_defaults(&settings);
+    surety_train_settings settings = surety_train_defaults(); /* the paper's, but shorter */
     settings.step1_epochs = settings.step2_epochs = 1;
     settings.defense.steps = 5;
 

@@ -17,9 +17,8 @@ int main(int argc, char **argv) {
     if (surety_model_load(argc > 1 ? argv[1] : "model.safetensors", &model, &err)) return fail(&err);
     if (surety_data_open(&which, &data, &err)) return fail(&err);
 
-    surety_row_settings settings; /* the model's ball, seed, delta and T_p */
+    surety_row_settings settings = surety_row_defaults(model); /* the model's ball, seed, delta and T_p */
     surety_row row;
-    surety_row_defaults(&settings, model);
     settings.threat.kind = SURETY_ATTACK_IFGSMU;
     settings.threat.samples = 10;
     if (surety_evaluate_row(model, data, &settings, &row, NULL, &err)) return fail(&err);

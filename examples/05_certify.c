@@ -19,9 +19,9 @@ int main(int argc, char **argv) {
     if (surety_model_load(file, &model, &err)) return fail(&err);
     if (surety_data_open(&which, &data, &err)) return fail(&err);
 
-    surety_certify_settings settings; /* decided before anything is seen of S */
+    surety_certify_settings settings =
+        surety_certify_defaults(model); /* decided before anything is seen of S */
     surety_certificate certificate = {0};
-    surety_certify_defaults(&settings, model);
     settings.threat.kind = SURETY_ATTACK_IFGSMU;
     settings.threat.samples = 10;
     settings.looks = 1;

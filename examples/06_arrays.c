@@ -43,9 +43,8 @@ static surety_status open_data(surety_data **data, surety_error *err) {
 }
 
 static surety_status train(surety_model **model, const surety_data *data, surety_error *err) {
-    surety_train_settings settings;
+    surety_train_settings settings = surety_train_defaults();
     surety_train_result result;
-    surety_train_defaults(&settings);
     settings.defense.kind = SURETY_ATTACK_IFGSMU;
     settings.defense.ball =
         (surety_ball){.norm = SURETY_LINF, .radius = 0.05, .has_box = 1, .lo = 0, .hi = 1};
@@ -57,9 +56,8 @@ static surety_status train(surety_model **model, const surety_data *data, surety
 
 /* How often the vote fails under attack: estimated on T, and limited with confidence 95 % by S. */
 static surety_status evaluate(const surety_model *model, const surety_data *data, surety_error *err) {
-    surety_row_settings settings;
+    surety_row_settings settings = surety_row_defaults(model);
     surety_row row;
-    surety_row_defaults(&settings, model);
     settings.threat.kind = SURETY_ATTACK_IFGSMU;
     settings.threat.samples = 10;
     surety_status status = surety_evaluate_row(model, data, &settings, &row, NULL, err);

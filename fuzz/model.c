@@ -5,9 +5,8 @@
 static void use(const surety_model *model) {
     const fuzz_world *w = fuzz_the_world();
     surety_error err = SURETY_ERROR_NONE;
-    surety_certify_settings s;
+    surety_certify_settings s = surety_certify_defaults(model);
     surety_certificate made, again;
-    surety_certify_defaults(&s, model);
     s.looks = 1, s.threat.kind = SURETY_ATTACK_UNIF, s.threat.samples = 2, s.despite_test = 1;
     if (surety_certify(model, w->data, &s, &made, &fuzz_run, &err) != SURETY_OK) return;
     const char *path = fuzz_path("model.json");

@@ -7,11 +7,10 @@
 static void evaluate(const surety_part *part) {
     const fuzz_world *w = fuzz_the_world();
     surety_error err = SURETY_ERROR_NONE;
-    surety_row_settings s;
+    surety_row_settings s = surety_row_defaults(w->model);
     surety_row row;
     surety_run run = fuzz_run;
     run.everyone = surety_part_everyone(part);
-    surety_row_defaults(&s, w->model);
     s.threat.kind = SURETY_ATTACK_UNIF, s.threat.samples = 2;
     if (surety_evaluate_row(w->model, w->data, &s, &row, &run, &err) == SURETY_OK) surety_row_free(&row);
 }

@@ -67,7 +67,7 @@ typedef struct surety_plan {
 
 enum { SURETY_PLAN_MOST = 10000000 };
 
-SURETY_API void surety_plan_defaults(surety_plan *plan);
+SURETY_API surety_plan surety_plan_defaults(void);
 
 /* *examples: the smallest m_0 such that every S of m >= m_0 examples has the chance. (Some smaller m may have
  * it too: the chance is a sawtooth in m.) SURETY_E_USAGE if that is more than SURETY_PLAN_MOST. */

@@ -11,8 +11,7 @@
  * priors) or by the caller's word (attack, radius, delta, bound); the caller's word is part of the claim.
  *
  * In short:
- *     surety_certify_settings settings;
- *     surety_certify_defaults(&settings, model);
+ *     surety_certify_settings settings = surety_certify_defaults(model);
  *     settings.looks = 1;
  *     surety_certificate certificate;
  *     if (surety_certify(model, data, &settings, &certificate, NULL, &err)) ...
@@ -82,7 +81,7 @@ typedef struct surety_certify_settings {
 
 /* The model's own: its defense as threat (the worst case if that is "certified", pgdu if it is unknown), its
  * ball and delta, 100 samples; default bound; looks 0: whoever calls must say. */
-SURETY_API void surety_certify_defaults(surety_certify_settings *settings, const surety_model *model);
+SURETY_API surety_certify_settings surety_certify_defaults(const surety_model *model);
 
 /* What "best" means, fixed before S is seen: the smallest of the bounds that rest on these events (their
  * number is returned), delta split evenly among the events. They are the rows of surety/bound.h that say

@@ -90,7 +90,7 @@ typedef struct surety_row_settings {
 } surety_row_settings;
 
 /* The model's own: its ball, box and seed in an otherwise default attack; its delta and T_p; one look. */
-SURETY_API void surety_row_defaults(surety_row_settings *settings, const surety_model *model);
+SURETY_API surety_row_settings surety_row_defaults(const surety_model *model);
 
 /* Whose rows are evaluated. A bound needs an S that trained no voter, so there are bounds from the first two
  * only. */

@@ -39,7 +39,7 @@ typedef struct surety_model_facts {
 } surety_model_facts;
 
 /* signed votes, seed 0, one prior, delta 0.05, default ball, "none", "baseline". */
-SURETY_API void surety_model_facts_defaults(surety_model_facts *facts);
+SURETY_API surety_model_facts surety_model_facts_defaults(void);
 
 /* A model over voters, which it takes over when this succeeds; weights (H) and facts are copied. The prior is
  * positive everywhere, both sum to 1 within 1e-9; parameters are finite, and 0 where they are masked: else

@@ -111,7 +111,7 @@ SURETY_API const char *surety_train_warning(const surety_train_settings *setting
 
 /* The paper's: pgdu in the l2 ball of radius 1, objective chromatic, signed votes, 25 trees of depth 2, mask
  * 0.5, 20 epochs, batches of 64, lr 0.01, delta 0.05. */
-SURETY_API void surety_train_defaults(surety_train_settings *settings);
+SURETY_API surety_train_settings surety_train_defaults(void);
 SURETY_API surety_status surety_train_validate(const surety_train_settings *settings, surety_error *err);
 
 /* Where the time of a training went, in seconds, and how many rows went through the two products. */

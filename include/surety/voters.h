@@ -40,7 +40,7 @@ typedef struct surety_voters_settings {
 } surety_voters_settings;
 
 /* A soft forest of 25 trees of depth 2, mask 0.5. */
-SURETY_API void surety_voters_defaults(surety_voters_settings *settings);
+SURETY_API surety_voters_settings surety_voters_defaults(void);
 
 /* New voters with random parameters (Glorot normal), drawn by address from seed. */
 SURETY_API surety_status surety_voters_new(const surety_voters_settings *settings, size_t d, uint64_t seed,
@@ -140,7 +140,7 @@ typedef struct surety_ball {
 #define SURETY_LARGEST 1e30
 
 /* l2, radius 1, box [0,1]. */
-SURETY_API void surety_ball_defaults(surety_ball *ball);
+SURETY_API surety_ball surety_ball_defaults(void);
 
 /* The radius where none is given: 1 for l2 and 0.1 for linf (docs/theory.md 3), 10 for l1 (usual for images
  * of 28 x 28). */

@@ -82,8 +82,7 @@ def certify(model, data, looks: int, threat: Optional[Threat] = None, *, delta: 
     threat: what is certified; unless given, the model's defense. delta: 1 - confidence. bound: by name, or "best".
     At most one of: per_class, a limit for every class; promise_risk, the largest radius with at most this risk; curve, a
     limit at each of these radii; promises, a list of (radius, limit) that are tested in this order."""
-    s = ffi.new("surety_certify_settings *")
-    lib.surety_certify_defaults(s, model._pointer)
+    s = ffi.new("surety_certify_settings *", lib.surety_certify_defaults(model._pointer))
     s.looks, s.despite_test = looks, despite_test
     kept = []
     if delta is not None:

@@ -117,8 +117,7 @@ class VoteClassifier(ClassifierMixin, BaseEstimator):
 
     def _settings(self, data, seed: int):
         """surety_train_settings, and what must live as long."""
-        t = ffi.new("surety_train_settings *")
-        lib.surety_train_defaults(t)
+        t = ffi.new("surety_train_settings *", lib.surety_train_defaults())
         kept: list = []
         if self.kind is not None:
             kept.append(ffi.new("char[]", self.kind.encode()))

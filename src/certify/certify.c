@@ -36,14 +36,14 @@ static int is_baseline(const surety_model *model) {
     return !strcmp(surety_model_about(model)->objective, "baseline");
 }
 
-void surety_certify_defaults(surety_certify_settings *s, const surety_model *model) {
+surety_certify_settings surety_certify_defaults(const surety_model *model) {
     const surety_model_facts *facts = surety_model_about(model);
-    *s = (surety_certify_settings){.delta = facts->delta};
-    surety_threat_defaults(&s->threat);
-    s->threat.ball = facts->ball;
-    if (surety_defense_parse(facts->defense, &s->threat.kind, NULL) != SURETY_OK)
-        s->threat.kind = SURETY_ATTACK_PGDU;
-    if (surety_model_imported(model)) s->threat.kind = SURETY_WORST_CASE;
+    surety_certify_settings s = {.delta = facts->delta, .threat = surety_threat_defaults()};
+    s.threat.ball = facts->ball;
+    if (surety_defense_parse(facts->defense, &s.threat.kind, NULL) != SURETY_OK)
+        s.threat.kind = SURETY_ATTACK_PGDU;
+    if (surety_model_imported(model)) s.threat.kind = SURETY_WORST_CASE;
+    return s;
 }
 
 size_t surety_certify_best_events(const surety_model *model, int worst_case,

@@ -245,7 +245,7 @@ static void settings_of(const verifying *v, surety_certify_settings *s) {
     if (c->assumed.noise[0]) surety_label_noise_parse(c->assumed.noise, &s->noise, NULL); /* checked */
     if (c->assumed.shift[0]) surety_shift_parse(c->assumed.shift, &s->shift, NULL);
     s->noise_share = c->assumed.noise_share, s->shift_budget = c->assumed.shift_budget;
-    surety_threat_defaults(a);
+    *a = surety_threat_defaults();
     surety_threat_parse(c->attack.name, &a->kind, NULL); /* both were checked when it was read */
     surety_norm_parse(c->attack.norm, &a->ball.norm, NULL);
     a->ball.radius = c->attack.radius;

@@ -69,7 +69,7 @@ static surety_status open_and_attack(cli *c, options *o) {
 
 static surety_status run(cli *c) {
     options o = {.data = surety_data_defaults(), .split = SURETY_SET_TEST};
-    surety_threat_defaults(&o.attack);
+    o.attack = surety_threat_defaults();
     cli_attack_option(c, "attack", &o.attack.kind,
                       "none, unif, fgsm, ifgsm, pgd, ifgsmu, pgdu or apgd, the strongest; of trees search");
     cli_other(c, "split", "test|learn|prior", &o.split, read_split, show_split, "T, S or S'");

@@ -85,8 +85,7 @@ static void add_options(cli *c, options *o) {
 /* The model's own settings, unless options say otherwise. */
 static surety_status settle(cli *c, options *o, const surety_model *model) {
     const surety_model_facts *facts = surety_model_about(model);
-    surety_certify_settings own;
-    surety_certify_defaults(&own, model);
+    surety_certify_settings own = surety_certify_defaults(model);
     surety_threat *threat = &o->certify.threat;
     threat->kind = own.threat.kind;
     surety_status status = o->attack ? surety_threat_parse(o->attack, &threat->kind, &c->error) : SURETY_OK;
@@ -252,7 +251,7 @@ static surety_status certify_votes(cli *c, options *o) {
 static surety_status run(cli *c) {
     options o = {.data = surety_data_defaults(), .delta = (double)NAN, .votes = cli_votes_defaults()};
     surety_model *model = NULL;
-    surety_threat_defaults(&o.certify.threat);
+    o.certify.threat = surety_threat_defaults();
     add_options(c, &o);
     surety_status status = cli_parse(c, 0, 1);
     if (status != SURETY_OK || c->helped) return status;

@@ -339,7 +339,7 @@ static surety_status run_evaluate(cli *c) {
     opened o = {.data_settings = surety_data_defaults(), .row = {.delta = 0.05, .looks = 1}};
     attack_list attacks = {{SURETY_ATTACK_NONE, SURETY_ATTACK_PGDU, SURETY_ATTACK_IFGSMU}, 3};
     const char *per_example = NULL;
-    surety_threat_defaults(&o.row.threat);
+    o.row.threat = surety_threat_defaults();
     cli_data_options(c, &o.data_settings);
     cli_fresh_options(c, &o.data_settings);
     cli_ball_options(c, &o.row.threat);
@@ -414,7 +414,7 @@ static surety_status run_curve(cli *c) {
     attack_list attacks = {{SURETY_ATTACK_IFGSM, SURETY_ATTACK_PGD}, 2};
     grid g = {0, 1, 0.25};
     const char *out = NULL;
-    surety_threat_defaults(&o.row.threat);
+    o.row.threat = surety_threat_defaults();
     cli_data_options(c, &o.data_settings);
     cli_fresh_options(c, &o.data_settings);
     cli_ball_options(c, &o.row.threat);

@@ -114,9 +114,8 @@ static void warn_if_known(const cli *c, const surety_model *model, const surety_
 static surety_status add_rows(cli *c, options *o, watch *w) {
     surety_model *model = NULL;
     surety_data *data = NULL;
-    surety_threat threat;
+    surety_threat threat = surety_threat_defaults();
     char sum[65];
-    surety_threat_defaults(&threat);
     surety_status status = surety_model_load(o->model, &model, &c->error);
     if (status == SURETY_OK) status = surety_model_sha256(model, sum, &c->error);
     if (status == SURETY_OK && strcmp(sum, w->certificate.model.sha256) != 0) {

@@ -152,7 +152,7 @@ static surety_status report_page(cli *c, paper *p) {
 static surety_status run(cli *c) {
     paper p = {.data_settings = surety_data_defaults()};
     struct stat about;
-    surety_threat_defaults(&p.page.threat);
+    p.page.threat = surety_threat_defaults();
     cli_data_options(c, &p.data_settings);
     cli_fresh_options(c, &p.data_settings);
     cli_ball_options(c, &p.page.threat);

@@ -462,9 +462,8 @@ surety_status cli_need_radius(cli *c, const surety_threat *threat) {
 }
 
 void cli_warn_few(const cli *c, size_t m, double delta) {
-    surety_plan plan;
+    surety_plan plan = surety_plan_defaults();
     double best = 0;
-    surety_plan_defaults(&plan);
     plan.expected = 0;
     plan.delta = delta;
     if (surety_plan_promise(&plan, m, &best, NULL) != SURETY_OK || best <= 0.05) return;

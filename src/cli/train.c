@@ -366,7 +366,7 @@ static surety_status train(cli *c, options *o) {
 
 static surety_status run(cli *c) {
     options o = {.data = surety_data_defaults()};
-    surety_train_defaults(&o.train);
+    o.train = surety_train_defaults();
     o.epochs = o.train.step1_epochs;
     add_options(c, &o);
     surety_status status = cli_parse(c, 0, 0);

@@ -13,14 +13,16 @@
 
 /* ---- rows ---- */
 
-void surety_row_defaults(surety_row_settings *settings, const surety_model *model) {
+surety_row_settings surety_row_defaults(const surety_model *model) {
     const surety_model_facts *facts = surety_model_about(model);
-    *settings =
-        (surety_row_settings){.delta = facts->delta, .priors_compared = facts->priors_compared, .looks = 1};
-    surety_threat_defaults(&settings->threat);
-    settings->threat.kind = SURETY_ATTACK_PGDU;
-    settings->threat.ball = facts->ball;
-    settings->threat.seed = facts->seed;
+    surety_row_settings s = {.threat = surety_threat_defaults(),
+                             .delta = facts->delta,
+                             .priors_compared = facts->priors_compared,
+                             .looks = 1};
+    s.threat.kind = SURETY_ATTACK_PGDU;
+    s.threat.ball = facts->ball;
+    s.threat.seed = facts->seed;
+    return s;
 }
 
 /* Risks of every model's vote on the set, attacked once under the prior that they share (or under the vote of
@@ -61,8 +63,7 @@ surety_status surety_evaluate_perturbed(const surety_model *model, const surety_
 
 surety_status surety_evaluate_worst(const surety_model *model, const surety_set *set, const surety_ball *ball,
                                     surety_risks *risks, const surety_run *run, surety_error *err) {
-    surety_threat threat;
-    surety_threat_defaults(&threat);
+    surety_threat threat = surety_threat_defaults();
     threat.kind = SURETY_WORST_CASE;
     threat.ball = *ball;
     return surety_measure_model(risks, model, SURETY_WEIGHTS_PRIOR, set, &threat, run, err);

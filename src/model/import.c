@@ -369,7 +369,7 @@ static surety_status build(surety_ensemble *e, made *m, surety_voters **voters, 
         {{"uses", I32, 1, {e->d}}, m->uses},
     };
     SURETY_TRY(make_voters(voters, parts, err));
-    surety_model_facts_defaults(&about);
+    about = surety_model_facts_defaults();
     about.voter_set = SURETY_REAL;
     about.ball = (surety_ball){.norm = SURETY_LINF}; /* no usual radius, no box */
     snprintf(about.objective, sizeof about.objective, "imported");

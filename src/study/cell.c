@@ -73,8 +73,7 @@ static void note_risk(work *w, const surety_model *model, surety_threat_kind att
 static surety_status algorithm_rows(work *w, surety_threat_kind attack, size_t count, surety_error *err) {
     surety_row rows[SURETY_CELL_MODELS];
     const surety_model *models[SURETY_CELL_MODELS];
-    surety_row_settings s;
-    surety_row_defaults(&s, w->models[0]);
+    surety_row_settings s = surety_row_defaults(w->models[0]);
     s.threat.kind = attack;
     s.threat.samples = w->s->samples;
     s.threat.steps = w->s->steps;
@@ -91,8 +90,7 @@ static surety_status algorithm_rows(work *w, surety_threat_kind attack, size_t c
 }
 
 static surety_threat attack_of(const work *w, surety_threat_kind kind) {
-    surety_row_settings s;
-    surety_row_defaults(&s, w->models[0]);
+    surety_row_settings s = surety_row_defaults(w->models[0]);
     s.threat.kind = kind;
     s.threat.steps = w->s->steps;
     return s.threat;
@@ -117,10 +115,9 @@ static surety_status baseline_row(work *w, const surety_model *model, surety_thr
 /* The certified defense: the vote as it is, attacked, and over the whole ball. */
 static surety_status certified_rows(work *w, surety_error *err) {
     surety_row row;
-    surety_row_settings s;
     SURETY_TRY(baseline_row(w, w->models[0], SURETY_ATTACK_NONE, err));
     SURETY_TRY(baseline_row(w, w->models[0], SURETY_ATTACK_PGD, err));
-    surety_row_defaults(&s, w->models[0]);
+    surety_row_settings s = surety_row_defaults(w->models[0]);
     s.threat.kind = SURETY_WORST_CASE;
     SURETY_TRY(surety_evaluate_row(w->models[0], w->data, &s, &row, w->run, err));
     surety_status status = surety_cell_add_row(

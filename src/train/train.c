@@ -60,18 +60,19 @@ const char *surety_augment_name(surety_augment augment) {
     return augments[augment];
 }
 
-void surety_train_defaults(surety_train_settings *s) {
-    *s = (surety_train_settings){.objective = SURETY_OBJECTIVE_CHROMATIC,
-                                 .voter_set = SURETY_SIGNED,
-                                 .step1_epochs = 20,
-                                 .step2_epochs = 20,
-                                 .batch = 64,
-                                 .lr = 0.01,
-                                 .delta = 0.05};
-    surety_threat_defaults(&s->defense);
-    s->defense.kind = SURETY_ATTACK_PGDU;
-    s->defense.samples = 1;
-    surety_voters_defaults(&s->voters);
+surety_train_settings surety_train_defaults(void) {
+    surety_train_settings s = {.objective = SURETY_OBJECTIVE_CHROMATIC,
+                               .defense = surety_threat_defaults(),
+                               .voter_set = SURETY_SIGNED,
+                               .voters = surety_voters_defaults(),
+                               .step1_epochs = 20,
+                               .step2_epochs = 20,
+                               .batch = 64,
+                               .lr = 0.01,
+                               .delta = 0.05};
+    s.defense.kind = SURETY_ATTACK_PGDU;
+    s.defense.samples = 1;
+    return s;
 }
 
 void surety_train_table(surety_train_settings *s) {

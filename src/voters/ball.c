@@ -9,8 +9,8 @@ double surety_norm_radius(surety_norm norm) {
     return norm == SURETY_L2 ? 1 : norm == SURETY_LINF ? 0.1 : 10;
 }
 
-void surety_ball_defaults(surety_ball *ball) {
-    *ball = (surety_ball){.radius = surety_norm_radius(SURETY_L2), .has_box = 1, .hi = 1};
+surety_ball surety_ball_defaults(void) {
+    return (surety_ball){.radius = surety_norm_radius(SURETY_L2), .has_box = 1, .hi = 1};
 }
 
 surety_status surety_ball_validate(const surety_ball *ball, surety_error *err) {

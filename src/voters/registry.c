@@ -35,9 +35,9 @@ const surety_voter_kind *surety_kind_find(const char *name, surety_error *err) {
                                                                                             : NULL;
 }
 
-void surety_voters_defaults(surety_voters_settings *settings) {
-    *settings =
-        (surety_voters_settings){.kind = surety_kind_soft_forest.name, .count = 25, .depth = 2, .mask = 0.5};
+surety_voters_settings surety_voters_defaults(void) {
+    return (surety_voters_settings){
+        .kind = surety_kind_soft_forest.name, .count = 25, .depth = 2, .mask = 0.5};
 }
 
 surety_status surety_voters_new(const surety_voters_settings *settings, size_t d, uint64_t seed,

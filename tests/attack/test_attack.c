@@ -11,8 +11,7 @@
 #include "voters/kind.h"
 
 static surety_threat settings_of(surety_threat_kind kind, surety_norm norm, double radius) {
-    surety_threat s;
-    surety_threat_defaults(&s);
+    surety_threat s = surety_threat_defaults();
     s.kind = kind;
     s.ball.norm = norm;
     s.ball.radius = radius;

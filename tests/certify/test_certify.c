@@ -51,8 +51,7 @@ static surety_data_settings world(void) {
 }
 
 static surety_train_settings training(surety_objective objective) {
-    surety_train_settings s;
-    surety_train_defaults(&s);
+    surety_train_settings s = surety_train_defaults();
     s.objective = objective;
     s.voter_set = SURETY_REAL; /* sums of real losses notice the slightest change of a perturbation */
     s.defense.ball.norm = SURETY_LINF;
@@ -82,7 +81,7 @@ static int begin(void **state) {
     check_ok(surety_data_open(&s, &data, &err));
     train(&t, &model);
     check_ok(surety_model_save(model, files_path("m.safetensors"), &err));
-    surety_certify_defaults(&settings, model);
+    settings = surety_certify_defaults(model);
     settings.threat.samples = 5;
     settings.threat.steps = 3;
     settings.threat.step_size = settings.threat.ball.radius / 3; /* short: every step counts */

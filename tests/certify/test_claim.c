@@ -128,9 +128,8 @@ static surety_data *open_world(size_t learn_size) {
 static surety_model *train(const plan *p, const surety_data *data, uint64_t seed) {
     surety_error err = SURETY_ERROR_NONE;
     surety_model *model;
-    surety_train_settings s;
+    surety_train_settings s = surety_train_defaults();
     surety_train_result result;
-    surety_train_defaults(&s);
     s.objective = p->objective;
     s.defense.kind = SURETY_ATTACK_NONE;
     s.voters.count = 3;
@@ -152,10 +151,9 @@ static int false_claim(const plan *p, uint64_t world) {
     write_world(&d, PRIOR + LEARN, draw_example);
     surety_data *data = open_world(LEARN);
     for (uint64_t k = 0; k < p->seeds; k++) {
-        surety_certify_settings s;
         surety_certificate c;
         surety_model *model = train(p, data, 100 * world + k);
-        surety_certify_defaults(&s, model);
+        surety_certify_settings s = surety_certify_defaults(model);
         s.threat.kind = SURETY_ATTACK_IFGSMU;
         s.threat.ball.radius = 0.05;
         s.threat.steps = 2;
@@ -218,14 +216,13 @@ static void test_learned_posterior(void **state) {
 static int false_class(const plan *p, uint64_t world, double announced) {
     surety_error err = SURETY_ERROR_NONE;
     draw d = {3000 * world + 5};
-    surety_certify_settings s;
     surety_certificate c;
     surety_risks risks;
     int wrong = 0;
     write_world(&d, 2 * PRIOR + 2 * LEARN, draw_class);
     surety_data *data = open_world(2 * LEARN);
     surety_model *model = train(p, data, world);
-    surety_certify_defaults(&s, model);
+    surety_certify_settings s = surety_certify_defaults(model);
     s.threat.kind = SURETY_ATTACK_NONE;
     s.statement = SURETY_SAY_CLASSES;
     s.delta = announced;

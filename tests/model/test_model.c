@@ -24,8 +24,7 @@ static surety_model *small_model(int forest, uint64_t seed) {
     else
         check_ok(
             surety_voters_new(&(surety_voters_settings){.kind = "linear", .count = 3}, 5, seed, &v, &err));
-    surety_model_facts facts;
-    surety_model_facts_defaults(&facts);
+    surety_model_facts facts = surety_model_facts_defaults();
     facts.voter_set = SURETY_REAL;
     facts.seed = seed;
     facts.priors_compared = 20;
@@ -585,7 +584,7 @@ static void wrong_models_are_refused(void **state) {
     surety_model *m = NULL;
     check_ok(surety_voters_new(&(surety_voters_settings){.kind = "linear", .count = 2}, 3, 0, &v, &err));
     surety_model_facts facts[9];
-    for (int i = 0; i < 9; i++) surety_model_facts_defaults(&facts[i]);
+    for (int i = 0; i < 9; i++) facts[i] = surety_model_facts_defaults();
     facts[1].delta = 0;
     facts[2].delta = 1;
     facts[3].delta = NAN;

@@ -191,8 +191,7 @@ static surety_model *saved_model(const surety_cell *cell, const char *objective)
  */
 static void check_curve(const json_t *curve, const surety_model *model, const surety_data *data,
                         size_t steps) {
-    surety_row_settings settings;
-    surety_row_defaults(&settings, model);
+    surety_row_settings settings = surety_row_defaults(model);
     settings.threat.kind = SURETY_ATTACK_PGD;
     settings.threat.steps = steps;
     const json_t *eps = json_object_get(curve, "eps"), *risks = json_object_get(curve, "risk");
@@ -222,8 +221,7 @@ static void check_cell(unsigned defense, surety_voter_set set, const surety_data
     json_array_foreach(json_object_get(found, "rows"), at, row) {
         surety_model *model = saved_model(&cell, json_string_value(json_object_get(row, "algorithm")));
         surety_row mine;
-        surety_row_settings settings;
-        surety_row_defaults(&settings, model);
+        surety_row_settings settings = surety_row_defaults(model);
         settings.threat.samples = s.samples;
         settings.threat.steps = s.steps;
         check_ok(surety_threat_parse(json_string_value(json_object_get(row, "attack")), &settings.threat.kind,

@@ -110,8 +110,7 @@ static void run_all(process *of, size_t size, const surety_train_settings *setti
 }
 
 static surety_train_settings training(void) {
-    surety_train_settings s;
-    surety_train_defaults(&s);
+    surety_train_settings s = surety_train_defaults();
     s.voters.count = 3;
     s.defense.ball.norm = SURETY_LINF;
     s.defense.ball.radius = 0.05;

@@ -88,10 +88,9 @@ static task *opposite(draw *r) {
 }
 
 static void run_phase(surety_train_state *state, const surety_set *train, const surety_set *choose) {
-    surety_train_settings s;
+    surety_train_settings s = surety_train_defaults();
     surety_timing timing = {0};
     surety_voters *voters;
-    surety_train_defaults(&s);
     s.defense.kind = SURETY_ATTACK_NONE;
     s.voters = (surety_voters_settings){.kind = "linear", .count = 4};
     s.batch = 16;
@@ -200,10 +199,9 @@ static void line_of_classes(task *t, draw *r, size_t K) {
 /* One step over the whole set. Adam's first moment after it is (1 - 0.9) times the gradient. */
 static void one_step(const surety_voters_settings *kind, const task *t, int logistic,
                      surety_train_state *state) {
-    surety_train_settings s;
+    surety_train_settings s = surety_train_defaults();
     surety_timing timing = {0};
     surety_voters *voters;
-    surety_train_defaults(&s);
     s.defense.kind = SURETY_ATTACK_NONE;
     s.voters = *kind;
     s.loss = logistic ? SURETY_LOSS_LOGISTIC : SURETY_LOSS_LINEAR;

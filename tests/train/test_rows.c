@@ -79,8 +79,7 @@ static surety_arrays in_memory(int with_test) {
 }
 
 static surety_train_settings training(void) {
-    surety_train_settings s;
-    surety_train_defaults(&s);
+    surety_train_settings s = surety_train_defaults();
     s.voters.count = 3;
     s.defense.ball.radius = 0.1;
     s.defense.steps = 2;

@@ -90,8 +90,7 @@ static void check_value(const surety_voters *v, const surety_set *set, const sur
 }
 
 static surety_ball linf(double radius) {
-    surety_ball ball;
-    surety_ball_defaults(&ball);
+    surety_ball ball = surety_ball_defaults();
     ball.norm = SURETY_LINF, ball.radius = radius;
     return ball;
 }

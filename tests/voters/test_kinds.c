@@ -28,8 +28,7 @@ static surety_data *small_data(void) {
 }
 
 static surety_train_settings settings(void) {
-    surety_train_settings s;
-    surety_train_defaults(&s);
+    surety_train_settings s = surety_train_defaults();
     s.voters.kind = "constant", s.voters.count = 3;
     s.defense.kind = SURETY_ATTACK_NONE;
     s.objective = SURETY_OBJECTIVE_SEEGER;
@@ -73,8 +72,7 @@ static void test_grows(void **state) {
     assert_true(surety_voters_same(v, surety_model_voters(again)));
 
     surety_risks risks;
-    surety_ball ball;
-    surety_ball_defaults(&ball);
+    surety_ball ball = surety_ball_defaults();
     check_ok(surety_evaluate_worst(again, surety_data_set(data, SURETY_SET_TEST), &ball, &risks, NULL, &err));
     size_t negative = 0;
     const surety_set *test = surety_data_set(data, SURETY_SET_TEST);
@@ -97,8 +95,7 @@ static void test_what_it_cannot(void **state) {
     (void)state;
     s.objective = SURETY_OBJECTIVE_BASELINE;
     check_ok(surety_train(&s, data, NULL, &model, &result, NULL, &err));
-    surety_threat attack;
-    surety_threat_defaults(&attack);
+    surety_threat attack = surety_threat_defaults();
     const surety_set *test = surety_data_set(data, SURETY_SET_TEST);
     assert_int_equal(surety_evaluate_attacked(model, test, &attack, &found, NULL, &wrong), SURETY_E_USAGE);
     assert_string_equal(wrong.what,

@@ -67,12 +67,10 @@ static void no_point_of_a_proved_ball_differs(void **state) {
             for (int set = 0; set < 2; set++)
                 for (size_t K = 2; K <= 3; K++) {
                     surety_error err = SURETY_ERROR_NONE;
-                    surety_voters_settings s;
+                    surety_voters_settings s = surety_voters_defaults();
                     surety_voters *voters = NULL;
-                    surety_ball ball;
+                    surety_ball ball = surety_ball_defaults();
                     double weights[7];
-                    surety_voters_defaults(&s);
-                    surety_ball_defaults(&ball);
                     s.kind = kinds[k], s.count = 7, s.classes = K;
                     ball.norm = (surety_norm)norm, ball.radius = 0.05, ball.has_box = 0;
                     for (int h = 0; h < 7; h++) weights[h] = 1. / 7;
