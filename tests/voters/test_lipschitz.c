@@ -188,11 +188,12 @@ static void no_attack_beats_the_limits(void **state) {
 
 /* ---- limits that are no wider than the mathematics ---- */
 
-/* sqrt of Gershgorin's limit for W diag(r), of the shorter side. */
+/* sqrt of Gershgorin's limit for W diag(r), of the shorter side; of a square W that of its rows, as the
+ * program does: the sums over its columns are others. */
 static double exact_norm(const surety_voters *v, size_t l, size_t t, const surety_tolerance *tolerance) {
     size_t w = surety_layer_outputs(v, l), inputs = surety_layer_inputs(v, l);
-    size_t stride = surety_layer_weight(v, l)->stride, side = w < inputs ? w : inputs,
-           terms = w < inputs ? inputs : w;
+    int rows = w <= inputs;
+    size_t stride = surety_layer_weight(v, l)->stride, side = rows ? w : inputs, terms = rows ? inputs : w;
     const float *W = surety_network_weight(v, l, t);
     mpfr_t dot, product, sum, most;
     mpfr_inits2(BITS, dot, product, sum, most, (mpfr_ptr)0);
@@ -202,8 +203,7 @@ static double exact_norm(const surety_voters *v, size_t l, size_t t, const suret
         for (size_t j = 0; j < side; j++) {
             mpfr_set_ui(dot, 0, MPFR_RNDN);
             for (size_t k = 0; k < terms; k++) {
-                size_t p = w < inputs ? i * stride + k : k * stride + i,
-                       q = w < inputs ? j * stride + k : k * stride + j;
+                size_t p = rows ? i * stride + k : k * stride + i, q = rows ? j * stride + k : k * stride + j;
                 mpfr_set_flt(product, W[p], MPFR_RNDN);
                 mpfr_mul_d(product, product, (double)W[q], MPFR_RNDN);
                 if (tolerance && !l) {
