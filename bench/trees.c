@@ -25,7 +25,7 @@ typedef struct bench {
 } bench;
 
 static surety_status open_all(bench *b, char **argv, surety_error *err) {
-    SURETY_TRY(surety_model_load(&b->model, argv[1], err));
+    SURETY_TRY(surety_model_load(argv[1], &b->model, err));
     SURETY_TRY(surety_npy_open(&b->x, argv[2], err));
     SURETY_TRY(surety_npy_open(&b->y, argv[3], err));
     size_t m = b->x.shape[0], d = surety_voters_features(surety_model_voters(b->model)),
@@ -48,10 +48,9 @@ static surety_status open_all(bench *b, char **argv, surety_error *err) {
 /* Proves every example, and attacks those that are not proved. */
 static surety_status prove(const bench *b, double eps, double *seconds, double *decided, surety_error *err) {
     surety_vote vote = surety_model_vote(b->model, SURETY_WEIGHTS_POSTERIOR);
-    surety_threat threat;
+    surety_threat threat = surety_threat_defaults();
     surety_worst *worst;
     surety_attacker *attacker;
-    surety_threat_defaults(&threat);
     threat.kind = SURETY_ATTACK_SEARCH;
     threat.ball = (surety_ball){.norm = SURETY_LINF, .radius = eps, .has_box = 1, .hi = 1};
     SURETY_TRY(surety_worst_new(&worst, vote.voters, &threat.ball, threat.budget, vote.voter_set, err));

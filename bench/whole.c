@@ -316,7 +316,7 @@ static surety_status network(whole *w, int threads, surety_error *err) {
                           .first_epoch = 1};
     s.voters.kind = "lipschitz";
     surety_train_kind(&s);
-    SURETY_TRY(surety_voters_new(&voters, &s.voters, prior_set->d, 0, err));
+    SURETY_TRY(surety_voters_new(&s.voters, prior_set->d, 0, &voters, err));
     SURETY_TRY(surety_train_state_new(&state, voters, step1.epochs, 0, err));
     network_watch e = {.threads = threads, .begin = bench_now()};
     surety_status status = surety_phase_run(&step1, &s, &state, after_network, &e, &timing,
@@ -333,12 +333,12 @@ static surety_status network(whole *w, int threads, surety_error *err) {
 static surety_status open_data(whole *w, const char *task, surety_error *err) {
     surety_data_settings which = surety_data_defaults();
     which.task = w->task = task ? task : "mnist-1v7";
-    surety_status status = surety_data_open(&w->data, &which, err);
+    surety_status status = surety_data_open(&which, &w->data, err);
     if (status == SURETY_OK || task) return status;
     fprintf(stderr, "bench_whole: %s; going on with Fashion-MNIST\n", err->what);
     *err = (surety_error)SURETY_ERROR_NONE;
     which.task = w->task = "fashion-sandal-v-boot";
-    return surety_data_open(&w->data, &which, err);
+    return surety_data_open(&which, &w->data, err);
 }
 
 static surety_status run_all(whole *w, surety_error *err) {
@@ -346,8 +346,8 @@ static surety_status run_all(whole *w, surety_error *err) {
         surety_run run = {.threads = threads};
         surety_voters *voters;
         surety_train_state state;
-        SURETY_TRY(surety_voters_new(&voters, &w->settings.voters,
-                                     surety_data_set(w->data, SURETY_SET_LEARN)->d, 0, err));
+        SURETY_TRY(surety_voters_new(&w->settings.voters, surety_data_set(w->data, SURETY_SET_LEARN)->d, 0,
+                                     &voters, err));
         SURETY_TRY(surety_train_state_new(&state, voters, REPEATS, REPEATS, err));
         SURETY_TRY(train(w, &state, threads, err));
         SURETY_TRY(row(w, &state, &run, err));
@@ -362,7 +362,7 @@ static surety_status run_all(whole *w, surety_error *err) {
 int main(int argc, char **argv) {
     whole w = {.json = argc > 1 && !strcmp(argv[1], "--json"), .first = true};
     surety_error err = SURETY_ERROR_NONE;
-    surety_train_defaults(&w.settings);
+    w.settings = surety_train_defaults();
     w.settings.defense.kind = SURETY_ATTACK_PGD;
     surety_status status = open_data(&w, argv[1 + w.json], &err);
     if (status == SURETY_OK) {

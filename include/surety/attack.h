@@ -78,7 +78,7 @@ typedef struct surety_threat {
 } surety_threat;
 
 /* pgd in the default ball, 20 steps, noise 0.01, 100 samples, 1 restart, a budget of 1000, seed 0. */
-SURETY_API void surety_threat_defaults(surety_threat *threat);
+SURETY_API surety_threat surety_threat_defaults(void);
 SURETY_API surety_status surety_threat_validate(const surety_threat *threat, surety_error *err);
 
 /* SURETY_E_USAGE, with what to use instead, if voters of this kind cannot be attacked this way. */

@@ -102,7 +102,7 @@ class VoteClassifier(ClassifierMixin, BaseEstimator):
         settings, kept = self._settings(data, int(seed))
         out, result = ffi.new("surety_model **"), ffi.new("surety_train_result *")
         with Run(self.progress, self.threads) as run:
-            call(lib.surety_train, out, settings, data.pointer, ffi.NULL, result, run)
+            call(lib.surety_train, settings, data.pointer, ffi.NULL, out, result, run)
         self.model_ = Model(out[0])
         self._data = data
         self._remember(result, data)
@@ -117,8 +117,7 @@ class VoteClassifier(ClassifierMixin, BaseEstimator):
 
     def _settings(self, data, seed: int):
         """surety_train_settings, and what must live as long."""
-        t = ffi.new("surety_train_settings *")
-        lib.surety_train_defaults(t)
+        t = ffi.new("surety_train_settings *", lib.surety_train_defaults())
         kept: list = []
         if self.kind is not None:
             kept.append(ffi.new("char[]", self.kind.encode()))
@@ -137,7 +136,7 @@ class VoteClassifier(ClassifierMixin, BaseEstimator):
         self._override(t)
         lib.surety_train_follow(t, data.info.classes, self.voters is not None)
         brought = ffi.new("surety_tolerance **")
-        call(lib.surety_ball_settle, ffi.addressof(t.defense, "ball"), given, brought, data.info)
+        call(lib.surety_ball_settle, ffi.addressof(t.defense, "ball"), given, data.info, brought)
         kept += [given, ffi.gc(brought[0], lib.surety_tolerance_free)]
         return t, kept
 

@@ -347,7 +347,7 @@ surety_status surety_certificate_read(surety_certificate *out, int *digest_fits,
     return status;
 }
 
-surety_status surety_certificate_load(surety_certificate *out, const char *path, surety_error *err) {
+surety_status surety_certificate_load(const char *path, surety_certificate *out, surety_error *err) {
     int digest_fits = 0;
     SURETY_TRY(surety_certificate_read(out, &digest_fits, path, err));
     if (digest_fits) return SURETY_OK;

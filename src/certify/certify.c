@@ -36,14 +36,14 @@ static int is_baseline(const surety_model *model) {
     return !strcmp(surety_model_about(model)->objective, "baseline");
 }
 
-void surety_certify_defaults(surety_certify_settings *s, const surety_model *model) {
+surety_certify_settings surety_certify_defaults(const surety_model *model) {
     const surety_model_facts *facts = surety_model_about(model);
-    *s = (surety_certify_settings){.delta = facts->delta};
-    surety_threat_defaults(&s->threat);
-    s->threat.ball = facts->ball;
-    if (surety_defense_parse(facts->defense, &s->threat.kind, NULL) != SURETY_OK)
-        s->threat.kind = SURETY_ATTACK_PGDU;
-    if (surety_model_imported(model)) s->threat.kind = SURETY_WORST_CASE;
+    surety_certify_settings s = {.delta = facts->delta, .threat = surety_threat_defaults()};
+    s.threat.ball = facts->ball;
+    if (surety_defense_parse(facts->defense, &s.threat.kind, NULL) != SURETY_OK)
+        s.threat.kind = SURETY_ATTACK_PGDU;
+    if (surety_model_imported(model)) s.threat.kind = SURETY_WORST_CASE;
+    return s;
 }
 
 size_t surety_certify_best_events(const surety_model *model, int worst_case,
@@ -226,7 +226,7 @@ static surety_status announce(certifying *w, surety_error *err) {
                              "was decided before");
         return SURETY_E_CHECK;
     }
-    SURETY_TRY(surety_ledger_new(&w->ledger, w->s->delta, err));
+    SURETY_TRY(surety_ledger_new(w->s->delta, &w->ledger, err));
     for (size_t k = 0; form(w)->compute && k < form(w)->parts(w); k++)
         SURETY_TRY(announce_one(w, w->named->id, k, err));
     for (size_t i = 0; !form(w)->compute && i < w->event_count; i++)
@@ -607,9 +607,9 @@ static surety_status certify(certifying *w, surety_risks *test, const surety_run
     return surety_certificate_seal(c, err);
 }
 
-surety_status surety_certify(surety_certificate *out, const surety_model *model, const surety_data *data,
-                             const surety_certify_settings *settings, const surety_run *run,
-                             surety_error *err) {
+surety_status surety_certify(const surety_model *model, const surety_data *data,
+                             const surety_certify_settings *settings, surety_certificate *out,
+                             const surety_run *run, surety_error *err) {
     empty(out);
     certifying w = {
         .model = model, .facts = surety_model_about(model), .data = data, .s = settings, .c = out};

@@ -154,10 +154,10 @@ static void print_table(const surety_votes_result *r) {
 
 static surety_status answer(cli *c, const surety_votes_settings *settings, const char *out) {
     surety_votes_result result;
-    surety_status status = surety_bound_votes(settings, &c->run, &result, &c->error);
+    surety_status status = surety_bound_votes(settings, &result, &c->run, &c->error);
     cli_progress_end(c);
     if (status == SURETY_OK && out)
-        status = surety_posterior_write(out, result.posterior, result.risks.voter_count, &c->error);
+        status = surety_posterior_write(result.posterior, result.risks.voter_count, out, &c->error);
     if (status == SURETY_OK && c->json)
         status = cli_print_json(c, surety_votes_json(&result));
     else if (status == SURETY_OK)

@@ -104,7 +104,7 @@ static surety_status run(cli *c) {
     surety_model *model = NULL;
     surety_status status = cli_parse(c, 1, 1);
     if (status != SURETY_OK || c->helped) return status;
-    status = surety_model_load(&model, c->words[0], &c->error);
+    status = surety_model_load(c->words[0], &model, &c->error);
     if (status == SURETY_OK) status = print_model(c, model);
     surety_model_free(model);
     return status;

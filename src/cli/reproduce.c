@@ -100,7 +100,7 @@ static surety_status settle_quick(cli *c, options *o) {
     surety_study_settings *s = &o->study;
     surety_data_list list = {0};
     unsigned mnist = 0, fashion = 0;
-    surety_status status = surety_data_list_make(&list, s->data_dir, &c->error);
+    surety_status status = surety_data_list_make(s->data_dir, &list, &c->error);
     if (status == SURETY_OK) status = task_number("mnist-1v7", &mnist, &c->error);
     if (status == SURETY_OK) status = task_number("fashion-sandal-v-boot", &fashion, &c->error);
     if (status == SURETY_OK) {

@@ -344,7 +344,7 @@ static surety_status train(cli *c, options *o) {
     if (status == SURETY_OK) status = cli_open_data(c, &data, &o->data, &o->train.defense);
     if (status == SURETY_OK) settle_classes(c, o, data);
     if (status == SURETY_OK)
-        status = surety_train(&model, &o->train, data, &o->checkpointing, &result, &c->run, &c->error);
+        status = surety_train(&o->train, data, &o->checkpointing, &model, &result, &c->run, &c->error);
     cli_progress_end(c);
     if (status == SURETY_OK) log_look(c, o, model, data);
     if (status == SURETY_OK) status = surety_model_save(model, o->out, &c->error);
@@ -366,7 +366,7 @@ static surety_status train(cli *c, options *o) {
 
 static surety_status run(cli *c) {
     options o = {.data = surety_data_defaults()};
-    surety_train_defaults(&o.train);
+    o.train = surety_train_defaults();
     o.epochs = o.train.step1_epochs;
     add_options(c, &o);
     surety_status status = cli_parse(c, 0, 0);

@@ -55,7 +55,7 @@ static void print(const surety_votes_certificate *c, const cli_votes *v, const c
 surety_status cli_votes_certify(cli *c, cli_votes *v, const char *out) {
     static surety_votes_certificate certificate;
     v->promise.votes.signed_votes = v->voter_set == SURETY_SIGNED;
-    surety_status status = surety_certify_votes(&certificate, &v->promise, &c->run, &c->error);
+    surety_status status = surety_certify_votes(&v->promise, &certificate, &c->run, &c->error);
     cli_progress_end(c);
     if (status == SURETY_OK) status = surety_votes_certificate_save(&certificate, out, &c->error);
     if (status != SURETY_OK) return status;

@@ -178,9 +178,9 @@ static surety_status list_all(listing *l, const char *path, const surety_run *ru
     return status;
 }
 
-surety_status surety_evaluate_examples(const char *path, const surety_model *model, const surety_set *set,
+surety_status surety_evaluate_examples(const surety_model *model, const surety_set *set,
                                        const char *const *labels, const surety_threat *attack,
-                                       const surety_run *run, surety_error *err) {
+                                       const char *path, const surety_run *run, surety_error *err) {
     listing l = {.set = set,
                  .labels = labels,
                  .plain = *attack,
@@ -221,7 +221,7 @@ static surety_status curve_risk(double *risk, const surety_threat *threat, const
                                 const surety_set *set, const surety_run *run, surety_error *err) {
     if (threat->kind != SURETY_WORST_CASE) {
         surety_attack_result result;
-        SURETY_TRY(surety_evaluate_attacked(&result, model, set, threat, run, err));
+        SURETY_TRY(surety_evaluate_attacked(model, set, threat, &result, run, err));
         *risk = (double)result.units_fooled / (double)result.units;
         return SURETY_OK;
     }
@@ -253,9 +253,9 @@ static surety_status write_curve(surety_writer *w, const surety_model *model, co
     return line(w, err, "\n");
 }
 
-surety_status surety_evaluate_curve(const char *path, const surety_model *model, const surety_set *set,
-                                    const surety_curve_settings *settings, const surety_run *run,
-                                    surety_error *err) {
+surety_status surety_evaluate_curve(const surety_model *model, const surety_set *set,
+                                    const surety_curve_settings *settings, const char *path,
+                                    const surety_run *run, surety_error *err) {
     SURETY_TRY(check_curve(settings, err));
     surety_writer *w;
     SURETY_TRY(surety_writer_open(&w, path, 0, err));

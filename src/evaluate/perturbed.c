@@ -60,7 +60,7 @@ static surety_status new_risks(measuring *w, surety_error *err) {
     SURETY_TRY(surety_alloc(&w->risk, w->threads * w->posterior_count, sizeof(surety_risk *), err));
     for (size_t i = 0; i < w->threads * w->posterior_count; i++) {
         settings.posterior = w->posteriors[i % w->posterior_count];
-        SURETY_TRY(surety_risk_new(&w->risk[i], &settings, err));
+        SURETY_TRY(surety_risk_new(&settings, &w->risk[i], err));
         surety_risk_coin(w->risk[i], 0); /* it has coins, also where this process has no example */
         surety_risk_coin(w->risk[i], 0); /* it has coins, also where no example is this process's */
     }

@@ -138,8 +138,8 @@ surety_status surety_export_text(const surety_model *m, const surety_export_sett
     return status;
 }
 
-surety_status surety_model_export(surety_export_result *result, const surety_model *m, const char *path,
-                                  const surety_export_settings *s, surety_error *err) {
+surety_status surety_model_export(const surety_model *m, const char *path, const surety_export_settings *s,
+                                  surety_export_result *result, surety_error *err) {
     surety_c_text text;
     SURETY_TRY(surety_export_text(m, s, &text, result, err));
     surety_status status = surety_write_file(path, text.text, text.length, err);

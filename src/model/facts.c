@@ -21,13 +21,13 @@ int surety_facts_key(const char *key) {
     return !strcmp(key, tolerance_key) || !strcmp(key, slack_key);
 }
 
-void surety_model_facts_defaults(surety_model_facts *f) {
-    *f = (surety_model_facts){.voter_set = SURETY_SIGNED,
-                              .priors_compared = 1,
-                              .delta = 0.05,
-                              .defense = "none",
-                              .objective = "baseline"};
-    surety_ball_defaults(&f->ball);
+surety_model_facts surety_model_facts_defaults(void) {
+    return (surety_model_facts){.voter_set = SURETY_SIGNED,
+                                .priors_compared = 1,
+                                .delta = 0.05,
+                                .ball = surety_ball_defaults(),
+                                .defense = "none",
+                                .objective = "baseline"};
 }
 
 surety_status surety_facts_validate(const surety_model_facts *f, surety_error *err) {
@@ -146,7 +146,7 @@ surety_status surety_facts_read(surety_model_facts *f, json_t *metadata, surety_
         text[i] = json_string_value(json_object_get(metadata, keys[i]));
         if (!text[i]) return bad(keys[i], "a text", err);
     }
-    surety_model_facts_defaults(f);
+    *f = surety_model_facts_defaults();
     if (surety_voter_set_parse(text[1], &f->voter_set, &inner)) return bad("voters", "signed or real", err);
     if (!read_u64(text[2], &f->seed) || f->seed >= SURETY_SEED_LIMIT)
         return bad("seed", "a number below 2^63", err);

@@ -122,7 +122,7 @@ static surety_status print_verification(surety_growing *page, const surety_subje
     settings.model = subject->s->model_file;
     settings.opened = rows ? subject->s->data : NULL;
     settings.numbers = !rows;
-    SURETY_TRY(surety_verify(&v, subject->s->certificates[which], &settings, run, err));
+    SURETY_TRY(surety_verify(subject->s->certificates[which], &settings, &v, run, err));
     surety_print(page, "<p>Run while this page was made, with surety %s:</p>\n", surety_version());
     print_outcome(page, &v);
     return SURETY_OK;

@@ -97,7 +97,7 @@ static surety_status allocate(surety_risk *a, surety_error *err) {
     return a->K == 2 ? SURETY_OK : allocate_count(a, a->n, &a->by_j, &a->least, &a->grouped, err);
 }
 
-surety_status surety_risk_new(surety_risk **out, const surety_risk_settings *settings, surety_error *err) {
+surety_status surety_risk_new(const surety_risk_settings *settings, surety_risk **out, surety_error *err) {
     *out = NULL;
     SURETY_TRY(check_settings(settings, err));
     surety_risk *a = NULL;

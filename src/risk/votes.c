@@ -111,7 +111,7 @@ static surety_status open_pass(pass *work, const surety_risk_settings *settings,
     SURETY_TRY(surety_alloc(&work->parts, (size_t)work->threads, sizeof *work->parts, err));
     SURETY_TRY(surety_alloc(&work->rows, (size_t)work->threads, sizeof *work->rows, err));
     for (int t = 0; t < work->threads; t++) {
-        SURETY_TRY(surety_risk_new(&work->parts[t], settings, err));
+        SURETY_TRY(surety_risk_new(settings, &work->parts[t], err));
         SURETY_TRY(
             surety_alloc(&work->rows[t], surety_vote_source_scratch(work->votes), sizeof(double), err));
     }
@@ -178,8 +178,8 @@ static surety_status bound_source(const surety_vote_source *s, const surety_vote
     return surety_risks_bounds(in, out->bounds, err);
 }
 
-surety_status surety_bound_votes(const surety_votes_settings *settings, const surety_run *run,
-                                 surety_votes_result *out, surety_error *err) {
+surety_status surety_bound_votes(const surety_votes_settings *settings, surety_votes_result *out,
+                                 const surety_run *run, surety_error *err) {
     *out = (surety_votes_result){0};
     SURETY_TRY(settings_fit(settings, err));
     surety_vote_source s;
@@ -247,7 +247,7 @@ char *surety_votes_json(const surety_votes_result *r) {
         {"posterior", weights_array(r->posterior, r->risks.voter_count)}, {"learning", learning_object(r)}));
 }
 
-surety_status surety_posterior_write(const char *path, const double *q, size_t H, surety_error *err) {
+surety_status surety_posterior_write(const double *q, size_t H, const char *path, surety_error *err) {
     surety_npy_writer *writer = NULL;
     SURETY_TRY(surety_npy_writer_open(&writer, path, SURETY_F8, 1, &H, err));
     surety_status status = surety_npy_writer_append(writer, q, H, err);

@@ -94,8 +94,7 @@ void surety_cell_attacks(surety_objective objective, surety_threat_kind attacks[
 }
 
 surety_train_settings surety_cell_training(const surety_study_settings *s, const surety_cell *cell) {
-    surety_train_settings t;
-    surety_train_defaults(&t);
+    surety_train_settings t = surety_train_defaults();
     if (cell->defense == SURETY_WORST_CASE)
         surety_train_certified(&t);
     else
@@ -166,8 +165,7 @@ static surety_status time_votes(surety_speed *speed, const surety_voters *voters
     surety_set set = {
         .m = SURETY_BLOCK, .d = d, .stride = surety_padded(d), .x = x, .y = y, .row = row, .classes = 2};
     surety_vote vote = {voters, weights, SURETY_REAL};
-    surety_threat threat;
-    surety_threat_defaults(&threat);
+    surety_threat threat = surety_threat_defaults();
     threat.kind = SURETY_ATTACK_PGDU;
     threat.early_stop = 0;
     for (size_t t = 0; t < H; t++) weights[t] = 1 / (double)H;
@@ -181,12 +179,11 @@ static surety_status time_votes(surety_speed *speed, const surety_voters *voters
 
 surety_status surety_speed_measure(surety_speed *speed, surety_error *err) {
     enum { D = 784 };
-    surety_voters_settings forest;
+    surety_voters_settings forest = surety_voters_defaults();
     surety_voters *voters = NULL;
     float *x = NULL;
-    surety_voters_defaults(&forest);
     surety_status status = surety_alloc(&x, SURETY_BLOCK * surety_padded(D), sizeof *x, err);
-    if (status == SURETY_OK) status = surety_voters_new(&voters, &forest, D, 0, err);
+    if (status == SURETY_OK) status = surety_voters_new(&forest, D, 0, &voters, err);
     if (status == SURETY_OK) status = time_votes(speed, voters, x, err);
     surety_voters_free(voters);
     surety_free(x);

@@ -74,7 +74,7 @@ uint64_t surety_train_priors(const surety_train_settings *s) {
 }
 
 void surety_train_facts(const surety_train_settings *s, surety_model_facts *facts) {
-    surety_model_facts_defaults(facts);
+    *facts = surety_model_facts_defaults();
     facts->voter_set = s->voter_set;
     facts->seed = s->seed;
     facts->priors_compared = surety_train_priors(s);
@@ -104,7 +104,7 @@ static int flag_at(const json_t *object, const char *key) {
 
 static void read_threat(surety_threat *t, const json_t *from) {
     const json_t *box = json_object_get(from, "box");
-    surety_threat_defaults(t);
+    *t = surety_threat_defaults();
     surety_threat_parse(text_at(from, "name"), &t->kind, NULL);
     surety_norm_parse(text_at(from, "norm"), &t->ball.norm, NULL);
     t->ball.radius = real_at(from, "eps");
@@ -120,7 +120,7 @@ static void read_threat(surety_threat *t, const json_t *from) {
 
 static void read_settings(surety_train_settings *s, const json_t *from) {
     const char *kind = text_at(from, "kind");
-    surety_train_defaults(s);
+    *s = surety_train_defaults();
     surety_objective_parse(text_at(from, "objective"), &s->objective, NULL);
     surety_loss_parse(text_at(from, "loss"), &s->loss, NULL);
     read_threat(&s->defense, json_object_get(from, "defense"));
@@ -264,7 +264,7 @@ static surety_status parse(const char *text, json_t **list, surety_error *err) {
     return contradiction("settings", inner.what, err);
 }
 
-surety_status surety_train_recorded(surety_train_settings *out, const surety_model *model,
+surety_status surety_train_recorded(const surety_model *model, surety_train_settings *out,
                                     surety_error *err) {
     const char *text = surety_model_text(model, "settings");
     json_t *list = NULL;
@@ -285,5 +285,5 @@ surety_status surety_train_recorded(surety_train_settings *out, const surety_mod
 
 surety_status surety_train_consistent(const surety_model *model, surety_error *err) {
     surety_train_settings settings;
-    return surety_model_text(model, "settings") ? surety_train_recorded(&settings, model, err) : SURETY_OK;
+    return surety_model_text(model, "settings") ? surety_train_recorded(model, &settings, err) : SURETY_OK;
 }

@@ -60,18 +60,19 @@ const char *surety_augment_name(surety_augment augment) {
     return augments[augment];
 }
 
-void surety_train_defaults(surety_train_settings *s) {
-    *s = (surety_train_settings){.objective = SURETY_OBJECTIVE_CHROMATIC,
-                                 .voter_set = SURETY_SIGNED,
-                                 .step1_epochs = 20,
-                                 .step2_epochs = 20,
-                                 .batch = 64,
-                                 .lr = 0.01,
-                                 .delta = 0.05};
-    surety_threat_defaults(&s->defense);
-    s->defense.kind = SURETY_ATTACK_PGDU;
-    s->defense.samples = 1;
-    surety_voters_defaults(&s->voters);
+surety_train_settings surety_train_defaults(void) {
+    surety_train_settings s = {.objective = SURETY_OBJECTIVE_CHROMATIC,
+                               .defense = surety_threat_defaults(),
+                               .voter_set = SURETY_SIGNED,
+                               .voters = surety_voters_defaults(),
+                               .step1_epochs = 20,
+                               .step2_epochs = 20,
+                               .batch = 64,
+                               .lr = 0.01,
+                               .delta = 0.05};
+    s.defense.kind = SURETY_ATTACK_PGDU;
+    s.defense.samples = 1;
+    return s;
 }
 
 void surety_train_table(surety_train_settings *s) {
@@ -242,7 +243,7 @@ static surety_status begin(training *t, surety_error *err) {
         t->s.loss = logistic ? SURETY_LOSS_LOGISTIC : SURETY_LOSS_LINEAR;
     }
     t->s.voters.scale = surety_ball_scale(&t->s.defense.ball, d);
-    SURETY_TRY(surety_voters_new(&voters, &t->s.voters, d, t->s.seed, err));
+    SURETY_TRY(surety_voters_new(&t->s.voters, d, t->s.seed, &voters, err));
     surety_status can = surety_voters_can(voters, SURETY_CAN_GROW)
                             ? SURETY_OK
                             : surety_voters_need(voters, SURETY_CAN_LEARN, "a training", err);
@@ -375,7 +376,7 @@ static surety_status make_model(training *t, surety_model **model, surety_train_
     surety_softmax(s->prior_theta, s->H, P);
     surety_softmax(s->theta, s->H, Q);
     surety_status status = surety_kl_divergence(Q, P, s->H, &r->kl, err);
-    if (status == SURETY_OK) status = surety_model_new(model, s->voters, P, Q, &facts, err);
+    if (status == SURETY_OK) status = surety_model_new(s->voters, P, Q, &facts, model, err);
     surety_free(P);
     if (status != SURETY_OK) return status;
     s->voters = NULL; /* the model's now */
@@ -395,11 +396,11 @@ static surety_status look_back(const training *t, const surety_model *model, sur
     r->kind = surety_voters_kind(vote.voters);
     r->largest_weight = surety_model_largest_weight(model, NULL);
     r->clean_rows = held_out ? "held_out" : test ? "test" : "training";
-    SURETY_TRY(surety_evaluate_clean(&r->clean, &vote,
+    SURETY_TRY(surety_evaluate_clean(&vote,
                                      held_out ? &t->choose
                                      : test   ? &t->test
                                               : &t->prior_set,
-                                     t->info, run, err));
+                                     t->info, &r->clean, run, err));
     r->constant = surety_clean_constant(&r->clean);
     return SURETY_OK;
 }
@@ -412,8 +413,8 @@ static surety_status meet(const training *t, const surety_run *run, surety_error
         return surety_fail(err, SURETY_E_USAGE, "a training cannot be made in parts");
     snprintf(place, sizeof place, "%llu %llu %llu", (unsigned long long)t->state.phase,
              (unsigned long long)t->state.epoch, (unsigned long long)t->state.steps);
-    SURETY_TRY(surety_agree(run, "settings or data", t->settings, err));
-    return surety_agree(run, "checkpoint", place, err);
+    SURETY_TRY(surety_agree("settings or data", t->settings, run, err));
+    return surety_agree("checkpoint", place, run, err);
 }
 
 /* What is left behind step 1, or behind a checkpoint: the rest of it, step 2, the model. */
@@ -456,8 +457,8 @@ static void drop(surety_model **model, surety_train_result *result) {
     surety_train_result_free(result);
 }
 
-surety_status surety_train(surety_model **model, const surety_train_settings *settings,
-                           const surety_data *data, const surety_checkpointing *checkpointing,
+surety_status surety_train(const surety_train_settings *settings, const surety_data *data,
+                           const surety_checkpointing *checkpointing, surety_model **model,
                            surety_train_result *result, const surety_run *run, surety_error *err) {
     double began = surety_seconds();
     *model = NULL;

@@ -13,8 +13,8 @@ struct surety_prover {
     float *x, *h, *scratch; /* (SURETY_BLOCK, stride), (H, width, lanes), as the voters want it */
 };
 
-surety_status surety_prover_new(surety_prover **out, const surety_vote *vote, const surety_ball *ball,
-                                uint64_t budget, surety_error *err) {
+surety_status surety_prover_new(const surety_vote *vote, const surety_ball *ball, uint64_t budget,
+                                surety_prover **out, surety_error *err) {
     *out = NULL;
     const surety_voters *v = vote->voters;
     size_t outputs = surety_voters_count(v) * surety_voters_width(v);

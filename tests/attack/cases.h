@@ -27,7 +27,7 @@ static inline random_vote random_vote_new(draw *r, size_t d, int linear) {
                                 .mask = draw_real(r, 0, 0.9),
                                 .classes = K};
     if (linear) s = (surety_voters_settings){.kind = "linear", .count = H, .classes = K};
-    check_ok(surety_voters_new(&v.voters, &s, d, draw_bits(r) >> 1, &err));
+    check_ok(surety_voters_new(&s, d, draw_bits(r) >> 1, &v.voters, &err));
     v.weights = malloc(H * sizeof *v.weights);
     for (size_t t = 0; t < H; t++) sum += v.weights[t] = draw_real(r, 0.01, 1);
     for (size_t t = 0; t < H; t++) v.weights[t] /= sum;

@@ -11,8 +11,7 @@
 #include "voters/kind.h"
 
 static surety_threat settings_of(surety_threat_kind kind, surety_norm norm, double radius) {
-    surety_threat s;
-    surety_threat_defaults(&s);
+    surety_threat s = surety_threat_defaults();
     s.kind = kind;
     s.ball.norm = norm;
     s.ball.radius = radius;
@@ -121,8 +120,8 @@ static void boxes_that_bind(void **state) {
         if (norm == SURETY_L1)
             s.step_size = s.ball.radius / 40, s.steps = 40 + 2 * d; /* a clip wastes part of a step */
         surety_voters *v = NULL;
-        check_ok(surety_voters_new(&v, &(surety_voters_settings){.kind = "linear", .count = 1}, d,
-                                   (uint64_t)round, &err));
+        check_ok(surety_voters_new(&(surety_voters_settings){.kind = "linear", .count = 1}, d,
+                                   (uint64_t)round, &v, &err));
         const float *w = surety_voters_tensor(v, 0).values;
         random_set set = random_set_new(&r, 1, d, &s.ball, 1, 2);
         double y = surety_sign(set.y[0]), left = s.ball.radius, z = 0;
@@ -484,7 +483,7 @@ static void units_are_scaled_features(void **state) {
             lo[j] = s.ball.lo * radius[j], hi[j] = s.ball.hi * radius[j];
         }
         surety_tolerance *tolerance = NULL;
-        check_ok(surety_tolerance_new(&tolerance, &(surety_features){.d = d}, radius, lo, hi, &err));
+        check_ok(surety_tolerance_new(&(surety_features){.d = d}, radius, lo, hi, &tolerance, &err));
         surety_examples e = surety_examples_of(&set.set, 0);
         surety_attacker *a = attacker_of(&s, v.voters);
         double plain[SURETY_BLOCK];

@@ -110,9 +110,8 @@ static void limits_are_those_of_possible_labels(void **state) {
 
 /* pgd on the rows at this radius; wrong[i]: it found a point where the vote errs. */
 static void attack(const proof_case *c, draw *r, const surety_examples *e, double radius, int *wrong) {
-    surety_threat s;
+    surety_threat s = surety_threat_defaults();
     surety_attacker *a;
-    surety_threat_defaults(&s);
     s.kind = SURETY_ATTACK_PGD;
     s.ball = c->ball;
     s.ball.radius = radius;

@@ -96,8 +96,7 @@ static void check_example(const seen *s, const surety_threat *threat, const sure
 }
 
 static surety_threat any_threat(draw *r) {
-    surety_threat t;
-    surety_threat_defaults(&t);
+    surety_threat t = surety_threat_defaults();
     do t.kind = (surety_threat_kind)draw_size(r, 0, SURETY_THREATS - 1);
     while (t.kind == SURETY_ATTACK_SEARCH); /* that is of trees */
     t.ball.norm = (surety_norm)draw_size(r, 0, 2);

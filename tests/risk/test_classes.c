@@ -205,7 +205,7 @@ static surety_risk *open_risk(const problem *p) {
     surety_error err = SURETY_ERROR_NONE;
     surety_risk *a = NULL;
     surety_risk_settings s = {p->H, p->n, p->signed_votes, p->q, p->has_prior ? p->p : NULL, p->K};
-    check_ok(surety_risk_new(&a, &s, &err));
+    check_ok(surety_risk_new(&s, &a, &err));
     return a;
 }
 
@@ -309,7 +309,7 @@ static void by_hand(void **state) {
     surety_error err = SURETY_ERROR_NONE;
     surety_risk *a = NULL;
     surety_risks r;
-    check_ok(surety_risk_new(&a, &s, &err));
+    check_ok(surety_risk_new(&s, &a, &err));
     check_ok(surety_risk_add_scores(a, scores, 6, 1, &err));
     check_ok(surety_risk_result(a, &r, &err));
     assert_true(r.wrong == 1 && r.tied == 0 && r.max_wrong == 1 && r.prior_wrong == 1);
@@ -427,7 +427,7 @@ static void bad_votes_are_refused(void **state) {
     surety_error err = SURETY_ERROR_NONE;
     surety_risk *a = NULL, *one = NULL;
     surety_risks r;
-    check_ok(surety_risk_new(&a, &s, &err));
+    check_ok(surety_risk_new(&s, &a, &err));
     const float bad[] = {NAN, -1e-7f, 1.5f, INFINITY};
     for (int k = 0; k < 4; k++) {
         float scores[12] = {1, 0, 0, 1, 0, 0, 1, 0, 0, 1, 0, 0};
@@ -446,23 +446,23 @@ static void bad_votes_are_refused(void **state) {
     refused(surety_risk_add_limits(a, scores, 1, 1, &err), &err, SURETY_E_USAGE, "");
     refused(surety_risk_result(a, &r, &err), &err, SURETY_E_USAGE, ""); /* nothing was added */
     s.samples = 1;
-    check_ok(surety_risk_new(&one, &s, &err));
+    check_ok(surety_risk_new(&s, &one, &err));
     const float limits[] = {1, -1, 0, NAN};
     refused(surety_risk_add_limits(one, limits, 1, 2, &err), &err, SURETY_E_INPUT, "voter 1, class 1");
     refused(surety_risk_add_limits(one, limits, 1, 1, &err), &err, SURETY_E_INPUT, "voter 1, class 2");
     refused(surety_risk_merge(one, a, &err), &err, SURETY_E_USAGE, "");
     surety_risk_free(a), surety_risk_free(one);
     s.signed_votes = 1;
-    check_ok(surety_risk_new(&one, &s, &err));
+    check_ok(surety_risk_new(&s, &one, &err));
     const float not_signs[] = {1, -1, .5f, 0};
     refused(surety_risk_add_limits(one, not_signs, 1, 2, &err), &err, SURETY_E_INPUT, "voter 1, class 0");
     surety_risk_free(one);
     s.classes = 1;
-    refused(surety_risk_new(&a, &s, &err), &err, SURETY_E_USAGE, "");
+    refused(surety_risk_new(&s, &a, &err), &err, SURETY_E_USAGE, "");
     s.classes = 256;
-    refused(surety_risk_new(&a, &s, &err), &err, SURETY_E_USAGE, "");
+    refused(surety_risk_new(&s, &a, &err), &err, SURETY_E_USAGE, "");
     s.classes = 255, s.samples = (size_t)SURETY_RISK_SAMPLES / 254 + 1;
-    refused(surety_risk_new(&a, &s, &err), &err, SURETY_E_USAGE, "");
+    refused(surety_risk_new(&s, &a, &err), &err, SURETY_E_USAGE, "");
 }
 
 static int fail_at(void *arg, size_t bytes) {
@@ -482,7 +482,7 @@ static void every_allocation_may_fail(void **state) {
         surety_risk *a = NULL;
         surety_risks r = {0};
         surety_memory_hook(fail_at, &left);
-        status = surety_risk_new(&a, &s, &err);
+        status = surety_risk_new(&s, &a, &err);
         if (status == SURETY_OK) status = surety_risk_add_labels(a, labels, 2, 1, &err);
         if (status == SURETY_OK) status = surety_risk_result(a, &r, &err);
         surety_memory_hook(NULL, NULL);

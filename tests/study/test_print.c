@@ -202,7 +202,7 @@ static void test_twin(void **state) {
     size_t seen = 0;
     (void)state;
     s.task = "fashion-sandal-v-boot";
-    if (surety_data_open(&data, &s, &err)) {
+    if (surety_data_open(&s, &data, &err)) {
         print_message("Fashion-MNIST is not here\n");
         skip();
     }

@@ -161,7 +161,7 @@ static surety_data *small_data(void) {
     s.train = path;
     s.learn_size = 70;
     s.test_size = 50;
-    check_ok(surety_data_open(&data, &s, &err));
+    check_ok(surety_data_open(&s, &data, &err));
     return data;
 }
 
@@ -183,7 +183,7 @@ static surety_model *saved_model(const surety_cell *cell, const char *objective)
     surety_model *model = NULL;
     surety_cell_name(cell, name);
     snprintf(path, sizeof path, "%s/models/%s-%s.safetensors", folder, name, objective);
-    check_ok(surety_model_load(&model, path, &err));
+    check_ok(surety_model_load(path, &model, &err));
     return model;
 }
 
@@ -191,8 +191,7 @@ static surety_model *saved_model(const surety_cell *cell, const char *objective)
  */
 static void check_curve(const json_t *curve, const surety_model *model, const surety_data *data,
                         size_t steps) {
-    surety_row_settings settings;
-    surety_row_defaults(&settings, model);
+    surety_row_settings settings = surety_row_defaults(model);
     settings.threat.kind = SURETY_ATTACK_PGD;
     settings.threat.steps = steps;
     const json_t *eps = json_object_get(curve, "eps"), *risks = json_object_get(curve, "risk");
@@ -201,8 +200,8 @@ static void check_curve(const json_t *curve, const surety_model *model, const su
     for (size_t i = 0; i < 9; i++) {
         surety_attack_result found;
         settings.threat.ball.radius = json_number_value(json_array_get(eps, i));
-        check_ok(surety_evaluate_attacked(&found, model, surety_data_set(data, SURETY_SET_TEST),
-                                          &settings.threat, NULL, &err));
+        check_ok(surety_evaluate_attacked(model, surety_data_set(data, SURETY_SET_TEST), &settings.threat,
+                                          &found, NULL, &err));
         assert_true(json_number_value(json_array_get(risks, i)) == (double)found.fooled / (double)found.m);
     }
 }
@@ -222,14 +221,13 @@ static void check_cell(unsigned defense, surety_voter_set set, const surety_data
     json_array_foreach(json_object_get(found, "rows"), at, row) {
         surety_model *model = saved_model(&cell, json_string_value(json_object_get(row, "algorithm")));
         surety_row mine;
-        surety_row_settings settings;
-        surety_row_defaults(&settings, model);
+        surety_row_settings settings = surety_row_defaults(model);
         settings.threat.samples = s.samples;
         settings.threat.steps = s.steps;
         check_ok(surety_threat_parse(json_string_value(json_object_get(row, "attack")), &settings.threat.kind,
                                      &err));
         int worst = settings.threat.kind == SURETY_WORST_CASE;
-        check_ok(surety_evaluate_row(&mine, model, data, &settings, &one, &err));
+        check_ok(surety_evaluate_row(model, data, &settings, &mine, &one, &err));
         if (worst)
             assert_true(number(row, "not_proved") == mine.test.averaged_max);
         else

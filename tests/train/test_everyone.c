@@ -27,7 +27,7 @@ static int set_up(void **state) {
         }
     }
     s.learn_size = 40, s.test_size = 20;
-    return surety_data_from_arrays(&data, &a, &s, &err) != SURETY_OK;
+    return surety_data_from_arrays(&a, &s, &data, &err) != SURETY_OK;
 }
 
 static int tear_down(void **state) {
@@ -90,7 +90,7 @@ static void *run_process(void *arg) {
     process *p = arg;
     surety_train_result result = {0};
     surety_run run = {.threads = 1, .everyone = p->with ? &p->everyone : NULL};
-    p->status = surety_train(&p->model, &p->settings, data, NULL, &result, &run, &p->err);
+    p->status = surety_train(&p->settings, data, NULL, &p->model, &result, &run, &p->err);
     surety_train_result_free(&result);
     return NULL;
 }
@@ -110,8 +110,7 @@ static void run_all(process *of, size_t size, const surety_train_settings *setti
 }
 
 static surety_train_settings training(void) {
-    surety_train_settings s;
-    surety_train_defaults(&s);
+    surety_train_settings s = surety_train_defaults();
     s.voters.count = 3;
     s.defense.ball.norm = SURETY_LINF;
     s.defense.ball.radius = 0.05;

@@ -88,15 +88,14 @@ static task *opposite(draw *r) {
 }
 
 static void run_phase(surety_train_state *state, const surety_set *train, const surety_set *choose) {
-    surety_train_settings s;
+    surety_train_settings s = surety_train_defaults();
     surety_timing timing = {0};
     surety_voters *voters;
-    surety_train_defaults(&s);
     s.defense.kind = SURETY_ATTACK_NONE;
     s.voters = (surety_voters_settings){.kind = "linear", .count = 4};
     s.batch = 16;
     s.lr = 0.1;
-    check_ok(surety_voters_new(&voters, &s.voters, D, 1, &err));
+    check_ok(surety_voters_new(&s.voters, D, 1, &voters, &err));
     check_ok(surety_train_state_new(state, voters, EPOCHS, 0, &err));
     surety_phase phase = {.name = "step 1",
                           .train = train,
@@ -200,15 +199,14 @@ static void line_of_classes(task *t, draw *r, size_t K) {
 /* One step over the whole set. Adam's first moment after it is (1 - 0.9) times the gradient. */
 static void one_step(const surety_voters_settings *kind, const task *t, int logistic,
                      surety_train_state *state) {
-    surety_train_settings s;
+    surety_train_settings s = surety_train_defaults();
     surety_timing timing = {0};
     surety_voters *voters;
-    surety_train_defaults(&s);
     s.defense.kind = SURETY_ATTACK_NONE;
     s.voters = *kind;
     s.loss = logistic ? SURETY_LOSS_LOGISTIC : SURETY_LOSS_LINEAR;
     s.batch = M;
-    check_ok(surety_voters_new(&voters, kind, D, 3, &err));
+    check_ok(surety_voters_new(kind, D, 3, &voters, &err));
     check_ok(surety_train_state_new(state, voters, 1, 0, &err));
     surety_phase phase = {
         .name = "step 1", .train = &t->train, .moves_voters = 1, .epochs = 1, .first_epoch = 1};
@@ -218,7 +216,7 @@ static void one_step(const surety_voters_settings *kind, const task *t, int logi
 static void check_gradient(const surety_voters_settings *kind, const task *t, int logistic) {
     surety_train_state state;
     surety_voters *fresh;
-    check_ok(surety_voters_new(&fresh, kind, D, 3, &err));
+    check_ok(surety_voters_new(kind, D, 3, &fresh, &err));
     one_step(kind, t, logistic, &state);
     objective o = {.v = fresh, .set = &t->train, .logistic = logistic};
     for (size_t k = 0; k < fresh->tensor_count; k++) {

@@ -18,7 +18,7 @@ enum { BITS = 200 };
 static surety_voters *new_networks(const surety_voters_settings *s, size_t d, uint64_t seed) {
     surety_error err = SURETY_ERROR_NONE;
     surety_voters *v = NULL;
-    check_ok(surety_voters_new(&v, s, d, seed, &err));
+    check_ok(surety_voters_new(s, d, seed, &v, &err));
     return v;
 }
 
@@ -352,7 +352,7 @@ static void mutants_of_the_constant_are_caught(void **state) {
     surety_tolerance *tolerance;
     double radius[20], lo[20], hi[20];
     for (size_t j = 0; j < 20; j++) radius[j] = 2, lo[j] = -HUGE_VAL, hi[j] = HUGE_VAL;
-    check_ok(surety_tolerance_new(&tolerance, &(surety_features){.d = 20}, radius, lo, hi, &err));
+    check_ok(surety_tolerance_new(&(surety_features){.d = 20}, radius, lo, hi, &tolerance, &err));
     ball.tolerance = tolerance;
     caught(linear_network(20, 2, 9), ball, 1.99, "units of a tolerance that do not count");
 }

@@ -121,11 +121,10 @@ static void fill(block *k, draw *r, surety_norm norm, int box) {
                                 .mask = draw_size(r, 0, 1) ? 0.4 : 0,
                                 .classes = K};
     if (draw_size(r, 0, 3))
-        check_ok(surety_voters_new(&k->v, &s, d, draw_bits(r) >> 1, &err));
+        check_ok(surety_voters_new(&s, d, draw_bits(r) >> 1, &k->v, &err));
     else
-        check_ok(surety_voters_new(&k->v,
-                                   &(surety_voters_settings){.kind = "linear", .count = H, .classes = K}, d,
-                                   draw_bits(r) >> 1, &err));
+        check_ok(surety_voters_new(&(surety_voters_settings){.kind = "linear", .count = H, .classes = K}, d,
+                                   draw_bits(r) >> 1, &k->v, &err));
     double most = norm == SURETY_L2 ? 1.5 : norm == SURETY_LINF ? 0.3 : 4;
     k->twin = (twin){.v = k->v, .ball = {norm, draw_real(r, 0.1, 1) * most, box, 0, 1, NULL, 0}};
     if (draw_size(r, 0, 2) == 0) k->twin.ball.tolerance = random_tolerance(r, d, 0.3);
