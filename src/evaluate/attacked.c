@@ -167,7 +167,7 @@ surety_status surety_attack_set(const surety_threat *threat, const surety_vote *
     attacking w = {.threat = threat, .vote = vote, .set = set, .n = result->n};
     w.scale = 0x1p61 /
               ((double)result->m * (double)result->n * (threat->ball.radius > 0 ? threat->ball.radius : 1));
-    SURETY_TRY(surety_sampler_new(&sampler, threat, vote->voters, vote->set, run, err));
+    SURETY_TRY(surety_sampler_new(&sampler, threat, vote->voters, vote->voter_set, run, err));
     surety_status status = attack_all(&w, sampler, sink, arg, result, run, err);
     surety_sampler_free(sampler);
     surety_free(w.found);
