@@ -217,11 +217,9 @@ typedef struct surety_data_settings {
     double box_lo, box_hi; /* default 0, 1 */
     uint64_t seed;         /* of the shuffle, below 2^63; default 0. Tasks do not use it */
     surety_copies_rule copies; /* default REFUSE; DROP does not go with a split by indices */
-    int fresh;  /* 1: the training rows are declared fresh, they trained nothing: all of them become S, in
-                   their order, S' is empty, and T too unless it has rows of its own. For bounds on a vote that
-                   was fixed before (surety_model_check_fresh). Default 0 */
-    int stream; /* 1: files and rows lie in files without a name, in $TMPDIR or else /var/tmp, instead of in
-                 * memory, and files may have any size: data that is larger than memory */
+    int fresh; /* 1: the training rows are declared fresh, they trained nothing: all of them become S, in
+                  their order, S' is empty, and T too unless it has rows of its own. For bounds on a vote
+                  that was fixed before (surety_model_check_fresh). Default 0 */
 } surety_data_settings;
 
 SURETY_API surety_data_settings surety_data_defaults(void);
