@@ -56,8 +56,8 @@ static int seal(const uint8_t *bytes, size_t size) {
     text = surety_json_text(root);
     require(text);
     char name[SURETY_CELL_NAME], path[SURETY_CELL_NAME + 16];
-    surety_cell_name(&(surety_cell){.norm = SURETY_L2, .set = SURETY_SIGNED, .defense = SURETY_ATTACK_NONE},
-                     name);
+    surety_cell_name(
+        &(surety_cell){.norm = SURETY_L2, .voter_set = SURETY_SIGNED, .defense = SURETY_ATTACK_NONE}, name);
     snprintf(path, sizeof path, "cells/%s.json", name);
     folder(), fuzz_file(path, text, strlen(text));
     free(text);
