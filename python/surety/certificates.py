@@ -17,7 +17,7 @@ class Certificate:
     def load(cls, path) -> "Certificate":
         """Reads a file. Whether it is true is another question: ``surety.verify``."""
         made = cls()
-        call(lib.surety_certificate_load, made._pointer, os.fsencode(path))
+        call(lib.surety_certificate_load, os.fsencode(path), made._pointer)
         return made
 
     def save(self, path) -> None:
@@ -82,8 +82,7 @@ def certify(model, data, looks: int, threat: Optional[Threat] = None, *, delta: 
     threat: what is certified; unless given, the model's defense. delta: 1 - confidence. bound: by name, or "best".
     At most one of: per_class, a limit for every class; promise_risk, the largest radius with at most this risk; curve, a
     limit at each of these radii; promises, a list of (radius, limit) that are tested in this order."""
-    s = ffi.new("surety_certify_settings *")
-    lib.surety_certify_defaults(s, model._pointer)
+    s = ffi.new("surety_certify_settings *", lib.surety_certify_defaults(model._pointer))
     s.looks, s.despite_test = looks, despite_test
     kept = []
     if delta is not None:
@@ -112,7 +111,7 @@ def certify(model, data, looks: int, threat: Optional[Threat] = None, *, delta: 
     kept.append(model._threat(threat, data, tolerance, ffi.addressof(s, "threat")))
     made = Certificate()
     with Run(progress, threads) as run:
-        call(lib.surety_certify, made._pointer, model._pointer, data.pointer, s, run)
+        call(lib.surety_certify, model._pointer, data.pointer, s, made._pointer, run)
     return made
 
 
@@ -158,5 +157,5 @@ def verify(certificate, model, X=None, y=None, *, X_test=None, y_test=None, fres
             data = model.open(X, y, X_test, y_test, fresh)
             s.opened = data.pointer
         with Run(progress, threads) as run:
-            call(lib.surety_verify, out, os.fsencode(path), s, run)
+            call(lib.surety_verify, os.fsencode(path), s, out, run)
     return Verification(document(lib.surety_verification_json(out)))

@@ -105,7 +105,7 @@ static surety_status read_lines(surety_looks *out, const surety_file *file, cons
     return SURETY_OK;
 }
 
-surety_status surety_looks_read(surety_looks *out, const char *learn, surety_error *err) {
+surety_status surety_looks_read(const char *learn, surety_looks *out, surety_error *err) {
     char *path;
     int there = 0;
     surety_file file = {0};

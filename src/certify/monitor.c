@@ -36,11 +36,11 @@ static surety_status read_state(surety_monitor *m, const json_t *root, const cha
     return SURETY_OK;
 }
 
-surety_status surety_monitor_load(surety_monitor *m, const surety_certificate *c, double alpha,
-                                  const char *path, surety_error *err) {
+surety_status surety_monitor_load(const surety_certificate *c, double alpha, const char *path,
+                                  surety_monitor *m, surety_error *err) {
     int there = 0;
     json_t *root = NULL;
-    SURETY_TRY(surety_monitor_start(m, c->value, alpha, err));
+    SURETY_TRY(surety_monitor_start(c->value, alpha, m, err));
     SURETY_TRY(surety_path_look(path, &there, err));
     if (!there) return SURETY_OK;
     SURETY_TRY(surety_json_load(&root, path, err));

@@ -86,7 +86,7 @@ static void add_options(cli *c, options *o) {
     cli_other(c, "defenses", "A,B,..", &s->defenses, read_defenses, NULL,
               "only these of none, unif, pgdu, ifgsmu and, for the baseline, pgd, ifgsm; certified, beside "
               "the paper's: guarantees against every attack");
-    cli_other(c, "voters", "A,B", &s->voters, read_sets, NULL, "only these of signed and real");
+    cli_other(c, "voters", "A,B", &s->voter_sets, read_sets, NULL, "only these of signed and real");
     cli_other(c, "kinds", "A,B,..", &s->kinds, read_kinds, NULL,
               "kinds of voters of the certified cells, side by side on the page; unless given soft-forest. "
               "Others have the voters that suit them, and trees are for linf alone");
@@ -113,7 +113,7 @@ static surety_status settle_quick(cli *c, options *o) {
     surety_study_settings *s = &o->study;
     surety_data_list list = {0};
     unsigned mnist = 0, fashion = 0;
-    surety_status status = surety_data_list_make(&list, s->data_dir, &c->error);
+    surety_status status = surety_data_list_make(s->data_dir, &list, &c->error);
     if (status == SURETY_OK) status = task_number("mnist-1v7", &mnist, &c->error);
     if (status == SURETY_OK) status = task_number("fashion-sandal-v-boot", &fashion, &c->error);
     if (status == SURETY_OK) {

@@ -174,8 +174,6 @@ static const char *show_scaling(const void *target, char *buffer, size_t size) {
     return "standard; none for images and tasks";
 }
 
-static bool stream;
-
 void cli_data_file_options(cli *c, surety_data_settings *data) {
     cli_text(c, "data-dir", "DIR", &data->data_dir,
              "where the task's dataset is; else $SURETY_DATA, the cache folder, /usr/share/datasets");
@@ -193,7 +191,7 @@ void cli_data_file_options(cli *c, surety_data_settings *data) {
     cli_other(c, "copies", "refuse|keep|drop", &data->copies, read_copies, show_copies,
               "rows of S that also occur in S', if they are more than 1 %; drop: of equal rows one is kept, "
               "before the split");
-    cli_flag(c, "stream", &stream,
+    cli_flag(c, "stream", &c->stream,
              "for data larger than memory: keep it in unnamed files in $TMPDIR or /var/tmp, with room for "
              "twice the data; results are the same");
 }
@@ -223,10 +221,6 @@ static surety_status check_fresh(cli *c) {
 
 void cli_box_option(cli *c, surety_data_settings *data) {
     cli_other(c, "box", "LO,HI|none", data, read_box, show_box, "features and perturbed features lie in it");
-}
-
-bool cli_stream(void) {
-    return stream;
 }
 
 void cli_data_options(cli *c, surety_data_settings *data) {
@@ -307,17 +301,15 @@ static surety_status settle_ball(cli *c, const surety_data_info *info, surety_th
     surety_tolerance_free(brought);
     given = brought = NULL;
     surety_status status = SURETY_OK;
-    if (tolerance_file) status = surety_tolerance_read(&given, tolerance_file, &features, &c->error);
-    return status == SURETY_OK ? surety_ball_settle(&attack->ball, given, &brought, info, &c->error) : status;
+    if (tolerance_file) status = surety_tolerance_read(tolerance_file, &features, &given, &c->error);
+    return status == SURETY_OK ? surety_ball_settle(&attack->ball, given, info, &brought, &c->error) : status;
 }
 
 surety_status cli_open_data(cli *c, surety_data **data, const surety_data_settings *settings,
                             surety_threat *attack) {
     if (settings->test && cli_given(c, "test-size"))
         return cli_wrong(c, "--test and --test-size do not go together: T is one of the two");
-    surety_data_settings own = *settings;
-    own.stream = cli_stream();
-    surety_status status = surety_data_open(data, &own, &c->error);
+    surety_status status = surety_data_open(settings, data, &c->error);
     const surety_data_info *info = status == SURETY_OK ? surety_data_describe(*data) : NULL;
     for (size_t i = 0; info && i < info->files && status == SURETY_OK; i++)
         status = cli_file_check(c, &(cli_file){NULL, info->file[i].path, false});
@@ -325,14 +317,14 @@ surety_status cli_open_data(cli *c, surety_data **data, const surety_data_settin
     char digests[256];
     snprintf(digests, sizeof digests, "%s %s %s", info->set_sha256[SURETY_SET_PRIOR],
              info->set_sha256[SURETY_SET_LEARN], info->set_sha256[SURETY_SET_TEST]);
-    status = surety_agree(&c->run, "data", digests, &c->error);
+    status = surety_agree("data", digests, &c->run, &c->error);
     if (status != SURETY_OK) return status;
     say_columns(c, info);
     say_left_out(c, info, settings->fresh);
     status = settle_ball(c, info, attack);
     if (status != SURETY_OK) return status;
     const surety_tolerance *tolerance = attack ? attack->ball.tolerance : NULL;
-    return surety_agree(&c->run, "tolerance", tolerance ? tolerance->sha256 : "", &c->error);
+    return surety_agree("tolerance", tolerance ? tolerance->sha256 : "", &c->run, &c->error);
 }
 
 /* ---- ball ---- */
@@ -393,7 +385,7 @@ surety_status cli_settle_model(cli *c, const surety_model *model, surety_data_se
     char sha256[65];
     surety_status status = surety_model_data_settings(model, &own, &c->error);
     if (status == SURETY_OK) status = surety_model_sha256(model, sha256, &c->error);
-    if (status == SURETY_OK) status = surety_agree(&c->run, "model", sha256, &c->error);
+    if (status == SURETY_OK) status = surety_agree("model", sha256, &c->run, &c->error);
     if (status != SURETY_OK) return status;
     if (data->fresh && (status = check_fresh(c)) != SURETY_OK) return status;
     if (!cli_given(c, "task") && !cli_given(c, "train") && !data->fresh) data->task = own.task;
@@ -462,9 +454,8 @@ surety_status cli_need_radius(cli *c, const surety_threat *threat) {
 }
 
 void cli_warn_few(const cli *c, size_t m, double delta) {
-    surety_plan plan;
+    surety_plan plan = surety_plan_defaults();
     double best = 0;
-    surety_plan_defaults(&plan);
     plan.expected = 0;
     plan.delta = delta;
     if (surety_plan_promise(&plan, m, &best, NULL) != SURETY_OK || best <= 0.05) return;

@@ -55,8 +55,9 @@ static surety_status not_finite(const char *input, size_t row, size_t feature, s
 static surety_status prepare(predicting *p, size_t first, size_t count, surety_preparation_counts *counts,
                              surety_error *err) {
     const surety_preparation *r = p->preparation;
+    surety_raw_rows rows = {.m = count, .values = p->raw, .first = first};
     if (r && p->columns == surety_preparation_columns(r))
-        return surety_preparation_apply_from(r, first, count, p->raw, NULL, p->x, p->d, counts, err);
+        return surety_preparation_apply(r, &rows, p->x, p->d, counts, err);
     for (size_t i = 0; i < count && r; i++) surety_preparation_scale(r, p->raw + i * p->d, p->x + i * p->d);
     if (!r) memcpy(p->x, p->raw, count * p->d * sizeof *p->x);
     return SURETY_OK;
@@ -137,7 +138,7 @@ static surety_status open_provers(predicting *p, const surety_vote *vote, const 
     SURETY_TRY(surety_alloc(&p->proofs, WAVE, sizeof *p->proofs, err));
     SURETY_TRY(surety_alloc(&p->provers, p->threads, sizeof *p->provers, err));
     for (size_t t = 0; t < p->threads; t++)
-        SURETY_TRY(surety_prover_new(&p->provers[t], vote, &ball, files->budget, err));
+        SURETY_TRY(surety_prover_new(vote, &ball, files->budget, &p->provers[t], err));
     return SURETY_OK;
 }
 

@@ -11,8 +11,7 @@
 #include "voters/kind.h"
 
 static surety_threat settings_of(surety_threat_kind kind, surety_norm norm, double radius) {
-    surety_threat s;
-    surety_threat_defaults(&s);
+    surety_threat s = surety_threat_defaults();
     s.kind = kind;
     s.ball.norm = norm;
     s.ball.radius = radius;
@@ -121,8 +120,8 @@ static void boxes_that_bind(void **state) {
         if (norm == SURETY_L1)
             s.step_size = s.ball.radius / 40, s.steps = 40 + 2 * d; /* a clip wastes part of a step */
         surety_voters *v = NULL;
-        check_ok(surety_voters_new(&v, &(surety_voters_settings){.kind = "linear", .voters = 1}, d,
-                                   (uint64_t)round, &err));
+        check_ok(surety_voters_new(&(surety_voters_settings){.kind = "linear", .count = 1}, d,
+                                   (uint64_t)round, &v, &err));
         const float *w = surety_voters_tensor(v, 0).values;
         random_set set = random_set_new(&r, 1, d, &s.ball, 1, 2);
         double y = surety_sign(set.y[0]), left = s.ball.radius, z = 0;
@@ -191,7 +190,7 @@ static void the_result_is_what_it_says(void **state) {
         for (size_t i = 0; i < e.rows; i++) {
             assert_true(result->loss[i] == loss_at(&v.vote, result->x[i], e.y[i]));
             assert_int_equal(result->fooled[i], wrong_at(&v.vote, result->x[i], e.y[i]));
-            if (!(result->fooled[i] && v.vote.set == SURETY_SIGNED))
+            if (!(result->fooled[i] && v.vote.voter_set == SURETY_SIGNED))
                 assert_true(result->loss[i] >= from->loss[i]);
             if (from->fooled[i]) assert_true(result->fooled[i]);
         }
@@ -211,7 +210,7 @@ static void more_work_never_hurts(void **state) {
         s.step_size = s.ball.radius * draw_real(&r, 0.02, 1);
         size_t d = draw_size(&r, 1, 40);
         random_vote v = random_vote_new(&r, d, 0);
-        v.vote.set = SURETY_REAL;
+        v.vote.voter_set = SURETY_REAL;
         random_set set = random_set_new(&r, SURETY_BLOCK, d, &s.ball, 1, surety_voters_classes(v.voters));
         surety_examples e = surety_examples_of(&set.set, 0);
         double before[SURETY_BLOCK];
@@ -257,7 +256,8 @@ static surety_attack_result attack_hard(fooling *f, surety_threat s, surety_thre
     surety_error err = SURETY_ERROR_NONE;
     surety_attack_result result;
     s.kind = kind;
-    check_ok(surety_attack_set(&s, f->vote, f->set, see_fooled, f, &result, NULL, &err));
+    check_ok(
+        surety_attack_set(&s, f->vote, f->set, &(surety_perturbed_sink){see_fooled, f}, &result, NULL, &err));
     return result;
 }
 
@@ -435,7 +435,7 @@ static void the_naive_attack_agrees(void **state) {
         if (draw_size(&r, 0, 1)) s.step_size = s.ball.radius * draw_real(&r, 0.05, 0.7);
         size_t d = draw_size(&r, 1, 60);
         random_vote v = random_vote_new(&r, d, 1);
-        v.vote.set = SURETY_REAL;
+        v.vote.voter_set = SURETY_REAL;
         random_set set = random_set_new(&r, SURETY_BLOCK, d, &s.ball, 1, surety_voters_classes(v.voters));
         surety_examples e = surety_examples_of(&set.set, 0);
         surety_attacker *a = attacker_of(&s, v.voters);
@@ -476,7 +476,7 @@ static void units_are_scaled_features(void **state) {
         s.steps = own.steps = draw_size(&r, 1, 25);
         size_t d = draw_size(&r, 1, 60), stride = surety_padded(d);
         random_vote v = random_vote_new(&r, d, 1);
-        v.vote.set = SURETY_REAL;
+        v.vote.voter_set = SURETY_REAL;
         random_set set = random_set_new(&r, SURETY_BLOCK, d, &s.ball, 1, surety_voters_classes(v.voters));
         double radius[60], lo[60], hi[60];
         for (size_t j = 0; j < d; j++) {
@@ -484,7 +484,7 @@ static void units_are_scaled_features(void **state) {
             lo[j] = s.ball.lo * radius[j], hi[j] = s.ball.hi * radius[j];
         }
         surety_tolerance *tolerance = NULL;
-        check_ok(surety_tolerance_new(&tolerance, &(surety_features){.d = d}, radius, lo, hi, &err));
+        check_ok(surety_tolerance_new(&(surety_features){.d = d}, radius, lo, hi, &tolerance, &err));
         surety_examples e = surety_examples_of(&set.set, 0);
         surety_attacker *a = attacker_of(&s, v.voters);
         double plain[SURETY_BLOCK];
@@ -889,8 +889,9 @@ static uint64_t digest_sets(int threads, long rounds) {
         random_set set = random_set_new(&r, m, d, &s.ball, 1, surety_voters_classes(v.voters));
         surety_attack_result result, silent;
         c.vote = &v.vote, c.set = &set.set, c.fooled = 0;
-        check_ok(surety_attack_set(&s, &v.vote, &set.set, collect, &c, &result, &run, &err));
-        check_ok(surety_attack_set(&s, &v.vote, &set.set, NULL, NULL, &silent, &run, &err));
+        check_ok(surety_attack_set(&s, &v.vote, &set.set, &(surety_perturbed_sink){collect, &c}, &result,
+                                   &run, &err));
+        check_ok(surety_attack_set(&s, &v.vote, &set.set, NULL, &silent, &run, &err));
         assert_memory_equal(&result, &silent, sizeof result);
         assert_int_equal(result.fooled, c.fooled);
         assert_int_equal(result.m, m);
@@ -987,7 +988,7 @@ static void data_that_cannot_be_attacked(void **state) {
             float was = set.x[33 * 16 + 2];
             set.x[33 * 16 + 2] = bad[i];
             surety_status status =
-                surety_attack_set(boxed ? &s : &open, &v.vote, &set.set, NULL, NULL, &result, NULL, &err);
+                surety_attack_set(boxed ? &s : &open, &v.vote, &set.set, NULL, &result, NULL, &err);
             set.x[33 * 16 + 2] = was;
             assert_int_equal(status, boxed || i > 1 ? SURETY_E_INPUT : SURETY_OK);
             if (status) {
@@ -998,12 +999,12 @@ static void data_that_cannot_be_attacked(void **state) {
     surety_error err = SURETY_ERROR_NONE;
     surety_set other = set.set;
     other.d = 4;
-    assert_int_equal(surety_attack_set(&s, &v.vote, &other, NULL, NULL, &result, NULL, &err), SURETY_E_INPUT);
+    assert_int_equal(surety_attack_set(&s, &v.vote, &other, NULL, &result, NULL, &err), SURETY_E_INPUT);
     assert_non_null(strstr(err.expected, "5 features"));
     err = (surety_error)SURETY_ERROR_NONE;
     other = set.set;
     other.m = 0;
-    assert_int_equal(surety_attack_set(&s, &v.vote, &other, NULL, NULL, &result, NULL, &err), SURETY_E_INPUT);
+    assert_int_equal(surety_attack_set(&s, &v.vote, &other, NULL, &result, NULL, &err), SURETY_E_INPUT);
     random_set_free(&set);
     random_vote_free(&v);
 }
@@ -1026,21 +1027,21 @@ static void failing_along_the_way(void **state) {
     random_set set = random_set_new(&r, 40, 5, &s.ball, 1, surety_voters_classes(v.voters));
     surety_attack_result result;
     surety_error err = SURETY_ERROR_NONE;
-    assert_int_equal(surety_attack_set(&s, &v.vote, &set.set, refuse, NULL, &result, NULL, &err),
-                     SURETY_E_SYSTEM);
+    assert_int_equal(
+        surety_attack_set(&s, &v.vote, &set.set, &(surety_perturbed_sink){refuse, NULL}, &result, NULL, &err),
+        SURETY_E_SYSTEM);
     assert_string_equal(err.what, "full");
     volatile sig_atomic_t stop = 1;
     surety_run run = {.threads = 2, .stop = &stop};
     err = (surety_error)SURETY_ERROR_NONE;
-    assert_int_equal(surety_attack_set(&s, &v.vote, &set.set, NULL, NULL, &result, &run, &err),
-                     SURETY_E_STOPPED);
+    assert_int_equal(surety_attack_set(&s, &v.vote, &set.set, NULL, &result, &run, &err), SURETY_E_STOPPED);
     run.stop = NULL;
     surety_status status = SURETY_E_MEMORY;
     for (int k = 0; status != SURETY_OK; k++) {
         int left = k;
         err = (surety_error)SURETY_ERROR_NONE;
         surety_memory_hook(fail_at, &left);
-        status = surety_attack_set(&s, &v.vote, &set.set, NULL, NULL, &result, &run, &err);
+        status = surety_attack_set(&s, &v.vote, &set.set, NULL, &result, &run, &err);
         surety_memory_hook(NULL, NULL);
         assert_true(status == SURETY_OK || status == SURETY_E_MEMORY);
     }

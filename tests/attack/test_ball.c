@@ -7,8 +7,7 @@
 
 /* Half of them with a tolerance, which free_settings frees. */
 static surety_threat random_settings(draw *r, size_t d) {
-    surety_threat s;
-    surety_threat_defaults(&s);
+    surety_threat s = surety_threat_defaults();
     if (draw_size(r, 0, 1)) s.ball.tolerance = random_tolerance(r, d, draw_size(r, 0, 3) ? 2 : 20);
     s.kind = (surety_threat_kind)draw_size(r, 0, SURETY_ATTACK_APGD);
     s.ball.norm = (surety_norm)draw_size(r, 0, 2);
@@ -138,7 +137,8 @@ static void the_result_reports_the_largest_norm(void **state) {
         random_set set = random_set_new(&r, m, d, &s.ball, 1, surety_voters_classes(v.voters));
         seen look = {&set.set, &s.ball, 0, 0, surety_threat_samples(&s)};
         surety_attack_result result;
-        check_ok(surety_attack_set(&s, &v.vote, &set.set, see, &look, &result, NULL, &err));
+        check_ok(surety_attack_set(&s, &v.vote, &set.set, &(surety_perturbed_sink){see, &look}, &result, NULL,
+                                   &err));
         assert_int_equal(look.next, m * look.n);
         assert_true(fabs(result.norm_max - (double)look.most) <= 1e-14 * result.norm_max);
         assert_true(result.norm_mean <= result.norm_max * (1 + 1e-14));

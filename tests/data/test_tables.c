@@ -11,7 +11,7 @@
 static surety_status try_open(surety_data **out, const surety_data_settings *s, surety_error *err) {
     surety_data *data = NULL;
     *err = (surety_error)SURETY_ERROR_NONE;
-    surety_status status = surety_data_open(&data, s, err);
+    surety_status status = surety_data_open(s, &data, err);
     if (out)
         *out = data;
     else
@@ -22,7 +22,7 @@ static surety_status try_open(surety_data **out, const surety_data_settings *s, 
 static surety_data *open_ok(const surety_data_settings *s) {
     surety_error err = SURETY_ERROR_NONE;
     surety_data *data = NULL;
-    check_ok(surety_data_open(&data, s, &err));
+    check_ok(surety_data_open(s, &data, &err));
     return data;
 }
 
@@ -301,7 +301,8 @@ static void applied_by_hand(void **state) {
         float x[16], back[16];
         uint8_t y;
         surety_preparation_counts counts = {0};
-        check_ok(surety_preparation_apply(again, 1, values, texts, x, 16, &counts, &err));
+        check_ok(
+            surety_preparation_apply(again, &(surety_raw_rows){1, values, texts, 0}, x, 16, &counts, &err));
         assert_memory_equal(x, features_of(data, row, &y), d * sizeof *x);
         assert_int_equal(counts.filled, (row % 7 == 3) + (row % 11 == 5));
         surety_preparation_undo(again, x, back);
@@ -313,10 +314,12 @@ static void applied_by_hand(void **state) {
     const char *const unseen[4] = {NULL, NULL, "green", NULL};
     float x[16];
     surety_preparation_counts counts = {0};
-    check_ok(surety_preparation_apply(again, 1, (const float[]){1, 1, 0, 5}, unseen, x, 16, &counts, &err));
+    check_ok(surety_preparation_apply(again, &(surety_raw_rows){1, (const float[]){1, 1, 0, 5}, unseen, 0}, x,
+                                      16, &counts, &err));
     assert_true(counts.unseen == 1 && x[2] == 0 && x[3] == 0 && x[4] == 0);
     assert_int_equal(
-        surety_preparation_apply(again, 1, (const float[]){1, INFINITY, 0, 5}, unseen, x, 16, &counts, &err),
+        surety_preparation_apply(again, &(surety_raw_rows){1, (const float[]){1, INFINITY, 0, 5}, unseen, 0},
+                                 x, 16, &counts, &err),
         SURETY_E_INPUT);
     assert_string_equal(err.place, "row 0, column 1 (from 0)");
     surety_preparation_free(again);
@@ -463,7 +466,7 @@ static void units_stay_together(void **state) {
 
 static surety_status open_for_allocations(void *arg, surety_error *err) {
     surety_data *data = NULL;
-    surety_status status = surety_data_open(&data, arg, err);
+    surety_status status = surety_data_open(arg, &data, err);
     surety_data_free(data);
     return status;
 }
