@@ -71,10 +71,9 @@ static surety_status prepare(bench *b, const surety_threat *settings, surety_err
 }
 
 static surety_status make(bench *b, size_t classes, surety_error *err) {
-    surety_voters_settings forest;
-    surety_voters_defaults(&forest);
+    surety_voters_settings forest = surety_voters_defaults();
     forest.classes = classes;
-    SURETY_TRY(surety_voters_new(&b->voters, &forest, D, 1, err));
+    SURETY_TRY(surety_voters_new(&forest, D, 1, &b->voters, err));
     for (int h = 0; h < H; h++) b->weights[h] = 1. / H;
     for (int i = 0; i < BENCH_THREADS; i++) {
         data *t = &b->of[i];
@@ -123,8 +122,7 @@ static const struct {
 
 static surety_status run_case(bench *b, size_t i, int threads, bool json, bool first, surety_error *err) {
     const double step = 4. * N * D * SURETY_BLOCK;
-    surety_threat s;
-    surety_threat_defaults(&s);
+    surety_threat s = surety_threat_defaults();
     s.kind = SURETY_ATTACK_PGDU;
     s.ball.norm = cases[i].norm;
     s.ball.radius = cases[i].radius;

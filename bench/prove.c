@@ -30,18 +30,16 @@ static void prove_inputs(void *arg, int thread, long times) {
 static void run_kind(bench *b, const char *kind, size_t H, bool json, bool *first) {
     surety_error err = SURETY_ERROR_NONE;
     surety_voters *voters = NULL;
-    surety_voters_settings settings;
-    surety_ball ball;
+    surety_voters_settings settings = surety_voters_defaults();
+    surety_ball ball = surety_ball_defaults();
     double weights[32];
-    surety_voters_defaults(&settings);
-    surety_ball_defaults(&ball);
-    settings.kind = kind, settings.voters = H;
+    settings.kind = kind, settings.count = H;
     ball.norm = SURETY_LINF, ball.radius = 0.01;
     for (size_t t = 0; t < H; t++) weights[t] = 1. / (double)H;
-    surety_status status = surety_voters_new(&voters, &settings, D, 1, &err);
+    surety_status status = surety_voters_new(&settings, D, 1, &voters, &err);
     surety_vote vote = {voters, weights, SURETY_REAL};
     for (int i = 0; i < BENCH_THREADS && !status; i++)
-        status = surety_prover_new(&b->prover[i], &vote, &ball, 0, &err);
+        status = surety_prover_new(&vote, &ball, 0, &b->prover[i], &err);
     if (status) fprintf(stderr, "bench_prove: %s\n", err.what), exit(4);
     for (b->radii = 0; b->radii < 2; b->radii++) {
         char name[48];

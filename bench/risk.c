@@ -32,7 +32,7 @@ static surety_status make(bench *b, int signed_votes, surety_error *err) {
     }
     for (int i = 0; i < BENCH_THREADS; i++) {
         surety_risk_free(b->risk[i]);
-        SURETY_TRY(surety_risk_new(&b->risk[i], &settings, err));
+        SURETY_TRY(surety_risk_new(&settings, &b->risk[i], err));
     }
     return SURETY_OK;
 }

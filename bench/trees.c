@@ -25,7 +25,7 @@ typedef struct bench {
 } bench;
 
 static surety_status open_all(bench *b, char **argv, surety_error *err) {
-    SURETY_TRY(surety_model_load(&b->model, argv[1], err));
+    SURETY_TRY(surety_model_load(argv[1], &b->model, err));
     SURETY_TRY(surety_npy_open(&b->x, argv[2], err));
     SURETY_TRY(surety_npy_open(&b->y, argv[3], err));
     size_t m = b->x.shape[0], d = surety_voters_features(surety_model_voters(b->model)),
@@ -47,14 +47,13 @@ static surety_status open_all(bench *b, char **argv, surety_error *err) {
 
 /* Proves every example, and attacks those that are not proved. */
 static surety_status prove(const bench *b, double eps, double *seconds, double *decided, surety_error *err) {
-    surety_vote vote = surety_model_vote(b->model, SURETY_POSTERIOR);
-    surety_threat threat;
+    surety_vote vote = surety_model_vote(b->model, SURETY_WEIGHTS_POSTERIOR);
+    surety_threat threat = surety_threat_defaults();
     surety_worst *worst;
     surety_attacker *attacker;
-    surety_threat_defaults(&threat);
     threat.kind = SURETY_ATTACK_SEARCH;
     threat.ball = (surety_ball){.norm = SURETY_LINF, .radius = eps, .has_box = 1, .hi = 1};
-    SURETY_TRY(surety_worst_new(&worst, vote.voters, &threat.ball, threat.budget, vote.set, err));
+    SURETY_TRY(surety_worst_new(&worst, vote.voters, &threat.ball, threat.budget, vote.voter_set, err));
     SURETY_TRY(surety_attacker_new(&attacker, &threat, vote.voters, err));
     size_t known = 0;
     *seconds = 0;
@@ -75,7 +74,7 @@ static surety_status prove(const bench *b, double eps, double *seconds, double *
 
 static surety_status run_all(bench *b, double eps, surety_error *err) {
     double predict = 1e30, proving = 1e30, decided = 0;
-    surety_vote vote = surety_model_vote(b->model, SURETY_POSTERIOR);
+    surety_vote vote = surety_model_vote(b->model, SURETY_WEIGHTS_POSTERIOR);
     const surety_run one = {.threads = 1};
     for (int i = 0; i < REPEATS; i++) {
         double begin = bench_now(), seconds;

@@ -110,9 +110,9 @@ static surety_status count_choice(void *arg, const surety_train_state *state, su
     epoch_watch *e = arg;
     double Q[64], rows = (double)e->phase->choose->m;
     surety_threat attack = e->settings->defense;
-    attack.epoch = e->phase->first_pass + (uint32_t)(state->epoch - 1 + e->phase->epochs);
+    attack.epoch = e->phase->first_epoch + (uint32_t)(state->epoch - 1 + e->phase->epochs);
     surety_softmax(state->theta, state->H, Q);
-    surety_vote vote = {state->voters, Q, e->settings->set};
+    surety_vote vote = {state->voters, Q, e->settings->voter_set};
     SURETY_TRY(count_rows(&attack, &vote, e->phase->choose, &rows, err));
     take(&e->best[e->part], e->choosing, rows);
     e->parts = e->part + 1;
@@ -140,14 +140,14 @@ static surety_status epochs(whole *w, const char *name, const surety_phase *phas
 }
 
 static surety_status train(whole *w, surety_train_state *state, int threads, surety_error *err) {
-    const surety_set *prior = surety_data_set(w->data, SURETY_SET_PRIOR);
+    const surety_set *prior_set = surety_data_set(w->data, SURETY_SET_PRIOR);
     const surety_set *learn = surety_data_set(w->data, SURETY_SET_LEARN);
     surety_phase step1 = {.name = "step 1",
-                          .train = prior,
+                          .train = prior_set,
                           .choose = learn,
                           .moves_voters = 1,
                           .epochs = REPEATS,
-                          .first_pass = 1};
+                          .first_epoch = 1};
     surety_phase step2 = {.name = "step 2",
                           .train = learn,
                           .choose = learn,
@@ -155,7 +155,7 @@ static surety_status train(whole *w, surety_train_state *state, int threads, sur
                           .objective = SURETY_BOUND_CHROMATIC_SEEGER,
                           .input = surety_bound_input_defaults(),
                           .epochs = REPEATS,
-                          .first_pass = 1 + 2 * REPEATS};
+                          .first_epoch = 1 + 2 * REPEATS};
     step2.input.m = learn->m;
     step2.input.H = state->H;
     SURETY_TRY(epochs(w, "step1-epoch", &step1, state, threads, err));
@@ -173,7 +173,7 @@ static surety_status row(whole *w, const surety_train_state *state, const surety
     surety_softmax(state->prior_theta, state->H, P);
     surety_vote vote = {state->voters, P, SURETY_SIGNED};
     surety_measurement what = {
-        .threat = &attack, .attacked = &vote, .set = SURETY_SIGNED, .posterior = P, .prior = P};
+        .threat = &attack, .attacked = &vote, .voter_set = SURETY_SIGNED, .posterior = P, .prior = P};
     const surety_set *sets[] = {surety_data_set(w->data, SURETY_SET_LEARN),
                                 surety_data_set(w->data, SURETY_SET_TEST)};
     for (int i = 0; i < 2; i++) {
@@ -206,7 +206,8 @@ static surety_status worst(whole *w, const surety_train_state *state, const sure
     threat.kind = SURETY_WORST_CASE;
     surety_softmax(state->prior_theta, state->H, P);
     surety_vote vote = {state->voters, P, SURETY_SIGNED};
-    surety_measurement what = {.threat = &threat, .attacked = &vote, .set = SURETY_SIGNED, .posterior = P};
+    surety_measurement what = {
+        .threat = &threat, .attacked = &vote, .voter_set = SURETY_SIGNED, .posterior = P};
     best b = {0};
     double peak = 0;
     for (int k = 0; k < REPEATS; k++) {
@@ -302,27 +303,27 @@ static surety_status after_network(void *arg, const surety_train_state *state, s
 
 /* An epoch of the default network, without choosing. */
 static surety_status network(whole *w, int threads, surety_error *err) {
-    const surety_set *prior = surety_data_set(w->data, SURETY_SET_PRIOR);
+    const surety_set *prior_set = surety_data_set(w->data, SURETY_SET_PRIOR);
     surety_train_settings s = w->settings;
     surety_voters *voters;
     surety_train_state state;
     surety_timing timing = {0};
     surety_phase step1 = {.name = "step 1",
-                          .train = prior,
+                          .train = prior_set,
                           .moves_voters = 1,
                           .certified = 1,
                           .epochs = REPEATS / 4,
-                          .first_pass = 1};
-    s.kind.kind = "lipschitz";
+                          .first_epoch = 1};
+    s.voters.kind = "lipschitz";
     surety_train_kind(&s);
-    SURETY_TRY(surety_voters_new(&voters, &s.kind, prior->d, 0, err));
+    SURETY_TRY(surety_voters_new(&s.voters, prior_set->d, 0, &voters, err));
     SURETY_TRY(surety_train_state_new(&state, voters, step1.epochs, 0, err));
     network_watch e = {.threads = threads, .begin = bench_now()};
     surety_status status = surety_phase_run(&step1, &s, &state, after_network, &e, &timing,
                                             &(surety_run){.threads = threads}, err);
-    double batches = ceil((double)prior->m / (double)s.batch);
+    double batches = ceil((double)prior_set->m / (double)s.batch);
     if (status == SURETY_OK)
-        print(w, "lipschitz-epoch", threads, e.seconds, network_flops(voters, (double)prior->m, batches),
+        print(w, "lipschitz-epoch", threads, e.seconds, network_flops(voters, (double)prior_set->m, batches),
               "flop/s", e.peak);
     surety_train_state_free(&state);
     return status;
@@ -332,12 +333,12 @@ static surety_status network(whole *w, int threads, surety_error *err) {
 static surety_status open_data(whole *w, const char *task, surety_error *err) {
     surety_data_settings which = surety_data_defaults();
     which.task = w->task = task ? task : "mnist-1v7";
-    surety_status status = surety_data_open(&w->data, &which, err);
+    surety_status status = surety_data_open(&which, &w->data, err);
     if (status == SURETY_OK || task) return status;
     fprintf(stderr, "bench_whole: %s; going on with Fashion-MNIST\n", err->what);
     *err = (surety_error)SURETY_ERROR_NONE;
     which.task = w->task = "fashion-sandal-v-boot";
-    return surety_data_open(&w->data, &which, err);
+    return surety_data_open(&which, &w->data, err);
 }
 
 static surety_status run_all(whole *w, surety_error *err) {
@@ -345,8 +346,8 @@ static surety_status run_all(whole *w, surety_error *err) {
         surety_run run = {.threads = threads};
         surety_voters *voters;
         surety_train_state state;
-        SURETY_TRY(surety_voters_new(&voters, &w->settings.kind,
-                                     surety_data_set(w->data, SURETY_SET_LEARN)->d, 0, err));
+        SURETY_TRY(surety_voters_new(&w->settings.voters, surety_data_set(w->data, SURETY_SET_LEARN)->d, 0,
+                                     &voters, err));
         SURETY_TRY(surety_train_state_new(&state, voters, REPEATS, REPEATS, err));
         SURETY_TRY(train(w, &state, threads, err));
         SURETY_TRY(row(w, &state, &run, err));
@@ -361,7 +362,7 @@ static surety_status run_all(whole *w, surety_error *err) {
 int main(int argc, char **argv) {
     whole w = {.json = argc > 1 && !strcmp(argv[1], "--json"), .first = true};
     surety_error err = SURETY_ERROR_NONE;
-    surety_train_defaults(&w.settings);
+    w.settings = surety_train_defaults();
     w.settings.defense.kind = SURETY_ATTACK_PGD;
     surety_status status = open_data(&w, argv[1 + w.json], &err);
     if (status == SURETY_OK) {

@@ -7,7 +7,7 @@ int main(void) {
     surety_error err = SURETY_ERROR_NONE;
     surety_data *data;
     settings.task = "fashion-sandal-v-boot";
-    if (surety_data_open(&data, &settings, &err)) {
+    if (surety_data_open(&settings, &data, &err)) {
         fprintf(stderr, "%s %s\n", err.what, err.expected);
         return surety_status_exit(err.code);
     }

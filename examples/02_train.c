@@ -13,16 +13,15 @@ int main(int argc, char **argv) {
     surety_data_settings which = surety_data_defaults();
     surety_data *data;
     which.task = "fashion-sandal-v-boot";
-    if (surety_data_open(&data, &which, &err)) return fail(&err);
+    if (surety_data_open(&which, &data, &err)) return fail(&err);
 
-    surety_train_settings settings; /* the paper's, but shorter */
-    surety_train_defaults(&settings);
+    surety_train_settings settings = surety_train_defaults(); /* the paper's, but shorter */
     settings.step1_epochs = settings.step2_epochs = 1;
     settings.defense.steps = 5;
 
     surety_model *model;
     surety_train_result result;
-    if (surety_train(&model, &settings, data, NULL, &result, NULL, &err)) return fail(&err);
+    if (surety_train(&settings, data, NULL, &model, &result, NULL, &err)) return fail(&err);
     printf("risk on S after epoch %zu: %.4f; KL(Q||P) %.4f\n", result.step1_best,
            result.step1_risk[result.step1_best - 1], result.kl);
     if (surety_model_save(model, out, &err)) return fail(&err);

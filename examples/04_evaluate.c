@@ -14,15 +14,14 @@ int main(int argc, char **argv) {
     surety_data *data;
     surety_data_settings which = surety_data_defaults();
     which.task = "fashion-sandal-v-boot";
-    if (surety_model_load(&model, argc > 1 ? argv[1] : "model.safetensors", &err)) return fail(&err);
-    if (surety_data_open(&data, &which, &err)) return fail(&err);
+    if (surety_model_load(argc > 1 ? argv[1] : "model.safetensors", &model, &err)) return fail(&err);
+    if (surety_data_open(&which, &data, &err)) return fail(&err);
 
-    surety_row_settings settings; /* the model's ball, seed, delta and T_p */
+    surety_row_settings settings = surety_row_defaults(model); /* the model's ball, seed, delta and T_p */
     surety_row row;
-    surety_row_defaults(&settings, model);
     settings.threat.kind = SURETY_ATTACK_IFGSMU;
     settings.threat.samples = 10;
-    if (surety_evaluate_row(&row, model, data, &settings, NULL, &err)) return fail(&err);
+    if (surety_evaluate_row(model, data, &settings, &row, NULL, &err)) return fail(&err);
     printf("on T: R_att %.4f, averaged %.4f, averaged-max %.4f\n", row.adversarial_risk, row.averaged_risk,
            row.averaged_max);
     const surety_bound_value *bound = &row.bounds[SURETY_BOUND_AVERAGE_MAX_SEEGER];

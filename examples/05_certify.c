@@ -16,17 +16,17 @@ int main(int argc, char **argv) {
     surety_data *data;
     surety_data_settings which = surety_data_defaults();
     which.task = "fashion-sandal-v-boot";
-    if (surety_model_load(&model, file, &err)) return fail(&err);
-    if (surety_data_open(&data, &which, &err)) return fail(&err);
+    if (surety_model_load(file, &model, &err)) return fail(&err);
+    if (surety_data_open(&which, &data, &err)) return fail(&err);
 
-    surety_certify_settings settings; /* decided before anything is seen of S */
+    surety_certify_settings settings =
+        surety_certify_defaults(model); /* decided before anything is seen of S */
     surety_certificate certificate = {0};
-    surety_certify_defaults(&settings, model);
     settings.threat.kind = SURETY_ATTACK_IFGSMU;
     settings.threat.samples = 10;
     settings.looks = 1;
     settings.model_file = file;
-    if (surety_certify(&certificate, model, data, &settings, NULL, &err)) return fail(&err);
+    if (surety_certify(model, data, &settings, &certificate, NULL, &err)) return fail(&err);
     if (surety_certificate_save(&certificate, out, &err)) return fail(&err);
     printf("%s\n", certificate.claim);
     surety_certificate_free(&certificate);

@@ -36,33 +36,31 @@ static surety_status open_data(surety_data **data, surety_error *err) {
     settings.learn_size = 1000;
     settings.test_size = 400;
     settings.scaling = SURETY_SCALE_NONE; /* radius and box below are in the units of the rows */
-    surety_status status = surety_data_from_arrays(data, &arrays, &settings, err);
+    surety_status status = surety_data_from_arrays(&arrays, &settings, data, err);
     free(x);
     free(y);
     return status;
 }
 
 static surety_status train(surety_model **model, const surety_data *data, surety_error *err) {
-    surety_train_settings settings;
+    surety_train_settings settings = surety_train_defaults();
     surety_train_result result;
-    surety_train_defaults(&settings);
     settings.defense.kind = SURETY_ATTACK_IFGSMU;
     settings.defense.ball =
         (surety_ball){.norm = SURETY_LINF, .radius = 0.05, .has_box = 1, .lo = 0, .hi = 1};
     settings.step1_epochs = settings.step2_epochs = 20;
-    surety_status status = surety_train(model, &settings, data, NULL, &result, NULL, err);
+    surety_status status = surety_train(&settings, data, NULL, model, &result, NULL, err);
     surety_train_result_free(&result);
     return status;
 }
 
 /* How often the vote fails under attack: estimated on T, and limited with confidence 95 % by S. */
 static surety_status evaluate(const surety_model *model, const surety_data *data, surety_error *err) {
-    surety_row_settings settings;
+    surety_row_settings settings = surety_row_defaults(model);
     surety_row row;
-    surety_row_defaults(&settings, model);
     settings.threat.kind = SURETY_ATTACK_IFGSMU;
     settings.threat.samples = 10;
-    surety_status status = surety_evaluate_row(&row, model, data, &settings, NULL, err);
+    surety_status status = surety_evaluate_row(model, data, &settings, &row, NULL, err);
     if (status != SURETY_OK) return status;
     printf("averaged-max risk %.3f on T, at most %.3f\n", row.averaged_max,
            row.bounds[SURETY_BOUND_AVERAGE_MAX_SEEGER].vote_clipped);
@@ -81,7 +79,7 @@ int main(int argc, char **argv) {
     uint8_t *bytes; /* what the file holds: to send, to embed, to pickle */
     size_t size;
     if (surety_model_encode(model, &bytes, &size, &err)) return fail(&err);
-    if (surety_model_decode(&copy, bytes, size, "the bytes", &err)) return fail(&err);
+    if (surety_model_decode(bytes, size, "the bytes", &copy, &err)) return fail(&err);
     if (surety_model_save(copy, file, &err)) return fail(&err);
     printf("%zu bytes of model in %s; its rows of S: %s\n", size, file,
            surety_model_text(copy, "data.learn"));

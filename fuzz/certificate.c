@@ -31,7 +31,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     static surety_verification found;
     surety_verify_settings s = surety_verify_defaults();
     s.model = w->model_file, s.opened = w->data;
-    status = surety_verify(&found, path, &s, &fuzz_run, &err);
+    status = surety_verify(path, &s, &found, &fuzz_run, &err);
     if (status == SURETY_OK && !found.agrees) return 0;
     if (fuzz_accepts(status, &err)) require(!strcmp(found.claim, w->certificate.claim));
     return 0;

@@ -10,7 +10,7 @@ static surety_status train(const char *file, int resume, const surety_run *run, 
     surety_model *model = NULL;
     surety_train_result result;
     surety_checkpointing keep = {.file = file, .resume = resume};
-    surety_status status = surety_train(&model, &w->settings, w->data, &keep, &result, run, err);
+    surety_status status = surety_train(&w->settings, w->data, &keep, &model, &result, run, err);
     if (status == SURETY_OK) surety_train_result_free(&result);
     surety_model_free(model);
     return status;

@@ -78,23 +78,22 @@ static void make_world(fuzz_world *w) {
     surety_arrays arrays = {.m = M, .d = D, .features = x, .labels = y};
     surety_data_settings data = surety_data_defaults();
     data.learn_size = 20, data.test_size = 10, data.scaling = SURETY_SCALE_NONE;
-    require(surety_data_from_arrays(&w->data, &arrays, &data, &err) == SURETY_OK);
+    require(surety_data_from_arrays(&arrays, &data, &w->data, &err) == SURETY_OK);
     surety_train_settings *s = &w->settings;
-    surety_train_defaults(s);
-    s->kind.voters = 2, s->kind.depth = 1, s->step1_epochs = 2, s->objective = SURETY_OBJECTIVE_BASELINE;
+    *s = surety_train_defaults();
+    s->voters.count = 2, s->voters.depth = 1, s->step1_epochs = 2, s->objective = SURETY_OBJECTIVE_BASELINE;
     s->defense.kind = SURETY_ATTACK_NONE;
     s->defense.ball.radius = 0.1;
     surety_train_result result;
-    require(surety_train(&w->model, s, w->data, NULL, &result, &fuzz_run, &err) == SURETY_OK);
+    require(surety_train(s, w->data, NULL, &w->model, &result, &fuzz_run, &err) == SURETY_OK);
     surety_train_result_free(&result);
     snprintf(w->model_file, sizeof w->model_file, "%s", fuzz_path("world.safetensors"));
     snprintf(w->certificate_file, sizeof w->certificate_file, "%s", fuzz_path("world.json"));
     require(surety_model_save(w->model, w->model_file, &err) == SURETY_OK);
-    surety_certify_settings c;
-    surety_certify_defaults(&c, w->model);
+    surety_certify_settings c = surety_certify_defaults(w->model);
     c.looks = 1, c.threat.kind = SURETY_ATTACK_UNIF, c.threat.samples = 2, c.despite_test = 1;
     c.model_file = w->model_file;
-    require(surety_certify(&w->certificate, w->model, w->data, &c, &fuzz_run, &err) == SURETY_OK);
+    require(surety_certify(w->model, w->data, &c, &w->certificate, &fuzz_run, &err) == SURETY_OK);
     require(surety_certificate_save(&w->certificate, w->certificate_file, &err) == SURETY_OK);
 }
 

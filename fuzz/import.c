@@ -7,10 +7,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     surety_model *model = NULL, *again = NULL;
     uint8_t *encoded;
     size_t encoded_size;
-    surety_status status = surety_model_import(&model, fuzz_file("trees", bytes, size), NULL, &err);
+    surety_status status = surety_model_import(fuzz_file("trees", bytes, size), NULL, &model, &err);
     if (!fuzz_accepts(status, &err)) return 0;
     require(surety_model_encode(model, &encoded, &encoded_size, &err) == SURETY_OK);
-    require(surety_model_decode(&again, encoded, encoded_size, "again", &err) == SURETY_OK);
+    require(surety_model_decode(encoded, encoded_size, "again", &again, &err) == SURETY_OK);
     surety_bytes_free(encoded);
     surety_model_free(again);
     surety_model_free(model);

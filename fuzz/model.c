@@ -5,15 +5,14 @@
 static void use(const surety_model *model) {
     const fuzz_world *w = fuzz_the_world();
     surety_error err = SURETY_ERROR_NONE;
-    surety_certify_settings s;
+    surety_certify_settings s = surety_certify_defaults(model);
     surety_certificate made, again;
-    surety_certify_defaults(&s, model);
     s.looks = 1, s.threat.kind = SURETY_ATTACK_UNIF, s.threat.samples = 2, s.despite_test = 1;
-    if (surety_certify(&made, model, w->data, &s, &fuzz_run, &err) != SURETY_OK) return;
+    if (surety_certify(model, w->data, &s, &made, &fuzz_run, &err) != SURETY_OK) return;
     const char *path = fuzz_path("model.json");
     require(made.value >= made.risks.averaged_max);
     require(surety_certificate_save(&made, path, &err) == SURETY_OK);
-    require(surety_certificate_load(&again, path, &err) == SURETY_OK);
+    require(surety_certificate_load(path, &again, &err) == SURETY_OK);
     require(!strcmp(made.claim, again.claim) && !strcmp(made.digest, again.digest));
     surety_certificate_free(&again);
     surety_certificate_free(&made);
@@ -24,10 +23,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     surety_model *model = NULL, *again = NULL;
     uint8_t *once, *twice;
     size_t once_size, twice_size;
-    surety_status status = surety_model_decode(&model, bytes, size, "input", &err);
+    surety_status status = surety_model_decode(bytes, size, "input", &model, &err);
     if (!fuzz_accepts(status, &err)) return 0;
     require(surety_model_encode(model, &once, &once_size, &err) == SURETY_OK);
-    require(surety_model_decode(&again, once, once_size, "again", &err) == SURETY_OK);
+    require(surety_model_decode(once, once_size, "again", &again, &err) == SURETY_OK);
     require(surety_model_encode(again, &twice, &twice_size, &err) == SURETY_OK);
     require(once_size == twice_size && !memcmp(once, twice, once_size));
     char *json = surety_model_json(model);

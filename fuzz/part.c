@@ -7,13 +7,12 @@
 static void evaluate(const surety_part *part) {
     const fuzz_world *w = fuzz_the_world();
     surety_error err = SURETY_ERROR_NONE;
-    surety_row_settings s;
+    surety_row_settings s = surety_row_defaults(w->model);
     surety_row row;
     surety_run run = fuzz_run;
     run.everyone = surety_part_everyone(part);
-    surety_row_defaults(&s, w->model);
     s.threat.kind = SURETY_ATTACK_UNIF, s.threat.samples = 2;
-    if (surety_evaluate_row(&row, w->model, w->data, &s, &run, &err) == SURETY_OK) surety_row_free(&row);
+    if (surety_evaluate_row(w->model, w->data, &s, &row, &run, &err) == SURETY_OK) surety_row_free(&row);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
@@ -30,7 +29,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     const char *path = fuzz_file("part.json", text, strlen(text));
     free(text);
     surety_part *part = NULL;
-    surety_status status = surety_parts_load(&part, &path, 1, &err);
+    surety_status status = surety_parts_load(&path, 1, &part, &err);
     if (fuzz_accepts(status, &err)) evaluate(part);
     surety_part_free(part);
     return 0;
@@ -40,7 +39,7 @@ void fuzz_seeds(fuzz_take take) {
     surety_error err = SURETY_ERROR_NONE;
     surety_part *part = NULL;
     const char *path = fuzz_path("seed-part.json"), *words[] = {"evaluate", "m"};
-    require(surety_part_begin(&part, 1, 1, &err) == SURETY_OK);
+    require(surety_part_begin(1, 1, &part, &err) == SURETY_OK);
     evaluate(part);
     require(surety_part_save(part, path, words, 2, "the same", &err) == SURETY_OK);
     surety_part_free(part);

@@ -31,10 +31,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     if (bytes[1] & 16) s.label_column = "1";
     if (bytes[1] & 32) s.header = SURETY_HEADER_YES;
     if (bytes[1] & 64) s.unit = "2";
-    surety_status status = surety_data_open(&data, &s, &err);
+    surety_status status = surety_data_open(&s, &data, &err);
     if (fuzz_accepts(status, &err)) {
         for (int which = 0; which < SURETY_SETS; which++) check_set(data, (surety_set_name)which, s.missing);
-        require(surety_data_open(&again, &s, &err) == SURETY_OK);
+        require(surety_data_open(&s, &again, &err) == SURETY_OK);
         for (int which = 0; which < SURETY_SETS; which++)
             require(!strcmp(surety_data_describe(data)->set_sha256[which],
                             surety_data_describe(again)->set_sha256[which]));

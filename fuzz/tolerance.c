@@ -5,7 +5,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     surety_error err = SURETY_ERROR_NONE;
     surety_tolerance *tolerance = NULL;
     surety_features features = surety_data_features(surety_data_describe(fuzz_the_world()->data));
-    fuzz_accepts(surety_tolerance_read(&tolerance, fuzz_file("t.csv", bytes, size), &features, &err), &err);
+    fuzz_accepts(surety_tolerance_read(fuzz_file("t.csv", bytes, size), &features, &tolerance, &err), &err);
     surety_tolerance_free(tolerance);
     return 0;
 }

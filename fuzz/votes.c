@@ -18,7 +18,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     s.votes = fuzz_file("v.npy", bytes + 3 + labels, size - 3 - labels);
     s.signed_votes = bytes[0] >> 1 & 1;
     s.learn = bytes[0] >> 2 & 1;
-    surety_status status = surety_bound_votes(&s, &fuzz_run, &r, &err);
+    surety_status status = surety_bound_votes(&s, &r, &fuzz_run, &err);
     if (!fuzz_accepts(status, &err)) return 0;
     require(r.risks.averaged <= r.risks.averaged_max);
     for (int id = 0; id < SURETY_BOUNDS; id++) {

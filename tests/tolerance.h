@@ -22,7 +22,7 @@ static inline surety_tolerance *random_tolerance(draw *r, size_t d, double sprea
         if (draw_size(r, 0, 2) == 0) hi[j] = HUGE_VAL;
     }
     radius[draw_size(r, 0, d - 1)] = pow(10, draw_real(r, -spread, spread));
-    check_ok(surety_tolerance_new(&out, &(surety_features){.d = d}, radius, lo, hi, &err));
+    check_ok(surety_tolerance_new(&(surety_features){.d = d}, radius, lo, hi, &out, &err));
     free(all);
     return out;
 }

@@ -2,7 +2,7 @@
  * or every point of a ball at once (8).
  *
  * Every attack is a start, a number of steps along a direction of the gradient of the linear loss
- * 1/2 (1 - y sum_t w_t h_t(x)), or 1/2 (1 - min_k sum_t w_t (h_ty(x) - h_tk(x))) of K > 2 classes, a
+ * 1/2 (1 - y sum_h Q(h) h(x)), or 1/2 (1 - min_k sum_h Q(h) (h_y(x) - h_k(x))) of K > 2 classes, a
  * projection, and possibly noise behind it. Every returned point lies in the box exactly and in the ball: its
  * true distance, as real arithmetic measures it, is at most the radius. A perturbation depends on its own
  * example, the vote and random numbers addressed to the example's row: never on the other examples, on
@@ -78,7 +78,7 @@ typedef struct surety_threat {
 } surety_threat;
 
 /* pgd in the default ball, 20 steps, noise 0.01, 100 samples, 1 restart, a budget of 1000, seed 0. */
-SURETY_API void surety_threat_defaults(surety_threat *threat);
+SURETY_API surety_threat surety_threat_defaults(void);
 SURETY_API surety_status surety_threat_validate(const surety_threat *threat, surety_error *err);
 
 /* SURETY_E_USAGE, with what to use instead, if voters of this kind cannot be attacked this way. */

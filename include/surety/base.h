@@ -115,7 +115,7 @@ typedef struct surety_run {
 
 /* SURETY_E_CHECK, with `what` in the message, unless all processes of the run that meet have the same text
  * here: versions, settings, digests of files. */
-SURETY_API surety_status surety_agree(const surety_run *run, const char *what, const char *text,
+SURETY_API surety_status surety_agree(const char *what, const char *text, const surety_run *run,
                                       surety_error *err);
 
 /* How the calling thread reads files from now on. run (NULL: none) is polled and told of progress while a

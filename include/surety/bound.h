@@ -67,7 +67,7 @@ typedef struct surety_plan {
 
 enum { SURETY_PLAN_MOST = 10000000 };
 
-SURETY_API void surety_plan_defaults(surety_plan *plan);
+SURETY_API surety_plan surety_plan_defaults(void);
 
 /* *examples: the smallest m_0 such that every S of m >= m_0 examples has the chance. (Some smaller m may have
  * it too: the chance is a sawtooth in m.) SURETY_E_USAGE if that is more than SURETY_PLAN_MOST. */
@@ -359,7 +359,7 @@ typedef struct surety_ledger_entry {
     int spent;                /* 1: it was spent */
 } surety_ledger_entry;
 
-SURETY_API surety_status surety_ledger_new(surety_ledger **out, double delta, surety_error *err);
+SURETY_API surety_status surety_ledger_new(double delta, surety_ledger **out, surety_error *err);
 SURETY_API void surety_ledger_free(surety_ledger *ledger);
 
 /* Announces an event. The same event twice, or after the list is closed: SURETY_E_CHECK. */
@@ -384,7 +384,7 @@ SURETY_API double surety_ledger_delta(const surety_ledger *ledger);
  * probability delta at most. No memory is allocated; the state is the struct, which may be kept in any way.
  *
  *     surety_monitor m;
- *     surety_monitor_start(&m, certificate_value, 0.05, &err);
+ *     surety_monitor_start(certificate_value, 0.05, &m, &err);
  *     if (surety_monitor_add(&m, failed)) ...      the promise is refuted
  *     surety_monitor_limit(&m)                     what the outcomes alone say about the risk
  */
@@ -395,7 +395,7 @@ typedef struct surety_monitor {
     uint64_t alarm;        /* the outcome, from 1, at which the promise was refuted; 0: it holds so far */
 } surety_monitor;
 
-SURETY_API surety_status surety_monitor_start(surety_monitor *monitor, double promise, double alpha,
+SURETY_API surety_status surety_monitor_start(double promise, double alpha, surety_monitor *monitor,
                                               surety_error *err);
 
 /* One outcome: failed is 1 if the vote was wrong. Returns 1 if the promise is refuted, now or before. */

@@ -11,11 +11,10 @@
  * priors) or by the caller's word (attack, radius, delta, bound); the caller's word is part of the claim.
  *
  * In short:
- *     surety_certify_settings settings;
- *     surety_certify_defaults(&settings, model);
+ *     surety_certify_settings settings = surety_certify_defaults(model);
  *     settings.looks = 1;
  *     surety_certificate certificate;
- *     if (surety_certify(&certificate, model, data, &settings, NULL, &err)) ...
+ *     if (surety_certify(model, data, &settings, &certificate, NULL, &err)) ...
  *     puts(certificate.claim);
  *     surety_certificate_save(&certificate, "c.json", &err);
  *     surety_certificate_free(&certificate);
@@ -82,7 +81,7 @@ typedef struct surety_certify_settings {
 
 /* The model's own: its defense as threat (the worst case if that is "certified", pgdu if it is unknown), its
  * ball and delta, 100 samples; default bound; looks 0: whoever calls must say. */
-SURETY_API void surety_certify_defaults(surety_certify_settings *settings, const surety_model *model);
+SURETY_API surety_certify_settings surety_certify_defaults(const surety_model *model);
 
 /* What "best" means, fixed before S is seen: the smallest of the bounds that rest on these events (their
  * number is returned), delta split evenly among the events. They are the rows of surety/bound.h that say
@@ -161,7 +160,7 @@ typedef struct surety_certificate {
     surety_class_limit groups[SURETY_GROUPS];
 
     double promise; /* radius: the risk it is for; else NaN */
-    double radius;  /* the largest one with that risk; attack.eps too. NaN: there is none */
+    double radius;  /* the largest one with that risk; attack.radius too. NaN: there is none */
     uint64_t
         below_radius; /* examples of S that are proved right up to a smaller radius only, or not at all */
 
@@ -190,8 +189,8 @@ typedef struct surety_certificate {
 
     struct {
         char name[16], norm[8];
-        char radius_unit[24];       /* of eps (surety_radius_unit) */
-        double eps;                 /* with a tolerance: in its units */
+        char radius_unit[24];       /* of radius (surety_radius_unit) */
+        double radius;              /* with a tolerance: in its units; key "eps" in the file */
         double slack;               /* what the proof added for scaled features, see surety_ball */
         double box_lo, box_hi;      /* NaN: no box */
         uint64_t steps;             /* absent where the attack does not step */
@@ -200,7 +199,7 @@ typedef struct surety_certificate {
         uint64_t budget; /* steps of a search, also of that in a worst case; absent where nothing searches */
         char against[8]; /* "prior": the vote that is attacked; fresh rows: "vote", that of Q; worst case:
                             "any" */
-        uint64_t seed, pass; /* the address of its random numbers */
+        uint64_t seed, epoch; /* the address of its random numbers; key "pass" in the file */
     } attack;
 
     struct {             /* how far each feature may move, in the user's units */
@@ -280,8 +279,8 @@ typedef struct surety_certificate {
  *   - the bound asks for a part of S that was held out, or a worst case, which no sample can prove, or a
  *     sample where the worst case is certified.
  * A value of 1 or more is no failure: the certificate then says that it promises nothing. */
-SURETY_API surety_status surety_certify(surety_certificate *out, const surety_model *model,
-                                        const surety_data *data, const surety_certify_settings *settings,
+SURETY_API surety_status surety_certify(const surety_model *model, const surety_data *data,
+                                        const surety_certify_settings *settings, surety_certificate *out,
                                         const surety_run *run, surety_error *err);
 SURETY_API void surety_certificate_free(surety_certificate *certificate); /* all zero is fine */
 
@@ -295,12 +294,12 @@ SURETY_API surety_status surety_certificate_save(const surety_certificate *certi
 /* Reads a file. A key that is missing or unknown, a value of the wrong type or out of range: SURETY_E_INPUT
  * with the key. A digest that does not fit: SURETY_E_CHECK. Whether the claim is true is another question:
  * surety_verify. */
-SURETY_API surety_status surety_certificate_load(surety_certificate *out, const char *path,
+SURETY_API surety_status surety_certificate_load(const char *path, surety_certificate *out,
                                                  surety_error *err);
 
 /* Sets what an export says of a certificate (surety/model.h); the texts stay the certificate's. */
-SURETY_API void surety_certificate_export(surety_export_settings *settings,
-                                          const surety_certificate *certificate);
+SURETY_API void surety_certificate_export(const surety_certificate *certificate,
+                                          surety_export_settings *settings);
 
 /* ---- is it true? ---- */
 
@@ -363,9 +362,8 @@ typedef struct surety_verification {
 /* Derives the certificate in path again from the data, the model file and the seed. SURETY_OK says that this
  * could be done: out->agrees is the answer. What cannot be read at all is SURETY_E_INPUT. A certificate that
  * names no files was made from memory: any files that hold the same rows will do. */
-SURETY_API surety_status surety_verify(surety_verification *out, const char *path,
-                                       const surety_verify_settings *settings, const surety_run *run,
-                                       surety_error *err);
+SURETY_API surety_status surety_verify(const char *path, const surety_verify_settings *settings,
+                                       surety_verification *out, const surety_run *run, surety_error *err);
 SURETY_API char *surety_verification_json(const surety_verification *verification);
 
 /* ---- votes of any classifier ---- */
@@ -412,14 +410,14 @@ typedef struct surety_votes_certificate {
 } surety_votes_certificate;
 
 /* SURETY_E_CHECK: looks is 0. SURETY_E_USAGE: several votes on an example, and no threat in words. */
-SURETY_API surety_status surety_certify_votes(surety_votes_certificate *out,
-                                              const surety_votes_promise *settings, const surety_run *run,
+SURETY_API surety_status surety_certify_votes(const surety_votes_promise *settings,
+                                              surety_votes_certificate *out, const surety_run *run,
                                               surety_error *err);
 SURETY_API char *surety_votes_certificate_json(const surety_votes_certificate *certificate);
 SURETY_API surety_status surety_votes_certificate_save(const surety_votes_certificate *certificate,
                                                        const char *path, surety_error *err);
 /* A digest that does not fit is SURETY_E_CHECK. */
-SURETY_API surety_status surety_votes_certificate_load(surety_votes_certificate *out, const char *path,
+SURETY_API surety_status surety_votes_certificate_load(const char *path, surety_votes_certificate *out,
                                                        surety_error *err);
 
 /* 1 if the file is such a certificate. */
@@ -427,8 +425,8 @@ SURETY_API int surety_votes_certificate_is(const char *path);
 
 /* Derives it again from the files of votes, labels, weights and (unless NULL) rows; all other settings are
  * the certificate's. */
-SURETY_API surety_status surety_verify_votes(surety_verification *out, const char *path,
-                                             const surety_votes_promise *files, const surety_run *run,
+SURETY_API surety_status surety_verify_votes(const char *path, const surety_votes_promise *files,
+                                             surety_verification *out, const surety_run *run,
                                              surety_error *err);
 
 /* ---- any certificate ---- */
@@ -438,13 +436,13 @@ typedef struct surety_certificate_head {
     int of_votes;     /* 1: of votes; which model gave them is not known */
     double value;     /* limit on the risk */
     char learn[65];   /* digest of S, by which its looks are logged. Of votes: SHA-256 of the file of rows, or
-                         of   labels where there is none */
+                         of labels where there is none */
     char answers[65]; /* SHA-256 of the model, or of the file of votes */
     char digest[65];
 } surety_certificate_head;
 
 /* Reads a certificate of either format, with the checks of its own reader. */
-SURETY_API surety_status surety_certificate_head_load(surety_certificate_head *out, const char *path,
+SURETY_API surety_status surety_certificate_head_load(const char *path, surety_certificate_head *out,
                                                       surety_error *err);
 
 /* ---- does it still hold? ---- */
@@ -452,7 +450,7 @@ SURETY_API surety_status surety_certificate_head_load(surety_certificate_head *o
 /* What a monitor that was started (surety/bound.h) has seen, from the file of its state; nothing if there is
  * no such file. digest: of the certificate whose value it watches. The state of another certificate, or for
  * another promise or alpha, is SURETY_E_INPUT. */
-SURETY_API surety_status surety_monitor_load(surety_monitor *monitor, const char *digest, const char *path,
+SURETY_API surety_status surety_monitor_load(const char *digest, const char *path, surety_monitor *monitor,
                                              surety_error *err);
 /* Safely: the file is the old one or the new one. */
 SURETY_API surety_status surety_monitor_save(const surety_monitor *monitor, const char *digest,
@@ -472,8 +470,8 @@ typedef struct surety_look {
 } surety_look;
 
 /* The line for a certificate that was made: all but the time. */
-SURETY_API void surety_certificate_look(surety_look *look, const surety_certificate *certificate);
-SURETY_API void surety_votes_certificate_look(surety_look *look, const surety_votes_certificate *certificate);
+SURETY_API surety_look surety_certificate_look(const surety_certificate *certificate);
+SURETY_API surety_look surety_votes_certificate_look(const surety_votes_certificate *certificate);
 
 /* Appends a line: safe beside other processes that do the same. */
 SURETY_API surety_status surety_looks_add(const surety_look *look, surety_error *err);
@@ -484,7 +482,7 @@ typedef struct surety_looks {
 } surety_looks;
 
 /* The log, or what it says of one S (learn, NULL: of all). No log is no error: count is 0. */
-SURETY_API surety_status surety_looks_read(surety_looks *out, const char *learn, surety_error *err);
+SURETY_API surety_status surety_looks_read(const char *learn, surety_looks *out, surety_error *err);
 SURETY_API void surety_looks_free(surety_looks *looks); /* all zero is fine */
 
 /* How often S was looked at. A certificate that was made again is counted once. */

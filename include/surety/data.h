@@ -9,7 +9,7 @@
  *     settings.task = "mnist-1v7";
  *     surety_data *data = NULL;
  *     surety_error err = SURETY_ERROR_NONE;
- *     if (surety_data_open(&data, &settings, &err)) ...
+ *     if (surety_data_open(&settings, &data, &err)) ...
  *     const surety_set *learn = surety_data_set(data, SURETY_SET_LEARN);
  *     ...
  *     surety_data_free(data);
@@ -233,7 +233,7 @@ typedef struct surety_data surety_data;
 
 /* Reads, checks, picks the classes and splits. Everything is checked before anything is given out: the files
  * of a task against their SHA-256, features for NaN, infinities and the box. */
-SURETY_API surety_status surety_data_open(surety_data **out, const surety_data_settings *settings,
+SURETY_API surety_status surety_data_open(const surety_data_settings *settings, surety_data **out,
                                           surety_error *err);
 SURETY_API void surety_data_free(surety_data *data); /* NULL is fine */
 
@@ -269,8 +269,9 @@ typedef struct surety_arrays {
  * same settings are the same sets. Messages name the array ("array features"), row and column. Of the
  * settings, classes, box, copies, fresh, drop, categorical, missing, scaling, preparation and, without a
  * split, sizes, shares and seed are read; those that name files must be NULL. */
-SURETY_API surety_status surety_data_from_arrays(surety_data **out, const surety_arrays *arrays,
-                                                 const surety_data_settings *settings, surety_error *err);
+SURETY_API surety_status surety_data_from_arrays(const surety_arrays *arrays,
+                                                 const surety_data_settings *settings, surety_data **out,
+                                                 surety_error *err);
 
 /* ---- what there is then ---- */
 
@@ -443,15 +444,15 @@ typedef struct surety_tolerance {
 
 /* radius (d), and lo, hi (d) or NULL: no ends; all in the user's units. SURETY_E_INPUT with the feature if a
  * number makes no sense. */
-SURETY_API surety_status surety_tolerance_new(surety_tolerance **out, const surety_features *features,
-                                              const double *radius, const double *lo, const double *hi,
+SURETY_API surety_status surety_tolerance_new(const surety_features *features, const double *radius,
+                                              const double *lo, const double *hi, surety_tolerance **out,
                                               surety_error *err);
 
 /* What the data themselves say: categories and flags cannot change, a box in the user's units is the range of
  * every other feature, and one unit of the scale is the radius (so that a ball of radius b reaches b standard
  * deviations). *out is NULL where a ball without a tolerance says the same: all features move, and there is
  * no box, or nothing is scaled. SURETY_E_USAGE: no feature can change. */
-SURETY_API surety_status surety_data_tolerance(surety_tolerance **out, const surety_data_info *info,
+SURETY_API surety_status surety_data_tolerance(const surety_data_info *info, surety_tolerance **out,
                                                surety_error *err);
 
 /* 1 if every feature that moves has one unit of the scale as its radius. */
@@ -462,14 +463,14 @@ SURETY_API const char *surety_radius_unit(const surety_tolerance *tolerance, sur
 
 /* From a CSV file whose first line names its columns: feature, radius and, if they are there, lo and hi;
  * other columns are not read. One line for each feature, in any order, by its name. */
-SURETY_API surety_status surety_tolerance_read(surety_tolerance **out, const char *path,
-                                               const surety_features *features, surety_error *err);
+SURETY_API surety_status surety_tolerance_read(const char *path, const surety_features *features,
+                                               surety_tolerance **out, surety_error *err);
 
 /* Writes such a file to fill in: radius empty, but 0 for features that never move; lo and hi the range in S',
  * then, not read, the unit and the standard deviation in S'. As it is it is refused. */
 SURETY_API surety_status surety_tolerance_template(const surety_data *data, const char *path,
                                                    surety_error *err);
-SURETY_API surety_status surety_tolerance_copy(surety_tolerance **out, const surety_tolerance *tolerance,
+SURETY_API surety_status surety_tolerance_copy(const surety_tolerance *tolerance, surety_tolerance **out,
                                                surety_error *err);
 SURETY_API void surety_tolerance_free(surety_tolerance *tolerance); /* NULL is fine */
 
@@ -493,7 +494,7 @@ typedef struct surety_data_list {
 } surety_data_list;
 
 /* Looks for all tasks; data_dir as in the settings. A dataset that is not there is not an error. */
-SURETY_API surety_status surety_data_list_make(surety_data_list *out, const char *data_dir,
+SURETY_API surety_status surety_data_list_make(const char *data_dir, surety_data_list *out,
                                                surety_error *err);
 SURETY_API void surety_data_list_free(surety_data_list *list); /* all zero is fine */
 

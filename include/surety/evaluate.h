@@ -72,8 +72,8 @@ typedef struct surety_clean {
 } surety_clean;
 
 /* info: of the data whose S' trained the vote. */
-SURETY_API surety_status surety_evaluate_clean(surety_clean *out, const surety_vote *vote,
-                                               const surety_set *set, const surety_data_info *info,
+SURETY_API surety_status surety_evaluate_clean(const surety_vote *vote, const surety_set *set,
+                                               const surety_data_info *info, surety_clean *out,
                                                const surety_run *run, surety_error *err);
 SURETY_API void surety_clean_free(surety_clean *clean);
 
@@ -90,7 +90,7 @@ typedef struct surety_row_settings {
 } surety_row_settings;
 
 /* The model's own: its ball, box and seed in an otherwise default attack; its delta and T_p; one look. */
-SURETY_API void surety_row_defaults(surety_row_settings *settings, const surety_model *model);
+SURETY_API surety_row_settings surety_row_defaults(const surety_model *model);
 
 /* Whose rows are evaluated. A bound needs an S that trained no voter, so there are bounds from the first two
  * only. */
@@ -132,13 +132,13 @@ typedef struct surety_row {
  * declared fresh are not, if more than half of T trained the model, or if an older model remembers too little
  * to tell.
  */
-SURETY_API surety_status surety_evaluate_origin(surety_origin *origin, surety_overlap *test,
-                                                const surety_model *model, const surety_data *data,
+SURETY_API surety_status surety_evaluate_origin(const surety_model *model, const surety_data *data,
+                                                surety_origin *origin, surety_overlap *test,
                                                 surety_error *err);
 
 /* Asks for the origin first. Fresh rows without a T are their own T. */
-SURETY_API surety_status surety_evaluate_row(surety_row *row, const surety_model *model,
-                                             const surety_data *data, const surety_row_settings *settings,
+SURETY_API surety_status surety_evaluate_row(const surety_model *model, const surety_data *data,
+                                             const surety_row_settings *settings, surety_row *row,
                                              const surety_run *run, surety_error *err);
 SURETY_API void surety_row_free(surety_row *row);
 
@@ -149,16 +149,15 @@ SURETY_API int surety_row_refuted(const surety_row *row, surety_refutation *wors
 /* The same for count models, at most SURETY_ROWS_MOST, that differ in nothing but their posterior: the attack
  * on the prior, which takes most of the time, serves them all. Other models are SURETY_E_USAGE. */
 enum { SURETY_ROWS_MOST = 8 };
-SURETY_API surety_status surety_evaluate_rows(surety_row *rows, const surety_model *const *models,
-                                              size_t count, const surety_data *data,
-                                              const surety_row_settings *settings, const surety_run *run,
-                                              surety_error *err);
+SURETY_API surety_status surety_evaluate_rows(const surety_model *const *models, size_t count,
+                                              const surety_data *data, const surety_row_settings *settings,
+                                              surety_row *rows, const surety_run *run, surety_error *err);
 
 /* R_att alone: the posterior's own vote on a set under the strongest attack, apgd (or search) with the steps,
  * restarts and ball of this one (the row none: no attack; voters without gradients: this one without its
  * noise). */
-SURETY_API surety_status surety_evaluate_attacked(surety_attack_result *result, const surety_model *model,
-                                                  const surety_set *set, const surety_threat *attack,
+SURETY_API surety_status surety_evaluate_attacked(const surety_model *model, const surety_set *set,
+                                                  const surety_threat *attack, surety_attack_result *result,
                                                   const surety_run *run, surety_error *err);
 
 /* {"attacks": [row, ..]} for count rows: attack, adversarial_risk, averaged_risk, averaged_max_risk, kl,
@@ -176,14 +175,14 @@ SURETY_API char *surety_rows_json(const surety_row *rows, size_t count, const su
 /* Risks of Q's vote on a set that is attacked under the vote of P: the perturbed set of a row, n
  * perturbations each, drawn, asked, counted and dropped. epoch 0 of the attack's addresses belongs to this.
  */
-SURETY_API surety_status surety_evaluate_perturbed(surety_risks *risks, const surety_model *model,
-                                                   const surety_set *set, const surety_threat *attack,
+SURETY_API surety_status surety_evaluate_perturbed(const surety_model *model, const surety_set *set,
+                                                   const surety_threat *attack, surety_risks *risks,
                                                    const surety_run *run, surety_error *err);
 
 /* The worst votes of a set over the ball (docs/theory.md 8.2), counted under Q and P: n = 1, "wrong" is "not
  * proved right". And what bounds need of them: m, H, Q, KL, frozen and the evidence worst_case. */
-SURETY_API surety_status surety_evaluate_worst(surety_risks *risks, const surety_model *model,
-                                               const surety_set *set, const surety_ball *ball,
+SURETY_API surety_status surety_evaluate_worst(const surety_model *model, const surety_set *set,
+                                               const surety_ball *ball, surety_risks *risks,
                                                const surety_run *run, surety_error *err);
 SURETY_API surety_status surety_worst_input(const surety_risks *risks, const surety_model *model,
                                             surety_bound_input *input, surety_error *err);
@@ -196,10 +195,9 @@ SURETY_API surety_status surety_worst_input(const surety_risks *risks, const sur
  *
  * Of two classes the label is -1 or +1. Of more it is that of labels (K), NULL: class numbers; behind it
  * comes answer, the clean vote's ("tied" where there is none), and margins stand for votes. */
-SURETY_API surety_status surety_evaluate_examples(const char *path, const surety_model *model,
-                                                  const surety_set *set, const char *const *labels,
-                                                  const surety_threat *attack, const surety_run *run,
-                                                  surety_error *err);
+SURETY_API surety_status surety_evaluate_examples(const surety_model *model, const surety_set *set,
+                                                  const char *const *labels, const surety_threat *attack,
+                                                  const char *path, const surety_run *run, surety_error *err);
 
 /* Risk against radius: R_att on T for every radius first, first + step, .. up to last, one column per attack;
  * for the worst case the share of T whose vote is not proved right. The true risk lies between them. Written
@@ -211,8 +209,8 @@ typedef struct surety_curve_settings {
     double first, last, step; /* 0 <= first <= last, step > 0, at most 10000 radii */
 } surety_curve_settings;
 
-SURETY_API surety_status surety_evaluate_curve(const char *path, const surety_model *model,
-                                               const surety_set *set, const surety_curve_settings *settings,
+SURETY_API surety_status surety_evaluate_curve(const surety_model *model, const surety_set *set,
+                                               const surety_curve_settings *settings, const char *path,
                                                const surety_run *run, surety_error *err);
 
 /* ---- parts of one call, made by processes that never meet ---- */
@@ -225,7 +223,7 @@ typedef struct surety_part surety_part;
 enum { SURETY_PARTS_MOST = 10000 };
 
 /* For part k, 1 <= k <= of. The call then ends with SURETY_E_PART, or with a result that means nothing. */
-SURETY_API surety_status surety_part_begin(surety_part **out, size_t k, size_t of, surety_error *err);
+SURETY_API surety_status surety_part_begin(size_t k, size_t of, surety_part **out, surety_error *err);
 
 /* The counts as a file, with the words of the command that made them. about: whatever the parts must have in
  * common (digests of the model and the data). */
@@ -234,7 +232,7 @@ SURETY_API surety_status surety_part_save(const surety_part *part, const char *p
 
 /* The counts of all parts. SURETY_E_CHECK with the file's name if one is missing, there twice, of another
  * command or other inputs, or changed. */
-SURETY_API surety_status surety_parts_load(surety_part **out, const char *const *paths, size_t count,
+SURETY_API surety_status surety_parts_load(const char *const *paths, size_t count, surety_part **out,
                                            surety_error *err);
 SURETY_API const char *const *surety_part_words(const surety_part *part, size_t *count);
 

@@ -10,8 +10,8 @@
  * In short:
  *     surety_model *model = NULL;
  *     surety_error err = SURETY_ERROR_NONE;
- *     if (surety_model_load(&model, "m.safetensors", &err)) ...
- *     surety_vote vote = surety_model_vote(model, SURETY_POSTERIOR);
+ *     if (surety_model_load("m.safetensors", &model, &err)) ...
+ *     surety_vote vote = surety_model_vote(model, SURETY_WEIGHTS_POSTERIOR);
  *     surety_vote_predict(&vote, x, stride, m, votes, NULL, &err);
  *     surety_model_free(model);
  */
@@ -29,23 +29,23 @@ typedef struct surety_model surety_model;
 
 /* What every model says of itself, because a bound or a certificate needs it. */
 typedef struct surety_model_facts {
-    surety_voter_set set;     /* how its vote asks the voters */
-    uint64_t seed;            /* below 2^63 */
-    uint64_t priors_compared; /* T_p >= 1: candidate priors among which S chose; 1 if S chose nothing */
-    double delta;             /* in (0,1): what the training's objective used */
-    surety_ball ball;         /* it was trained against; the model has its own copy of a tolerance */
-    char defense[32];         /* name of the defense: "pgdu", "certified" */
-    char objective[32];       /* name of what step 2 lowered: "chromatic", "baseline" */
+    surety_voter_set voter_set; /* how its vote asks the voters */
+    uint64_t seed;              /* below 2^63 */
+    uint64_t priors_compared;   /* T_p >= 1: candidate priors among which S chose; 1 if S chose nothing */
+    double delta;               /* in (0,1): what the training's objective used */
+    surety_ball ball;           /* it was trained against; the model has its own copy of a tolerance */
+    char defense[32];           /* name of the defense: "pgdu", "certified" */
+    char objective[32];         /* name of what step 2 lowered: "chromatic", "baseline" */
 } surety_model_facts;
 
 /* signed votes, seed 0, one prior, delta 0.05, default ball, "none", "baseline". */
-SURETY_API void surety_model_facts_defaults(surety_model_facts *facts);
+SURETY_API surety_model_facts surety_model_facts_defaults(void);
 
 /* A model over voters, which it takes over when this succeeds; weights (H) and facts are copied. The prior is
  * positive everywhere, both sum to 1 within 1e-9; parameters are finite, and 0 where they are masked: else
  * SURETY_E_INPUT with the place. */
-SURETY_API surety_status surety_model_new(surety_model **out, surety_voters *voters, const double *prior,
-                                          const double *posterior, const surety_model_facts *facts,
+SURETY_API surety_status surety_model_new(surety_voters *voters, const double *prior, const double *posterior,
+                                          const surety_model_facts *facts, surety_model **out,
                                           surety_error *err);
 SURETY_API void surety_model_free(surety_model *model); /* NULL is fine */
 
@@ -58,7 +58,7 @@ SURETY_API const surety_model_facts *surety_model_about(const surety_model *mode
 /* The features as its data were read: what a tolerance for this model is made against. */
 SURETY_API surety_features surety_model_features(const surety_model *model);
 
-typedef enum surety_weighting { SURETY_POSTERIOR, SURETY_PRIOR } surety_weighting;
+typedef enum surety_weighting { SURETY_WEIGHTS_POSTERIOR, SURETY_WEIGHTS_PRIOR } surety_weighting;
 
 /* Its vote under Q or P. */
 SURETY_API surety_vote surety_model_vote(const surety_model *model, surety_weighting weighting);
@@ -136,9 +136,8 @@ typedef struct surety_overlap {
 } surety_overlap;
 
 /* SURETY_E_CHECK: the model remembers no rows. (Models of older versions do not: train them again.) */
-SURETY_API surety_status surety_model_overlap(surety_overlap *out, const surety_model *model,
-                                              const surety_data_info *info, surety_set_name which,
-                                              surety_error *err);
+SURETY_API surety_status surety_model_overlap(const surety_model *model, const surety_data_info *info,
+                                              surety_set_name which, surety_overlap *out, surety_error *err);
 
 /* SURETY_OK if the rows were declared fresh (surety_data_settings.fresh), are of the model's classes and none
  * of them is a row of its S' or S; else SURETY_E_CHECK. */
@@ -165,8 +164,8 @@ SURETY_API const char *surety_import_format(size_t index);
 /* Reads a file of XGBoost (JSON, UBJSON), LightGBM (text) or scikit-learn (python/surety_sklearn.py): kind
  * `trees`, one voter that decides as its maker does, objective "imported". settings NULL: automatic. What is
  * not supported is SURETY_E_INPUT by name. */
-SURETY_API surety_status surety_model_import(surety_model **out, const char *path,
-                                             const surety_import_settings *settings, surety_error *err);
+SURETY_API surety_status surety_model_import(const char *path, const surety_import_settings *settings,
+                                             surety_model **out, surety_error *err);
 
 /* What it was imported from ("xgboost 1.7.4"), or NULL. Which rows trained it is then not known. */
 SURETY_API const char *surety_model_imported(const surety_model *model);
@@ -179,8 +178,8 @@ typedef struct surety_replay {
 
 /* Compares raw scores with those of the maker: points (m, d) and scores (m) or (m, C), NPY. The first
  * difference is SURETY_E_CHECK with the row and both. */
-SURETY_API surety_status surety_model_replay(surety_replay *out, const surety_model *model,
-                                             const char *points, const char *scores, const surety_run *run,
+SURETY_API surety_status surety_model_replay(const surety_model *model, const char *points,
+                                             const char *scores, surety_replay *out, const surety_run *run,
                                              surety_error *err);
 
 /* kind, source, voter_count, trees, nodes, features, classes, depth, replayed, equal_bits, rounded; replay
@@ -218,9 +217,9 @@ typedef struct surety_export_result {
 } surety_export_result;
 
 /* Writes the file, safely; the same model gives the same bytes. SURETY_E_USAGE: its kind has no export. */
-SURETY_API surety_status surety_model_export(surety_export_result *result, const surety_model *model,
-                                             const char *path, const surety_export_settings *settings,
-                                             surety_error *err);
+SURETY_API surety_status surety_model_export(const surety_model *model, const char *path,
+                                             const surety_export_settings *settings,
+                                             surety_export_result *result, surety_error *err);
 SURETY_API char *surety_export_json(const surety_export_result *result);
 
 /* ---- bytes and files ---- */
@@ -231,12 +230,12 @@ SURETY_API surety_status surety_model_encode(const surety_model *model, uint8_t 
 
 /* Reads bytes and checks everything that surety_model_new checks, and the order of the file itself, before
  * anything is given out. The bytes are only read. name: what errors call them, or NULL. */
-SURETY_API surety_status surety_model_decode(surety_model **out, const uint8_t *bytes, size_t size,
-                                             const char *name, surety_error *err);
+SURETY_API surety_status surety_model_decode(const uint8_t *bytes, size_t size, const char *name,
+                                             surety_model **out, surety_error *err);
 
 /* The same bytes to a file, safely: it appears complete or not at all; and from one. */
 SURETY_API surety_status surety_model_save(const surety_model *model, const char *path, surety_error *err);
-SURETY_API surety_status surety_model_load(surety_model **out, const char *path, surety_error *err);
+SURETY_API surety_status surety_model_load(const char *path, surety_model **out, surety_error *err);
 
 /* SHA-256 of the file that surety_model_save writes: 64 hexadecimal digits. */
 SURETY_API surety_status surety_model_sha256(const surety_model *model, char text[65], surety_error *err);

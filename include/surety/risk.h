@@ -50,9 +50,9 @@ extern "C" {
 
 /* What an accumulator is for. The weights are copied. */
 typedef struct surety_risk_settings {
-    size_t voters;    /* H >= 1 */
-    size_t samples;   /* n >= 1; n (K - 1) at most SURETY_RISK_SAMPLES */
-    int signed_votes; /* 1: sign(v) votes, sign(0) = 0, or the class of the largest score; 0: as given */
+    size_t voter_count; /* H >= 1 */
+    size_t samples;     /* n >= 1; n (K - 1) at most SURETY_RISK_SAMPLES */
+    int signed_votes;   /* 1: sign(v) votes, sign(0) = 0, or the class of the largest score; 0: as given */
     const double *posterior; /* Q (H) */
     const double *prior;     /* P (H), or NULL: nothing about the prior's vote is counted */
     size_t classes;          /* K, at most SURETY_RISK_CLASSES; 0 means 2 */
@@ -61,7 +61,7 @@ typedef struct surety_risk_settings {
 /* An accumulator: one per thread. */
 typedef struct surety_risk surety_risk;
 
-SURETY_API surety_status surety_risk_new(surety_risk **out, const surety_risk_settings *settings,
+SURETY_API surety_status surety_risk_new(const surety_risk_settings *settings, surety_risk **out,
                                          surety_error *err);
 SURETY_API void surety_risk_free(surety_risk *risk);
 
@@ -94,7 +94,7 @@ SURETY_API surety_status surety_risk_merge(surety_risk *into, const surety_risk 
  * exact value, and within 1e-9 of it. `averaged` and `averaged_max` are plain quotients of counts. */
 typedef struct surety_risks {
     uint64_t m;
-    size_t n, voters, classes;
+    size_t n, voter_count, classes;
     int signed_votes, has_prior, has_coins;
 
     /* Where K > 2: a vote is the least of its K - 1 sums, j runs over all n (K - 1) columns wherever
@@ -258,8 +258,8 @@ typedef struct surety_votes_result {
  * shapes that do not fit, labels that are no class, weights that are no distribution, a prior with zeros, a
  * delta outside (0,1), empty arrays: SURETY_E_INPUT with the index. The same bits for any run. Free the
  * result with surety_votes_free; after a failure it is empty. */
-SURETY_API surety_status surety_bound_votes(const surety_votes_settings *settings, const surety_run *run,
-                                            surety_votes_result *out, surety_error *err);
+SURETY_API surety_status surety_bound_votes(const surety_votes_settings *settings, surety_votes_result *out,
+                                            const surety_run *run, surety_error *err);
 SURETY_API void surety_votes_free(surety_votes_result *result);
 
 /* The answer as JSON text (free with surety_text_free; NULL: no memory): m, n, voter_count, class_count, kl,
@@ -268,7 +268,7 @@ SURETY_API void surety_votes_free(surety_votes_result *result);
 SURETY_API char *surety_votes_json(const surety_votes_result *result);
 
 /* Writes weights (H) as NPY float64, the form in which surety_votes_settings takes them. */
-SURETY_API surety_status surety_posterior_write(const char *path, const double *q, size_t H,
+SURETY_API surety_status surety_posterior_write(const double *q, size_t H, const char *path,
                                                 surety_error *err);
 
 #ifdef __cplusplus

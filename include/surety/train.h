@@ -55,8 +55,8 @@ typedef struct surety_train_settings {
                     the steps of the defense */
     int keep_last; /* 1: step 1 keeps its last epoch, whatever it is: nothing is chosen, T_p = 1. Not with
                       a hold-out */
-    surety_voter_set set;        /* signed or real */
-    surety_voters_settings kind; /* which voters, and how many */
+    surety_voter_set voter_set;    /* signed or real */
+    surety_voters_settings voters; /* their kind, and how many */
     surety_augment augment;
     int balance;         /* 1: in the loss of step 1 every class counts the same */
     size_t step1_epochs; /* T'; 0: as many as make SURETY_TRAIN_STEPS batches */
@@ -111,7 +111,7 @@ SURETY_API const char *surety_train_warning(const surety_train_settings *setting
 
 /* The paper's: pgdu in the l2 ball of radius 1, objective chromatic, signed votes, 25 trees of depth 2, mask
  * 0.5, 20 epochs, batches of 64, lr 0.01, delta 0.05. */
-SURETY_API void surety_train_defaults(surety_train_settings *settings);
+SURETY_API surety_train_settings surety_train_defaults(void);
 SURETY_API surety_status surety_train_validate(const surety_train_settings *settings, surety_error *err);
 
 /* Where the time of a training went, in seconds, and how many rows went through the two products. */
@@ -161,14 +161,14 @@ typedef struct surety_checkpointing {
 /* Trains a model on S' and S of the data. The same seed gives the same model, byte for byte, for any number
  * of threads and after any interruption. A loss that is not a number ends it with SURETY_E_CHECK, and so do
  * copies (surety_data_check_copies), before it begins. */
-SURETY_API surety_status surety_train(surety_model **model, const surety_train_settings *settings,
-                                      const surety_data *data, const surety_checkpointing *checkpointing,
+SURETY_API surety_status surety_train(const surety_train_settings *settings, const surety_data *data,
+                                      const surety_checkpointing *checkpointing, surety_model **model,
                                       surety_train_result *result, const surety_run *run, surety_error *err);
 
 /* The settings that trained a model, from what it says of itself; surety_train with them gives its bytes
  * again. A model whose facts, voters or data are not those of its settings contradicts itself: SURETY_E_CHECK
  * with the key. One that does not say how it was trained: SURETY_E_INPUT. A tolerance stays the model's. */
-SURETY_API surety_status surety_train_recorded(surety_train_settings *settings, const surety_model *model,
+SURETY_API surety_status surety_train_recorded(const surety_model *model, surety_train_settings *settings,
                                                surety_error *err);
 
 /* The same check alone. A model without settings, which no training made, is fine. */

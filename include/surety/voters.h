@@ -27,7 +27,7 @@ enum { SURETY_LAYERS = 6 }; /* most layers of units */
 /* How voters are made. */
 typedef struct surety_voters_settings {
     const char *kind; /* a name of surety_kind_name */
-    size_t voters;    /* H >= 1: trees, linear voters, or networks */
+    size_t count;     /* H >= 1: trees, linear voters, or networks */
     size_t depth;     /* soft-forest: of the trees, 1 to 8 */
     double mask;      /* soft-forest: a split does not see a feature with this probability, 0 <= mask < 1 */
     size_t classes;   /* K, 2 to 255; 0 is 2. A training takes that of its data */
@@ -40,11 +40,11 @@ typedef struct surety_voters_settings {
 } surety_voters_settings;
 
 /* A soft forest of 25 trees of depth 2, mask 0.5. */
-SURETY_API void surety_voters_defaults(surety_voters_settings *settings);
+SURETY_API surety_voters_settings surety_voters_defaults(void);
 
 /* New voters with random parameters (Glorot normal), drawn by address from seed. */
-SURETY_API surety_status surety_voters_new(surety_voters **out, const surety_voters_settings *settings,
-                                           size_t d, uint64_t seed, surety_error *err);
+SURETY_API surety_status surety_voters_new(const surety_voters_settings *settings, size_t d, uint64_t seed,
+                                           surety_voters **out, surety_error *err);
 SURETY_API void surety_voters_free(surety_voters *voters);
 
 SURETY_API const char *surety_voters_kind(const surety_voters *voters);
@@ -87,7 +87,7 @@ SURETY_API size_t surety_voters_tensors(const surety_voters *voters); /* how man
 SURETY_API surety_tensor surety_voters_tensor(const surety_voters *voters, size_t index);
 SURETY_API void surety_voters_changed(surety_voters *voters);
 
-/* outputs (m, H, width): h_t(x_i) for m rows of x (stride >= d floats each, any alignment). */
+/* outputs (m, H, width): h(x_i) of every voter h for m rows of x (stride >= d floats each, any alignment). */
 SURETY_API surety_status surety_voters_outputs(const surety_voters *voters, const float *x, size_t stride,
                                                size_t m, float *outputs, const surety_run *run,
                                                surety_error *err);
@@ -100,16 +100,16 @@ typedef enum surety_voter_set { SURETY_SIGNED, SURETY_REAL } surety_voter_set;
 typedef struct surety_vote {
     const surety_voters *voters;
     const double *weights; /* H, a probability vector: P or Q */
-    surety_voter_set set;
+    surety_voter_set voter_set;
 } surety_vote;
 
-/* votes (m, width) = sum_t weights[t] * (h_t(x_i), or as the signed set has it), summed in double in voter
+/* votes (m, width) = sum_h weights[h] * (h(x_i), or as the signed set has it), summed in double in voter
  * order, clamped to [-1,1]. */
 SURETY_API surety_status surety_vote_predict(const surety_vote *vote, const float *x, size_t stride, size_t m,
                                              double *votes, const surety_run *run, surety_error *err);
 
-/* The class number that the vote answers, or SURETY_TIED. It is the y whose margins sum_t weights[t] (h_ty -
- * h_tk) are above 0 for every other k (of two classes: the sign of the vote): what risks, attacks and proofs
+/* The class number that the vote answers, or SURETY_TIED. It is the y whose margins sum_h weights[h] (h_y -
+ * h_k) are above 0 for every other k (of two classes: the sign of the vote): what risks, attacks and proofs
  * look at. Where scores differ by no more than roundings, this may be none. */
 enum { SURETY_TIED = 255 };
 SURETY_API surety_status surety_vote_classes(const surety_vote *vote, const float *x, size_t stride, size_t m,
@@ -140,7 +140,7 @@ typedef struct surety_ball {
 #define SURETY_LARGEST 1e30
 
 /* l2, radius 1, box [0,1]. */
-SURETY_API void surety_ball_defaults(surety_ball *ball);
+SURETY_API surety_ball surety_ball_defaults(void);
 
 /* The radius where none is given: 1 for l2 and 0.1 for linf (docs/theory.md 3), 10 for l1 (usual for images
  * of 28 x 28). */
@@ -151,7 +151,7 @@ SURETY_API surety_status surety_ball_validate(const surety_ball *ball, surety_er
  * (borrowed) or, where that is NULL and the radius is above 0, the one that the data bring
  * (surety_data_tolerance). *brought is that one, to be freed when the ball is of no more use, or NULL. */
 SURETY_API surety_status surety_ball_settle(surety_ball *ball, const surety_tolerance *given,
-                                            surety_tolerance **brought, const surety_data_info *info,
+                                            const surety_data_info *info, surety_tolerance **brought,
                                             surety_error *err);
 
 /* The radius that a proof about the row x (d) has to cover so that every perturbation of the user's features
@@ -165,14 +165,14 @@ SURETY_API double surety_ball_cover(const surety_ball *ball, double radius, cons
  * an input, of kinds that search (surety_threat_defaults has the usual number).
  *
  *     surety_prover *prover;
- *     if (surety_prover_new(&prover, &vote, &ball, 1000, &err)) ...
+ *     if (surety_prover_new(&vote, &ball, 1000, &prover, &err)) ...
  *     uint8_t answer;
  *     if (surety_vote_prove(prover, x, &answer)) ...     no point of the ball around x has another answer
  */
 typedef struct surety_prover surety_prover;
 
-SURETY_API surety_status surety_prover_new(surety_prover **out, const surety_vote *vote,
-                                           const surety_ball *ball, uint64_t budget, surety_error *err);
+SURETY_API surety_status surety_prover_new(const surety_vote *vote, const surety_ball *ball, uint64_t budget,
+                                           surety_prover **out, surety_error *err);
 SURETY_API void surety_prover_free(surety_prover *prover); /* NULL is fine */
 
 /* 1: the vote gives the answer that it gives at x (d floats) at every point of the ball around x. 0: that was

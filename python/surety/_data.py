@@ -118,7 +118,7 @@ def open_arrays(s, X, y, X_test=None, y_test=None, names: Optional[Sequence[str]
         kept += [t, test_labels]
         arrays.test_m, arrays.test_features, arrays.test_labels = len(t), floats(t), integers(test_labels)
     out = ffi.new("surety_data **")
-    call(lib.surety_data_from_arrays, out, arrays, s)
+    call(lib.surety_data_from_arrays, arrays, s, out)
     return Data(out[0])
 
 

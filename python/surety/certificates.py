@@ -17,12 +17,12 @@ class Promise:
     def __init__(self, pointer):
         self._pointer = pointer
 
-    def _call(self, verb: str, *arguments) -> None:
-        call(getattr(lib, f"{self._family}_{verb}"), self._pointer, *arguments)
-
     def save(self, path) -> None:
         """Writes the file, the same as that of ``surety certify``."""
-        self._call("save", os.fsencode(path))
+        call(getattr(lib, self._family + "_save"), self._pointer, os.fsencode(path))
+
+    def _read(self, path) -> None:
+        call(getattr(lib, self._family + "_load"), os.fsencode(path), self._pointer)
 
     @property
     def document(self) -> dict:
@@ -56,14 +56,13 @@ class Promise:
 
     def _log(self, looks: int) -> None:
         """A line in the log of looks at S, as ``surety certify`` writes it, and its warning (docs/certificates.md)."""
-        look = ffi.new("surety_look *")
-        getattr(lib, self._family + "_look")(look, self._pointer)
+        look = ffi.new("surety_look *", getattr(lib, self._family + "_look")(self._pointer))
         try:
             call(lib.surety_looks_add, look)
         except Error as why:
             warnings.warn(f"this look at S is not in the log: {why}")
         found = ffi.new("surety_looks *")
-        if lib.surety_looks_read(found, look.learn, ffi.NULL) != lib.SURETY_OK:
+        if lib.surety_looks_read(look.learn, found, ffi.NULL) != lib.SURETY_OK:
             return
         logged = lib.surety_looks_count(found, look.learn).certificates
         lib.surety_looks_free(found)
@@ -84,7 +83,7 @@ class Certificate(Promise):
     def load(cls, path) -> "Certificate":
         """Reads a file. Whether it is true is another question: ``surety.verify``."""
         made = cls()
-        made._call("load", os.fsencode(path))
+        made._read(path)
         return made
 
     @property
@@ -111,8 +110,7 @@ def certify(model, data, looks: int, threat: Optional[Threat] = None, *, delta: 
     threat: what is certified; unless given, the model's defense. delta: 1 - confidence. bound: by name, or "best".
     At most one of: per_class, a limit for every class; promise_risk, the largest radius with at most this risk; curve, a
     limit at each of these radii; promises, a list of (radius, limit) that are tested in this order."""
-    s = ffi.new("surety_certify_settings *")
-    lib.surety_certify_defaults(s, model._pointer)
+    s = ffi.new("surety_certify_settings *", lib.surety_certify_defaults(model._pointer))
     s.looks, s.despite_test = looks, despite_test
     kept = []
     if delta is not None:
@@ -141,7 +139,7 @@ def certify(model, data, looks: int, threat: Optional[Threat] = None, *, delta: 
     kept.append(model._threat(threat, data, tolerance, ffi.addressof(s, "threat")))
     made = Certificate()
     with Run(progress, threads) as run:
-        call(lib.surety_certify, made._pointer, model._pointer, data.pointer, s, run)
+        call(lib.surety_certify, model._pointer, data.pointer, s, made._pointer, run)
     made._log(looks)
     return made
 
@@ -188,5 +186,5 @@ def verify(certificate, model, X=None, y=None, *, X_test=None, y_test=None, fres
             data = model.open(X, y, X_test, y_test, fresh)
             s.opened = data.pointer
         with Run(progress, threads) as run:
-            call(lib.surety_verify, out, os.fsencode(path), s, run)
+            call(lib.surety_verify, os.fsencode(path), s, out, run)
     return Verification(document(lib.surety_verification_json(out)))

@@ -102,7 +102,7 @@ class VoteClassifier(ClassifierMixin, BaseEstimator):
         settings, kept = self._settings(data, int(seed))
         out, result = ffi.new("surety_model **"), ffi.new("surety_train_result *")
         with Run(self.progress, self.threads) as run:
-            call(lib.surety_train, out, settings, data.pointer, ffi.NULL, result, run)
+            call(lib.surety_train, settings, data.pointer, ffi.NULL, out, result, run)
         self.model_ = Model(out[0])
         self._data = data
         self._remember(result, data)
@@ -117,12 +117,11 @@ class VoteClassifier(ClassifierMixin, BaseEstimator):
 
     def _settings(self, data, seed: int):
         """surety_train_settings, and what must live as long."""
-        t = ffi.new("surety_train_settings *")
-        lib.surety_train_defaults(t)
+        t = ffi.new("surety_train_settings *", lib.surety_train_defaults())
         kept: list = []
         if self.kind is not None:
             kept.append(ffi.new("char[]", self.kind.encode()))
-            t.kind.kind = kept[-1]
+            t.voters.kind = kept[-1]
         given = tolerance_of(lib.surety_data_features(data.info), self.tolerance)
         radius = self.eps if self.eps is not None else 1.0 if given else None
         usual = "certified" if radius is not None else "none"
@@ -137,13 +136,13 @@ class VoteClassifier(ClassifierMixin, BaseEstimator):
         self._override(t)
         lib.surety_train_follow(t, data.info.classes, self.voters is not None)
         brought = ffi.new("surety_tolerance **")
-        call(lib.surety_ball_settle, ffi.addressof(t.defense, "ball"), given, brought, data.info)
+        call(lib.surety_ball_settle, ffi.addressof(t.defense, "ball"), given, data.info, brought)
         kept += [given, ffi.gc(brought[0], lib.surety_tolerance_free)]
         return t, kept
 
     def _override(self, t) -> None:
         """What was asked for, in place of what suits."""
-        for place, name, value in ((t.kind, "voters", self.trees), (t.kind, "depth", self.depth), (t.kind, "mask", self.mask),
+        for place, name, value in ((t.voters, "count", self.trees), (t.voters, "depth", self.depth), (t.voters, "mask", self.mask),
                                    (t, "step1_epochs", self.epochs), (t, "step2_epochs", self.epochs), (t, "batch", self.batch),
                                    (t, "lr", self.lr), (t, "decay", self.decay), (t, "balance", self.balance),
                                    (t, "mix", self.mix), (t, "delta", self.delta), (t.defense, "steps", self.steps),
@@ -151,9 +150,9 @@ class VoteClassifier(ClassifierMixin, BaseEstimator):
             if value is not None:
                 setattr(place, name, value)
         if self.layers is not None:  # units of each, 0 behind the last
-            t.kind.layers = list(self.layers) + [0] * (len(t.kind.layers) - len(self.layers))
+            t.voters.layers = list(self.layers) + [0] * (len(t.voters.layers) - len(self.layers))
         if self.voters is not None:
-            t.set = parse(lib.surety_voter_set_parse, "surety_voter_set", self.voters)
+            t.voter_set = parse(lib.surety_voter_set_parse, "surety_voter_set", self.voters)
         if self.objective is not None:
             t.objective = parse(lib.surety_objective_parse, "surety_objective", self.objective)
         if self.loss is not None:

@@ -42,7 +42,7 @@ def tolerance_of(features, asked: Optional[Tolerance]):
     limits[np.isnan(limits[:, 1]), 1], limits[np.isnan(limits[:, 2]), 2] = -np.inf, np.inf
     radius, lo, hi = (np.ascontiguousarray(column) for column in limits.T)
     out = ffi.new("surety_tolerance **")
-    call(lib.surety_tolerance_new, out, ffi.new("surety_features *", features), doubles(radius), doubles(lo), doubles(hi))
+    call(lib.surety_tolerance_new, ffi.new("surety_features *", features), doubles(radius), doubles(lo), doubles(hi), out)
     return ffi.gc(out[0], lib.surety_tolerance_free)
 
 
@@ -60,14 +60,14 @@ class Model:
     def from_bytes(cls, data: bytes, name: str = "bytes") -> "Model":
         """The model in the bytes of its file."""
         out = ffi.new("surety_model **")
-        call(lib.surety_model_decode, out, ffi.from_buffer("const uint8_t[]", data), len(data), name.encode())
+        call(lib.surety_model_decode, ffi.from_buffer("const uint8_t[]", data), len(data), name.encode(), out)
         return cls(out[0])
 
     @classmethod
     def load(cls, path) -> "Model":
         """The model in a file."""
         out = ffi.new("surety_model **")
-        call(lib.surety_model_load, out, os.fsencode(path))
+        call(lib.surety_model_load, os.fsencode(path), out)
         return cls(out[0])
 
     def to_bytes(self) -> bytes:
@@ -95,7 +95,7 @@ class Model:
             c = certificate._pointer
             s.digest, s.claim, s.certified = c.digest, c.claim, c.model.sha256
         result = ffi.new("surety_export_result *")
-        call(lib.surety_model_export, result, self._pointer, os.fsencode(path), s)
+        call(lib.surety_model_export, self._pointer, os.fsencode(path), s, result)
         return document(lib.surety_export_json(result))
 
     # ---- what it says of itself ----
@@ -194,7 +194,7 @@ class Model:
             files = ffi.new("surety_predict_files *", dict(input=kept[0], scores=kept[1]))
             result = ffi.new("surety_predict_result *")
             with Run() as run:
-                call(lib.surety_model_predict, self._pointer, lib.SURETY_POSTERIOR, files, result, run)
+                call(lib.surety_model_predict, self._pointer, lib.SURETY_WEIGHTS_POSTERIOR, files, result, run)
             return np.load(out)
 
     def outputs(self, X, threads: int = 1) -> np.ndarray:
@@ -233,7 +233,7 @@ class Model:
         eps = usual if threat.eps is None and not own.radius > 0 and usual else own.radius
         ball_of(threat, c.ball, own.norm, eps)
         out, vote = ffi.new("surety_prover **"), self._vote()
-        call(lib.surety_prover_new, out, vote, ffi.addressof(c, "ball"), c.budget)
+        call(lib.surety_prover_new, vote, ffi.addressof(c, "ball"), c.budget, out)
         prover = ffi.gc(out[0], lib.surety_prover_free)
         for row in z:
             yield prover, floats(row)
@@ -270,11 +270,11 @@ class Model:
         ball_of(threat or (Clean() if c.kind == lib.SURETY_ATTACK_NONE else WorstCase()), c.ball, own.norm, eps)
         brought = ffi.new("surety_tolerance **")
         if given or not own.tolerance:
-            call(lib.surety_ball_settle, ffi.addressof(c, "ball"), given, brought, data.info)
+            call(lib.surety_ball_settle, ffi.addressof(c, "ball"), given, data.info, brought)
         return c, (given, ffi.gc(brought[0], lib.surety_tolerance_free))
 
     def _vote(self):
-        return ffi.new("surety_vote *", lib.surety_model_vote(self._pointer, lib.SURETY_POSTERIOR))
+        return ffi.new("surety_vote *", lib.surety_model_vote(self._pointer, lib.SURETY_WEIGHTS_POSTERIOR))
 
     def certify(self, X, y, looks: int, threat: Optional[Threat] = None, *, fresh: bool = True, X_test=None, y_test=None,
                 tolerance: Optional[Tolerance] = None, copies: Optional[str] = None, box=None, **asked) -> Certificate:
@@ -306,12 +306,12 @@ class Model:
         with Run(progress, threads) as run:
             if c.kind == lib.SURETY_WORST_CASE:
                 risks = ffi.new("surety_risks *")
-                call(lib.surety_evaluate_worst, risks, self._pointer, rows, ffi.addressof(c, "ball"), run)
+                call(lib.surety_evaluate_worst, self._pointer, rows, ffi.addressof(c, "ball"), risks, run)
                 row.update(error=risks.averaged_max, found_by="proof")
                 lib.surety_risks_free(risks)
             else:
                 found = ffi.new("surety_attack_result *")
-                call(lib.surety_evaluate_attacked, found, self._pointer, rows, c, run)
+                call(lib.surety_evaluate_attacked, self._pointer, rows, c, found, run)
                 row.update(error=found.fooled / (found.m * found.n), found_by=text(lib.surety_threat_name(found.found_by)))
         return row
 

@@ -17,8 +17,7 @@ def plan(promise: float, expected: float, chance: float = 0.9, delta: float = 0.
     >>> plan(promise=0.01, expected=0, chance=0.5)
     299
     """
-    p = ffi.new("surety_plan *")
-    lib.surety_plan_defaults(p)
+    p = ffi.new("surety_plan *", lib.surety_plan_defaults())
     p.promise, p.expected, p.delta = promise, expected, delta / (classes * curve * looks)
     p.chance = 1 - (1 - chance) / classes  # all classes shall have it at once
     out = ffi.new("uint64_t *")
@@ -32,8 +31,7 @@ def reachable(examples: int, expected: float, chance: float = 0.9, delta: float 
     >>> round(reachable(361, 0.02), 3)
     0.05
     """
-    p = ffi.new("surety_plan *")
-    lib.surety_plan_defaults(p)
+    p = ffi.new("surety_plan *", lib.surety_plan_defaults())
     p.expected, p.chance, p.delta = expected, chance, delta
     out = ffi.new("double *")
     call(lib.surety_plan_promise, p, examples, out)
@@ -55,13 +53,13 @@ class Monitor:
         self._pointer = ffi.new("surety_monitor *")
         self._certificate = promise if isinstance(promise, Promise) else None
         value = promise if isinstance(promise, (int, float)) else promise.value
-        call(lib.surety_monitor_start, self._pointer, value, alpha)
+        call(lib.surety_monitor_start, value, alpha, self._pointer)
 
     @classmethod
     def load(cls, certificate: Promise, path, alpha: float = 0.05) -> "Monitor":
         """The monitor whose state is in a file of ``surety monitor``; a new one if there is no such file."""
         made = cls(certificate, alpha)
-        call(lib.surety_monitor_load, made._pointer, certificate._pointer.digest, os.fsencode(path))
+        call(lib.surety_monitor_load, certificate._pointer.digest, os.fsencode(path), made._pointer)
         return made
 
     def save(self, path) -> None:

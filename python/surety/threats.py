@@ -124,7 +124,6 @@ def ball_of(threat: Threat, ball, own_norm: int, own_eps: float) -> None:
 
 def threat_struct(threat: Threat):
     """surety_threat with the threat's settings; its ball is yet to be settled."""
-    c = ffi.new("surety_threat *")
-    lib.surety_threat_defaults(c)
+    c = ffi.new("surety_threat *", lib.surety_threat_defaults())
     threat._fill(c)
     return c

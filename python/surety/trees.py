@@ -23,7 +23,7 @@ def import_model(path, format: str = "auto", *, threshold: float = 0.0, all_iter
         kept.append(listed)
         s.classes, s.class_count = listed[0], len(classes)
     out = ffi.new("surety_model **")
-    call(lib.surety_model_import, out, os.fsencode(path), s)
+    call(lib.surety_model_import, os.fsencode(path), s, out)
     return Model(out[0])
 
 
@@ -40,7 +40,7 @@ def replay(model: Model, X, scores) -> int:
         np.save(paths[0], matrix(X))
         np.save(paths[1], np.asarray(scores))
         out = ffi.new("surety_replay *")
-        call(lib.surety_model_replay, out, model._pointer, *(os.fsencode(path) for path in paths), run)
+        call(lib.surety_model_replay, model._pointer, *(os.fsencode(path) for path in paths), out, run)
         return out.rows
 
 

@@ -43,7 +43,7 @@ def bound(votes, labels, posterior=None, prior=None, *, voters: str = "real", ob
         kept = _write(folder, {name: _npy(array) for name, array in arrays.items()})
         for name, path in kept.items():
             setattr(s, name, path)
-        call(lib.surety_bound_votes, s, run, result)
+        call(lib.surety_bound_votes, s, result, run)
     try:
         return document(lib.surety_votes_json(result))
     finally:
@@ -86,7 +86,7 @@ class Guarantee(Promise):
     def load(cls, path) -> "Guarantee":
         """Reads a file. Whether it is true is another question: ``surety.verify_votes``."""
         made = cls()
-        made._call("load", os.fsencode(path))
+        made._read(path)
         return made
 
     @property
@@ -153,7 +153,7 @@ def guarantee(model: Any, X, y, threat: Union[None, Threat, np.ndarray] = None, 
     with tempfile.TemporaryDirectory() as folder, Run() as run:
         kept = _write(folder, files)
         s.votes.votes, s.votes.labels, s.rows = kept["votes"], kept["labels"], kept["rows"]
-        call(lib.surety_certify_votes, made._pointer, s, run)
+        call(lib.surety_certify_votes, s, made._pointer, run)
     made._log(looks)
     return made
 
@@ -169,7 +169,7 @@ def verify_votes(certificate, votes, labels, rows=None) -> Verification:
         s.rows = kept["rows"]
     out = ffi.new("surety_verification *")
     with Run() as run:
-        call(lib.surety_verify_votes, out, os.fsencode(certificate), s, run)
+        call(lib.surety_verify_votes, os.fsencode(certificate), s, out, run)
     return Verification(document(lib.surety_verification_json(out)))
 
 

@@ -54,15 +54,15 @@ surety_threat_kind surety_threat_plain(surety_threat_kind kind) {
     return facts[kind].plain;
 }
 
-void surety_threat_defaults(surety_threat *s) {
-    *s = (surety_threat){.kind = SURETY_ATTACK_PGD,
-                         .steps = 20,
-                         .noise = 0.01,
-                         .samples = 100,
-                         .restarts = 1,
-                         .budget = 1000,
-                         .early_stop = 1};
-    surety_ball_defaults(&s->ball);
+surety_threat surety_threat_defaults(void) {
+    return (surety_threat){.kind = SURETY_ATTACK_PGD,
+                           .ball = surety_ball_defaults(),
+                           .steps = 20,
+                           .noise = 0.01,
+                           .samples = 100,
+                           .restarts = 1,
+                           .budget = 1000,
+                           .early_stop = 1};
 }
 
 double surety_threat_step(const surety_threat *s) {

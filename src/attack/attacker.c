@@ -266,7 +266,7 @@ static void start_point(surety_attacker *a, size_t r, uint32_t pass, float *out)
     if (start_of(a, pass) == FROM_X) {
         memcpy(out, x0, a->d * sizeof *out);
     } else if (start_of(a, pass) == FROM_SEARCH) {
-        surety_vote vote = {a->voters, a->vote->weights, a->vote->set};
+        surety_vote vote = {a->voters, a->vote->weights, a->vote->voter_set};
         a->fooled[r] = surety_range_find(a->range, &vote, x0, a->examples.y[r], a->s.ball.radius, out);
     } else if (start_of(a, pass) == FROM_BEST) {
         memcpy(out, a->best[r], a->d * sizeof *out);

@@ -55,7 +55,7 @@ static int64_t digest(const char *text) {
     return (int64_t)(hash >> 2);
 }
 
-surety_status surety_agree(const surety_run *run, const char *what, const char *text, surety_error *err) {
+surety_status surety_agree(const char *what, const char *text, const surety_run *run, surety_error *err) {
     const surety_everyone *all = run ? run->everyone : NULL;
     int64_t *digests;
     if (!all || !all->share) return SURETY_OK;

@@ -15,7 +15,7 @@ struct surety_ledger {
     int closed;
 };
 
-surety_status surety_ledger_new(surety_ledger **out, double delta, surety_error *err) {
+surety_status surety_ledger_new(double delta, surety_ledger **out, surety_error *err) {
     *out = NULL;
     if (!(delta > 0 && delta < 1)) {
         surety_fail(err, SURETY_E_INPUT, "delta is %g", delta);

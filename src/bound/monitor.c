@@ -37,7 +37,7 @@ double surety_monitor_evidence(const surety_monitor *m) {
     return log_mean(s);
 }
 
-surety_status surety_monitor_start(surety_monitor *m, double promise, double alpha, surety_error *err) {
+surety_status surety_monitor_start(double promise, double alpha, surety_monitor *m, surety_error *err) {
     if (!(promise >= 0)) return surety_fail(err, SURETY_E_USAGE, "a promise is at least 0, not %g", promise);
     if (!(alpha > 0 && alpha < 1))
         return surety_fail(err, SURETY_E_USAGE, "alpha is above 0 and below 1, not %g", alpha);

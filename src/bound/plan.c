@@ -11,8 +11,8 @@
  * chance. */
 #include "bound/kl.h"
 
-void surety_plan_defaults(surety_plan *plan) {
-    *plan = (surety_plan){.promise = 0.05, .expected = 0.02, .chance = 0.9, .delta = 0.05};
+surety_plan surety_plan_defaults(void) {
+    return (surety_plan){.promise = 0.05, .expected = 0.02, .chance = 0.9, .delta = 0.05};
 }
 
 static surety_status validate(const surety_plan *p, surety_error *err) {

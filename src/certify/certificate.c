@@ -102,7 +102,7 @@ TABLE(test, test_rows);
 static const surety_field attack_rows[] = {
     TEXT("name", IN(attack, name), SIZE(attack.name)),
     TEXT("norm", IN(attack, norm), SIZE(attack.norm)),
-    REAL("eps", IN(attack, eps), 0, 1e300, EXACT),
+    REAL("eps", IN(attack, radius), 0, 1e300, EXACT),
     TEXT("radius_unit", IN(attack, radius_unit), SIZE(attack.radius_unit)),
     REAL("slack", IN(attack, slack), 0, 1, EXACT),
     REAL_OR_NULL("box_lo", IN(attack, box_lo), -1e300, 1e300, EXACT),
@@ -115,7 +115,7 @@ static const surety_field attack_rows[] = {
     COUNT_OR_NULL("budget", IN(attack, budget), 0, SURETY_BUDGET_MOST),
     TEXT("against", IN(attack, against), SIZE(attack.against)),
     COUNT("seed", IN(attack, seed), 0, WHOLE, EXACT),
-    COUNT("pass", IN(attack, pass), 0, SURETY_EPOCH_LIMIT, EXACT),
+    COUNT("pass", IN(attack, epoch), 0, SURETY_EPOCH_LIMIT, EXACT),
 };
 TABLE(attack, attack_rows);
 
@@ -347,7 +347,7 @@ surety_status surety_certificate_read(surety_certificate *out, int *digest_fits,
     return status;
 }
 
-surety_status surety_certificate_load(surety_certificate *out, const char *path, surety_error *err) {
+surety_status surety_certificate_load(const char *path, surety_certificate *out, surety_error *err) {
     int digest_fits = 0;
     SURETY_TRY(surety_certificate_read(out, &digest_fits, path, err));
     if (digest_fits) return SURETY_OK;

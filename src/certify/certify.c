@@ -3,7 +3,7 @@
  * looked at once, then the numbers are put together.
  *
  * Why the claim holds. The candidate priors come from S' and the seed alone. The n perturbations of an
- * example of S come from the example, the prior's vote and random numbers addressed to its row in a pass
+ * example of S come from the example, the prior's vote and random numbers addressed to its row in an epoch
  * (0) that no training uses, so for each candidate the m lists of losses are independent, as the proofs of
  * bound/bounds.c want (in the worst case there is nothing to draw, and each loss is a function of its example
  * alone); the union over candidates and looks is in their C. The posterior may depend on S in
@@ -36,21 +36,21 @@ static int is_baseline(const surety_model *model) {
     return !strcmp(surety_model_about(model)->objective, "baseline");
 }
 
-void surety_certify_defaults(surety_certify_settings *s, const surety_model *model) {
+surety_certify_settings surety_certify_defaults(const surety_model *model) {
     const surety_model_facts *facts = surety_model_about(model);
-    *s = (surety_certify_settings){.delta = facts->delta};
-    surety_threat_defaults(&s->threat);
-    s->threat.ball = facts->ball;
-    if (surety_defense_parse(facts->defense, &s->threat.kind, NULL) != SURETY_OK)
-        s->threat.kind = SURETY_ATTACK_PGDU;
-    if (surety_model_imported(model)) s->threat.kind = SURETY_WORST_CASE;
+    surety_certify_settings s = {.delta = facts->delta, .threat = surety_threat_defaults()};
+    s.threat.ball = facts->ball;
+    if (surety_defense_parse(facts->defense, &s.threat.kind, NULL) != SURETY_OK)
+        s.threat.kind = SURETY_ATTACK_PGDU;
+    if (surety_model_imported(model)) s.threat.kind = SURETY_WORST_CASE;
+    return s;
 }
 
 size_t surety_certify_best_events(const surety_model *model, int worst_case,
                                   surety_bound_id events[SURETY_BOUNDS]) {
     return surety_bound_best(worst_case ? SURETY_RISK_WORST_CASE : SURETY_RISK_AVERAGED_MAX,
                              is_baseline(model) ? SURETY_Q_FROZEN : SURETY_Q_ANY,
-                             surety_model_about(model)->set == SURETY_SIGNED, events);
+                             surety_model_about(model)->voter_set == SURETY_SIGNED, events);
 }
 
 const char *surety_certify_default_bound(const surety_model *model, int worst_case) {
@@ -86,7 +86,7 @@ static int by_number(const void *a, const void *b) {
 /* S and S' come from one file: no row may be in both, and none twice in S. */
 static surety_status check_rows(const surety_data *data, surety_error *err) {
     const surety_set *S = surety_data_set(data, SURETY_SET_LEARN);
-    const surety_set *prior = surety_data_set(data, SURETY_SET_PRIOR);
+    const surety_set *prior_set = surety_data_set(data, SURETY_SET_PRIOR);
     uint32_t *rows;
     SURETY_TRY(surety_alloc(&rows, S->m, sizeof *rows, err));
     memcpy(rows, S->row, S->m * sizeof *rows);
@@ -95,10 +95,10 @@ static surety_status check_rows(const surety_data *data, surety_error *err) {
     for (size_t i = 1; i < S->m && status == SURETY_OK; i++)
         if (rows[i] == rows[i - 1])
             status = surety_fail(err, SURETY_E_CHECK, "row %" PRIu32 " is in S twice", rows[i]);
-    for (size_t i = 0; i < prior->m && status == SURETY_OK; i++)
-        if (bsearch(&prior->row[i], rows, S->m, sizeof *rows, by_number))
+    for (size_t i = 0; i < prior_set->m && status == SURETY_OK; i++)
+        if (bsearch(&prior_set->row[i], rows, S->m, sizeof *rows, by_number))
             status = surety_fail(err, SURETY_E_CHECK, "row %" PRIu32 " is in S and in S': S is not fresh",
-                                 prior->row[i]);
+                                 prior_set->row[i]);
     surety_free(rows);
     return status;
 }
@@ -140,7 +140,7 @@ static surety_status settle_bound(certifying *w, surety_error *err) {
     surety_bound_id best[SURETY_BOUNDS];
     size_t count = surety_bound_best(is_worst(w) ? SURETY_RISK_WORST_CASE : SURETY_RISK_AVERAGED_MAX,
                                      w->fresh || is_baseline(w->model) ? SURETY_Q_FROZEN : SURETY_Q_ANY,
-                                     w->facts->set == SURETY_SIGNED, best);
+                                     w->facts->voter_set == SURETY_SIGNED, best);
     const char *name = w->s->bound ? w->s->bound : surety_bound_list()[best[0]].name;
     int classes = w->s->statement == SURETY_SAY_CLASSES || w->s->statement == SURETY_SAY_GROUPS;
     if (w->units && (classes || !strcmp(name, "best"))) {
@@ -193,7 +193,7 @@ static void event_name(const certifying *w, surety_bound_id id, size_t part, cha
     if (ball->tolerance) snprintf(by, sizeof by, " of tolerance %.16s", ball->tolerance->sha256);
     snprintf(text, SURETY_EVENT_TEXT, "%s, %s, %s %s%s, %s votes%s", surety_bound_list()[id].name,
              surety_threat_name(w->threat.kind), surety_norm_name(ball->norm), radius, by,
-             surety_voter_set_name(w->facts->set), of);
+             surety_voter_set_name(w->facts->voter_set), of);
 }
 
 static surety_status announce_one(certifying *w, surety_bound_id id, size_t part, surety_error *err) {
@@ -226,7 +226,7 @@ static surety_status announce(certifying *w, surety_error *err) {
                              "was decided before");
         return SURETY_E_CHECK;
     }
-    SURETY_TRY(surety_ledger_new(&w->ledger, w->s->delta, err));
+    SURETY_TRY(surety_ledger_new(w->s->delta, &w->ledger, err));
     for (size_t k = 0; form(w)->compute && k < form(w)->parts(w); k++)
         SURETY_TRY(announce_one(w, w->named->id, k, err));
     for (size_t i = 0; !form(w)->compute && i < w->event_count; i++)
@@ -236,7 +236,7 @@ static surety_status announce(certifying *w, surety_error *err) {
 
 static void settle_origin(certifying *w, int fresh) {
     w->fresh = fresh;
-    w->against = fresh ? SURETY_POSTERIOR : SURETY_PRIOR;
+    w->against = fresh ? SURETY_WEIGHTS_POSTERIOR : SURETY_WEIGHTS_PRIOR;
     w->priors = fresh ? 1 : w->facts->priors_compared;
 }
 
@@ -378,7 +378,7 @@ static void set_attack(surety_certificate *c, const surety_threat *a, int fresh,
              worst_case ? "any"
              : fresh    ? "vote"
                         : "prior");
-    c->attack.eps = a->ball.radius;
+    c->attack.radius = a->ball.radius;
     c->attack.slack = a->ball.slack;
     c->attack.box_lo = a->ball.has_box ? a->ball.lo : (double)NAN;
     c->attack.box_hi = a->ball.has_box ? a->ball.hi : (double)NAN;
@@ -389,7 +389,7 @@ static void set_attack(surety_certificate *c, const surety_threat *a, int fresh,
     c->attack.restarts = random ? a->restarts : SURETY_ABSENT;
     c->attack.budget = info->searches && surety_voters_can(v, SURETY_CAN_SEARCH) ? a->budget : SURETY_ABSENT;
     c->attack.seed = a->seed;
-    c->attack.pass = a->epoch;
+    c->attack.epoch = a->epoch;
 }
 
 static surety_status set_ends(double **out, const double *ends, size_t count, surety_error *err) {
@@ -427,7 +427,7 @@ static surety_status set_model(certifying *w, surety_error *err) {
     const char *path = w->s->model_file;
     snprintf(c->model.file, sizeof c->model.file, "%s", path ? surety_path_name(path) : "");
     snprintf(c->model.kind, sizeof c->model.kind, "%s", surety_voters_kind(surety_model_voters(w->model)));
-    snprintf(c->model.voters, sizeof c->model.voters, "%s", surety_voter_set_name(w->facts->set));
+    snprintf(c->model.voters, sizeof c->model.voters, "%s", surety_voter_set_name(w->facts->voter_set));
     snprintf(c->model.defense, sizeof c->model.defense, "%s", w->facts->defense);
     snprintf(c->model.objective, sizeof c->model.objective, "%s", w->facts->objective);
     c->model.seed = w->facts->seed;
@@ -541,7 +541,7 @@ static surety_status set_counts(surety_certificate *c, const surety_risks *r, su
     c->counts.prior_wrong = r->prior_wrong, c->counts.prior_max_wrong = r->prior_max_wrong;
     c->counts.prior_coins = r->prior_coins;
     c->counts.abar_sum = r->abar_sum, c->counts.tv_sum = r->tv_sum, c->counts.tandem_sum = r->tandem_sum;
-    size_t H = c->counts.voter_count = r->voters;
+    size_t H = c->counts.voter_count = r->voter_count;
     SURETY_TRY(copy_counts(&c->counts.loss, r->loss, H, err));
     SURETY_TRY(copy_counts(&c->counts.max_loss, r->max_loss, H, err));
     SURETY_TRY(copy_counts(&c->counts.errors, r->errors, H, err));
@@ -568,7 +568,7 @@ static surety_status conclude(certifying *w, const surety_risks *test, surety_er
     snprintf(c->choice, sizeof c->choice, "%s", w->best ? "best" : "one");
     c->inputs.m = w->risks.m;
     c->inputs.n = w->risks.n;
-    c->inputs.voter_count = w->risks.voters;
+    c->inputs.voter_count = w->risks.voter_count;
     c->inputs.priors_compared = w->priors;
     c->inputs.looks = w->s->looks;
     set_attack(c, &w->threat, w->fresh, w->model);
@@ -607,9 +607,9 @@ static surety_status certify(certifying *w, surety_risks *test, const surety_run
     return surety_certificate_seal(c, err);
 }
 
-surety_status surety_certify(surety_certificate *out, const surety_model *model, const surety_data *data,
-                             const surety_certify_settings *settings, const surety_run *run,
-                             surety_error *err) {
+surety_status surety_certify(const surety_model *model, const surety_data *data,
+                             const surety_certify_settings *settings, surety_certificate *out,
+                             const surety_run *run, surety_error *err) {
     empty(out);
     certifying w = {
         .model = model, .facts = surety_model_about(model), .data = data, .s = settings, .c = out};
@@ -673,7 +673,7 @@ static surety_status stated_risks(surety_risks *out, const surety_certificate *c
     if (status == SURETY_OK)
         status = surety_risks_from_sums(out, sums, H, c->inputs.n, K, surety_model_posterior(model), err);
     surety_free(sums);
-    out->signed_votes = surety_model_about(model)->set == SURETY_SIGNED;
+    out->signed_votes = surety_model_about(model)->voter_set == SURETY_SIGNED;
     out->has_prior = out->has_coins = 1;
     return status;
 }

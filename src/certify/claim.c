@@ -111,7 +111,7 @@ static const char *radius_text(const surety_certificate *c, char text[32]) {
     if (!c->vacuous && (states(c, SURETY_SAY_CURVE) || states(c, SURETY_SAY_PROMISES)))
         snprintf(text, 32, "r");
     else
-        surety_shortest(c->attack.eps, text);
+        surety_shortest(c->attack.radius, text);
     return text;
 }
 
@@ -359,7 +359,8 @@ static void say_attack(surety_certificate *c) {
     char size[32], noise[32];
     uint64_t steps = c->attack.steps, starts = c->attack.restarts;
     say(c, "attack %s (", c->attack.name);
-    if (info->steps == SURETY_STEPS_ONE) say(c, "one step of size %s", surety_shortest(c->attack.eps, size));
+    if (info->steps == SURETY_STEPS_ONE)
+        say(c, "one step of size %s", surety_shortest(c->attack.radius, size));
     if (info->steps == SURETY_STEPS_MANY)
         say(c, "%" PRIu64 " step%s of size %s", steps, plural(steps),
             surety_shortest(c->attack.step_size, size));

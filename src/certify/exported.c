@@ -37,7 +37,7 @@ typedef struct checking {
     uint8_t *classes; /* (rows) */
 } checking;
 
-void surety_certificate_export(surety_export_settings *s, const surety_certificate *c) {
+void surety_certificate_export(const surety_certificate *c, surety_export_settings *s) {
     s->digest = c->digest, s->claim = c->claim, s->certified = c->model.sha256;
     s->tolerance_count = c->tolerance.count;
     s->tolerance_features = c->tolerance.features;
@@ -106,7 +106,7 @@ static surety_status check_text(checking *c, surety_error *err) {
     surety_export_settings settings = {.format = "c", .prefix = c->prefix};
     surety_export_result result;
     surety_c_text made;
-    if (c->digest[0]) surety_certificate_export(&settings, c->certificate);
+    if (c->digest[0]) surety_certificate_export(c->certificate, &settings);
     c->out->names_certificate = c->digest[0] != 0;
     if (c->digest[0] && strcmp(c->digest, c->certificate->digest) != 0) {
         c->differs(c->arg, "export, certificate", c->digest, c->certificate->digest);
@@ -151,7 +151,7 @@ static void remove_folder(checking *c) {
 
 /* Rows spread evenly over S, and what the model says of them. */
 static surety_status take_rows(checking *c, surety_error *err) {
-    surety_vote vote = surety_model_vote(c->model, SURETY_POSTERIOR);
+    surety_vote vote = surety_model_vote(c->model, SURETY_WEIGHTS_POSTERIOR);
     c->width = surety_voters_width(c->model->voters), c->d = surety_voters_features(c->model->voters);
     c->rows = c->learn ? c->learn->m < ROWS ? c->learn->m : ROWS : 0;
     SURETY_TRY(surety_alloc(&c->x, c->rows * c->d, sizeof *c->x, err));

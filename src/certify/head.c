@@ -12,22 +12,22 @@ static void fill(surety_certificate_head *out, double value, const char *learn, 
     memcpy(out->digest, digest, sizeof out->digest);
 }
 
-static surety_status load_votes(surety_certificate_head *out, const char *path, surety_error *err) {
+static surety_status load_votes(const char *path, surety_certificate_head *out, surety_error *err) {
     surety_votes_certificate *c;
     SURETY_TRY(surety_alloc(&c, 1, sizeof *c, err));
-    surety_status status = surety_votes_certificate_load(c, path, err);
+    surety_status status = surety_votes_certificate_load(path, c, err);
     if (status == SURETY_OK)
         fill(out, c->value, surety_votes_certificate_learn(c), c->sha256.votes, c->digest);
     surety_free(c);
     return status;
 }
 
-surety_status surety_certificate_head_load(surety_certificate_head *out, const char *path,
+surety_status surety_certificate_head_load(const char *path, surety_certificate_head *out,
                                            surety_error *err) {
     surety_certificate c;
     *out = (surety_certificate_head){.of_votes = surety_votes_certificate_is(path)};
-    if (out->of_votes) return load_votes(out, path, err);
-    SURETY_TRY(surety_certificate_load(&c, path, err));
+    if (out->of_votes) return load_votes(path, out, err);
+    SURETY_TRY(surety_certificate_load(path, &c, err));
     fill(out, c.value, c.data.sha256_learn, c.model.sha256, c.digest);
     surety_certificate_free(&c);
     return SURETY_OK;

@@ -41,10 +41,11 @@ static surety_status path_of(char **out, int make_folder, surety_error *err) {
 
 /* ---- what a certificate asked of S ---- */
 
-static void head(surety_look *look, const char *learn, const char *model) {
-    *look = (surety_look){.command = "certify"};
-    memcpy(look->learn, learn, sizeof look->learn);
-    memcpy(look->model, model, sizeof look->model);
+static surety_look look_of(const char *learn, const char *model) {
+    surety_look look = {.command = "certify"};
+    memcpy(look.learn, learn, sizeof look.learn);
+    memcpy(look.model, model, sizeof look.model);
+    return look;
 }
 
 /* A limit, rounded up. */
@@ -53,19 +54,20 @@ static double six_digits(double limit) {
     return up < limit ? up + 1e-6 : up;
 }
 
-void surety_certificate_look(surety_look *look, const surety_certificate *c) {
-    head(look, c->data.sha256_learn, c->model.sha256);
-    surety_format(look->what, sizeof look->what, "%.16s %s %.6f, %s %s %g, looks %" PRIu64, c->digest,
-                  c->bound, six_digits(c->value), c->attack.name, c->attack.norm, c->attack.eps,
-                  c->inputs.looks);
+surety_look surety_certificate_look(const surety_certificate *c) {
+    surety_look look = look_of(c->data.sha256_learn, c->model.sha256);
+    surety_format(look.what, sizeof look.what, "%.16s %s %.6f, %s %s %g, looks %" PRIu64, c->digest, c->bound,
+                  six_digits(c->value), c->attack.name, c->attack.norm, c->attack.radius, c->inputs.looks);
+    return look;
 }
 
-void surety_votes_certificate_look(surety_look *look, const surety_votes_certificate *c) {
-    head(look, surety_votes_certificate_learn(c), c->sha256.votes);
+surety_look surety_votes_certificate_look(const surety_votes_certificate *c) {
+    surety_look look = look_of(surety_votes_certificate_learn(c), c->sha256.votes);
     char of[96] = "votes";
     if (c->of[0]) snprintf(of, sizeof of, "votes of '%.80s'", c->of);
-    surety_format(look->what, sizeof look->what, "%.16s %s %.6f, %s, looks %" PRIu64, c->digest, c->bound,
+    surety_format(look.what, sizeof look.what, "%.16s %s %.6f, %s, looks %" PRIu64, c->digest, c->bound,
                   six_digits(c->value), of, c->inputs.looks);
+    return look;
 }
 
 /* ---- adding ---- */
@@ -137,7 +139,7 @@ static surety_status read_lines(surety_looks *out, const surety_file *file, cons
     return SURETY_OK;
 }
 
-surety_status surety_looks_read(surety_looks *out, const char *learn, surety_error *err) {
+surety_status surety_looks_read(const char *learn, surety_looks *out, surety_error *err) {
     char *path;
     int there = 0;
     surety_file file = {0};

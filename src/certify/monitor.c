@@ -36,7 +36,7 @@ static surety_status read_state(surety_monitor *m, const json_t *root, const cha
     return SURETY_OK;
 }
 
-surety_status surety_monitor_load(surety_monitor *m, const char *digest, const char *path,
+surety_status surety_monitor_load(const char *digest, const char *path, surety_monitor *m,
                                   surety_error *err) {
     int there = 0;
     json_t *root = NULL;

@@ -195,7 +195,7 @@ static surety_status find_radii(surety_certifying *w, radii *r, const surety_run
     surety_status status = SURETY_OK;
     for (size_t t = 0; t < threads && status == SURETY_OK; t++)
         status = surety_worst_new(&r->worst[t], r->vote.voters, &w->threat.ball, w->threat.budget,
-                                  r->vote.set, err);
+                                  r->vote.voter_set, err);
     if (status == SURETY_OK)
         status = surety_parallel(run, "certified radii of S", blocks, radius_block, r, err);
     for (size_t t = 0; t < threads; t++) surety_worst_free(r->worst[t]);

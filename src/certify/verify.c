@@ -123,7 +123,7 @@ static surety_status open_model(verifying *v, surety_error *err) {
         surety_verification_explain(v->out, ": this is not the certified model");
         return SURETY_OK;
     }
-    return surety_model_load(&v->model, v->model_path, err);
+    return surety_model_load(v->model_path, &v->model, err);
 }
 
 surety_status surety_certificate_tolerance(surety_tolerance **out, const surety_certificate *c,
@@ -143,7 +143,7 @@ surety_status surety_certificate_tolerance(surety_tolerance **out, const surety_
         ends[j] = isnan(lo[j]) ? -HUGE_VAL : lo[j];
         ends[count + j] = isnan(hi[j]) ? HUGE_VAL : hi[j];
     }
-    surety_status status = surety_tolerance_new(out, &features, c->tolerance.radius, ends, ends + count, err);
+    surety_status status = surety_tolerance_new(&features, c->tolerance.radius, ends, ends + count, out, err);
     surety_free(ends);
     return status;
 }
@@ -217,7 +217,7 @@ static surety_status open_files(verifying *v, surety_error *err) {
         return surety_fail(err, SURETY_E_USAGE,
                            "the model was trained on own data: give it again with --train (and --test), or "
                            "believe the counts with --numbers");
-    surety_status status = surety_data_open(&v->own, &s, &refused);
+    surety_status status = surety_data_open(&s, &v->own, &refused);
     if (status == SURETY_E_INPUT && s.task) compare_task_files(v, s.task);
     if (status != SURETY_OK && v->out->agrees) {
         if (err) *err = refused;
@@ -245,10 +245,10 @@ static void settings_of(const verifying *v, surety_certify_settings *s) {
     if (c->assumed.noise[0]) surety_label_noise_parse(c->assumed.noise, &s->noise, NULL); /* checked */
     if (c->assumed.shift[0]) surety_shift_parse(c->assumed.shift, &s->shift, NULL);
     s->noise_share = c->assumed.noise_share, s->shift_budget = c->assumed.shift_budget;
-    surety_threat_defaults(a);
+    *a = surety_threat_defaults();
     surety_threat_parse(c->attack.name, &a->kind, NULL); /* both were checked when it was read */
     surety_norm_parse(c->attack.norm, &a->ball.norm, NULL);
-    a->ball.radius = c->attack.eps;
+    a->ball.radius = c->attack.radius;
     a->ball.tolerance = v->tolerance;
     a->ball.has_box = !isnan(c->attack.box_lo) || !isnan(c->attack.box_hi);
     a->ball.lo = c->attack.box_lo;
@@ -295,7 +295,7 @@ static surety_status derive(verifying *v, const surety_run *run, surety_error *e
     surety_error refused = SURETY_ERROR_NONE;
     settings_of(v, &settings);
     surety_certificate_free(&v->found);
-    surety_status status = surety_certify(&v->found, v->model, v->data, &settings, run, &refused);
+    surety_status status = surety_certify(v->model, v->data, &settings, &v->found, run, &refused);
     if (is_refusal(status)) {
         set_reason(v->out, refused.what);
         return SURETY_OK;
@@ -374,8 +374,8 @@ static surety_status retrain(verifying *v, const surety_run *run, surety_error *
     surety_train_result result;
     surety_model *again = NULL;
     char sum[65];
-    SURETY_TRY(surety_train_recorded(&settings, v->model, err));
-    SURETY_TRY(surety_train(&again, &settings, v->data, NULL, &result, run, err));
+    SURETY_TRY(surety_train_recorded(v->model, &settings, err));
+    SURETY_TRY(surety_train(&settings, v->data, NULL, &again, &result, run, err));
     surety_train_result_free(&result);
     surety_status status = surety_model_sha256(again, sum, err);
     surety_model_free(again);
@@ -418,9 +418,8 @@ static surety_status verify(verifying *v, const surety_run *run, surety_error *e
     return v->out->agrees && v->s->exported ? check_export(v, err) : SURETY_OK;
 }
 
-surety_status surety_verify(surety_verification *out, const char *path,
-                            const surety_verify_settings *settings, const surety_run *run,
-                            surety_error *err) {
+surety_status surety_verify(const char *path, const surety_verify_settings *settings,
+                            surety_verification *out, const surety_run *run, surety_error *err) {
     verifying *v;
     if (settings->numbers && settings->retrain)
         return surety_fail(err, SURETY_E_USAGE, "to train the model again its data are needed");

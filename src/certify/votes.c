@@ -74,7 +74,7 @@ surety_status surety_votes_certificate_save(const certificate *c, const char *pa
     return surety_document_save(&document, c, c->digest, path, err);
 }
 
-surety_status surety_votes_certificate_load(certificate *out, const char *path, surety_error *err) {
+surety_status surety_votes_certificate_load(const char *path, certificate *out, surety_error *err) {
     char sum[65];
     *out = (certificate){0};
     SURETY_TRY(surety_document_read(&document, out, out->digest, path, err));
@@ -247,7 +247,7 @@ static surety_status share_delta(const surety_votes_promise *s, size_t parts, do
     surety_ledger *ledger;
     surety_ledger_entry entry = {0};
     char event[32];
-    SURETY_TRY(surety_ledger_new(&ledger, s->votes.delta, err));
+    SURETY_TRY(surety_ledger_new(s->votes.delta, &ledger, err));
     surety_status status = SURETY_OK;
     for (size_t k = 0; k < parts && status == SURETY_OK; k++) {
         snprintf(event, sizeof event, "class %zu", k);
@@ -273,7 +273,7 @@ static surety_status fill(certificate *c, const surety_votes_promise *s, const s
              surety_statement_name(s->per_class ? SURETY_SAY_CLASSES : SURETY_SAY_LIMIT));
     snprintf(c->bound, sizeof c->bound, "%s", surety_bound_list()[SURETY_BOUND_VOTE_FROZEN_MAX].name);
     c->delta = s->votes.delta;
-    c->inputs.m = risks->m, c->inputs.n = risks->n, c->inputs.voter_count = risks->voters;
+    c->inputs.m = risks->m, c->inputs.n = risks->n, c->inputs.voter_count = risks->voter_count;
     c->inputs.class_count = K, c->inputs.looks = s->votes.looks, c->inputs.signed_votes = risks->signed_votes;
     c->counts.wrong = risks->wrong, c->counts.tied = risks->tied;
     c->counts.max_wrong = risks->max_wrong, c->counts.max_tied = risks->max_tied;
@@ -306,7 +306,7 @@ static surety_status fill(certificate *c, const surety_votes_promise *s, const s
     return surety_document_digest(&document, c, c->digest, err);
 }
 
-surety_status surety_certify_votes(certificate *out, const surety_votes_promise *s, const surety_run *run,
+surety_status surety_certify_votes(const surety_votes_promise *s, certificate *out, const surety_run *run,
                                    surety_error *err) {
     surety_votes_result result;
     *out = (certificate){0};
@@ -315,7 +315,7 @@ surety_status surety_certify_votes(certificate *out, const surety_votes_promise 
     SURETY_TRY(hash(s->votes.labels, out->sha256.labels, err));
     SURETY_TRY(hash(s->votes.prior, out->sha256.weights, err));
     SURETY_TRY(hash(s->rows, out->sha256.rows, err));
-    SURETY_TRY(surety_bound_votes(&s->votes, run, &result, err));
+    SURETY_TRY(surety_bound_votes(&s->votes, &result, run, err));
     surety_status status = fill(out, s, &result, err);
     surety_votes_free(&result);
     if (status != SURETY_OK) *out = (certificate){0};
@@ -324,22 +324,21 @@ surety_status surety_certify_votes(certificate *out, const surety_votes_promise 
 
 /* ---- is it true? ---- */
 
-surety_status surety_verify_votes(surety_verification *out, const char *path,
-                                  const surety_votes_promise *files, const surety_run *run,
-                                  surety_error *err) {
+surety_status surety_verify_votes(const char *path, const surety_votes_promise *files,
+                                  surety_verification *out, const surety_run *run, surety_error *err) {
     certificate *stated, *found;
     surety_error refused = SURETY_ERROR_NONE;
     *out = (surety_verification){.level = "bits", .value = (double)NAN, .found = (double)NAN};
     SURETY_TRY(surety_alloc(&stated, 2, sizeof *stated, err));
     found = stated + 1;
-    surety_status status = surety_votes_certificate_load(stated, path, err);
+    surety_status status = surety_votes_certificate_load(path, stated, err);
     surety_votes_promise s = *files;
     s.votes.classes = (size_t)stated->inputs.class_count;
     s.votes.signed_votes = stated->inputs.signed_votes;
     s.votes.delta = stated->delta, s.votes.looks = stated->inputs.looks;
     s.per_class = !strcmp(stated->statement, surety_statement_name(SURETY_SAY_CLASSES));
     s.threat = stated->threat[0] ? stated->threat : NULL, s.of = stated->of[0] ? stated->of : NULL;
-    if (status == SURETY_OK) status = surety_certify_votes(found, &s, run, &refused);
+    if (status == SURETY_OK) status = surety_certify_votes(&s, found, run, &refused);
     if (status != SURETY_OK && refused.code != SURETY_OK && err) *err = refused;
     if (status == SURETY_OK) {
         out->agrees = out->counted = 1;

@@ -34,7 +34,7 @@ static const char *show_split(const void *target, char *buffer, size_t size) {
 
 static surety_status attack(cli *c, options *o, const surety_model *model, const surety_data *data) {
     const surety_set *set = surety_data_set(data, o->split);
-    surety_vote vote = surety_model_vote(model, o->prior ? SURETY_PRIOR : SURETY_POSTERIOR);
+    surety_vote vote = surety_model_vote(model, o->prior ? SURETY_WEIGHTS_PRIOR : SURETY_WEIGHTS_POSTERIOR);
     surety_attack_result r;
     surety_status status =
         o->out ? surety_attack_write(&o->attack, &vote, set, surety_data_preparation(data), o->out, o->labels,
@@ -56,7 +56,7 @@ static surety_status attack(cli *c, options *o, const surety_model *model, const
 static surety_status open_and_attack(cli *c, options *o) {
     surety_model *model = NULL;
     surety_data *data = NULL;
-    surety_status status = surety_model_load(&model, c->words[0], &c->error);
+    surety_status status = surety_model_load(c->words[0], &model, &c->error);
     if (status == SURETY_OK) status = cli_settle_model(c, model, &o->data, &o->attack);
     if (status == SURETY_OK) status = cli_need_radius(c, &o->attack);
     if (status == SURETY_OK) status = cli_open_data(c, &data, &o->data, &o->attack);
@@ -69,7 +69,7 @@ static surety_status open_and_attack(cli *c, options *o) {
 
 static surety_status run(cli *c) {
     options o = {.data = surety_data_defaults(), .split = SURETY_SET_TEST};
-    surety_threat_defaults(&o.attack);
+    o.attack = surety_threat_defaults();
     cli_attack_option(c, "attack", &o.attack.kind,
                       "none, unif, fgsm, ifgsm, pgd, ifgsmu, pgdu or apgd, the strongest; of trees search");
     cli_other(c, "split", "test|learn|prior", &o.split, read_split, show_split, "T, S or S'");

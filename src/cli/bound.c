@@ -117,7 +117,8 @@ static void print_table(const surety_votes_result *r) {
     const surety_risks *risks = &r->risks;
     cli_letters l = {.count = 0};
     cli_print("%llu examples, %zu perturbation%s each, %zu voters (%s votes)\n", (unsigned long long)risks->m,
-              risks->n, risks->n == 1 ? "" : "s", risks->voters, risks->signed_votes ? "signed" : "real");
+              risks->n, risks->n == 1 ? "" : "s", risks->voter_count,
+              risks->signed_votes ? "signed" : "real");
     print_classes(r);
     if (r->input.averaged_max.held_out_m != SURETY_ABSENT)
         cli_print("%llu more examples held out, the vote is wrong on %llu of them\n",
@@ -153,10 +154,10 @@ static void print_table(const surety_votes_result *r) {
 
 static surety_status answer(cli *c, const surety_votes_settings *settings, const char *out) {
     surety_votes_result result;
-    surety_status status = surety_bound_votes(settings, &c->run, &result, &c->error);
+    surety_status status = surety_bound_votes(settings, &result, &c->run, &c->error);
     cli_progress_end(c);
     if (status == SURETY_OK && out)
-        status = surety_posterior_write(out, result.posterior, result.risks.voters, &c->error);
+        status = surety_posterior_write(result.posterior, result.risks.voter_count, out, &c->error);
     if (status == SURETY_OK && c->json)
         status = cli_print_json(c, surety_votes_json(&result));
     else if (status == SURETY_OK)

@@ -85,8 +85,7 @@ static void add_options(cli *c, options *o) {
 /* The model's own settings, unless options say otherwise. */
 static surety_status settle(cli *c, options *o, const surety_model *model) {
     const surety_model_facts *facts = surety_model_about(model);
-    surety_certify_settings own;
-    surety_certify_defaults(&own, model);
+    surety_certify_settings own = surety_certify_defaults(model);
     surety_threat *threat = &o->certify.threat;
     threat->kind = own.threat.kind;
     surety_status status = o->attack ? surety_threat_parse(o->attack, &threat->kind, &c->error) : SURETY_OK;
@@ -179,11 +178,10 @@ static surety_status certify(cli *c, options *o, const surety_model *model) {
     if (status == SURETY_OK) status = cli_open_data(c, &data, &o->data, &o->certify.threat);
     if (status == SURETY_OK) status = cli_part_begin(c, model, data, &o->certify.threat);
     if (status == SURETY_OK)
-        status = surety_certify(&certificate, model, data, &o->certify, &c->run, &c->error);
+        status = surety_certify(model, data, &o->certify, &certificate, &c->run, &c->error);
     cli_progress_end(c);
     if (status == SURETY_OK) {
-        surety_look look;
-        surety_certificate_look(&look, &certificate);
+        surety_look look = surety_certificate_look(&certificate);
         cli_look_certificate(c, &look, certificate.inputs.looks, c->words[0]);
     }
     const char *refused =
@@ -234,7 +232,7 @@ static surety_status certify_votes(cli *c, options *o) {
 static surety_status run(cli *c) {
     options o = {.data = surety_data_defaults(), .delta = (double)NAN, .votes = cli_votes_defaults()};
     surety_model *model = NULL;
-    surety_threat_defaults(&o.certify.threat);
+    o.certify.threat = surety_threat_defaults();
     add_options(c, &o);
     surety_status status = cli_parse(c, 0, 1);
     if (status != SURETY_OK || c->helped) return status;
@@ -249,7 +247,7 @@ static surety_status run(cli *c) {
                          "before anything was seen of S");
     if (o.votes.promise.votes.votes) return certify_votes(c, &o);
     status = cli_statement_settle(c, &o.statement, &o.certify);
-    if (status == SURETY_OK) status = surety_model_load(&model, c->words[0], &c->error);
+    if (status == SURETY_OK) status = surety_model_load(c->words[0], &model, &c->error);
     if (status == SURETY_OK) status = surety_train_consistent(model, &c->error);
     if (status == SURETY_OK) status = certify(c, &o, model);
     surety_model_free(model);

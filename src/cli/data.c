@@ -9,7 +9,7 @@
 
 static surety_status list(cli *c, const char *data_dir) {
     surety_data_list all;
-    surety_status status = surety_data_list_make(&all, data_dir, &c->error);
+    surety_status status = surety_data_list_make(data_dir, &all, &c->error);
     if (status != SURETY_OK) return status;
     if (c->json) {
         status = cli_print_json(c, surety_data_list_json(&all));

@@ -61,7 +61,7 @@ static void close_all(opened *o) {
 
 /* Loads the model, then the data it was trained on unless options say otherwise, then checks the attack. */
 static surety_status open_all(cli *c, opened *o) {
-    surety_status status = surety_model_load(&o->model, c->words[0], &c->error);
+    surety_status status = surety_model_load(c->words[0], &o->model, &c->error);
     if (status != SURETY_OK) return status;
     status = surety_train_consistent(o->model, &c->error);
     if (status != SURETY_OK) return status;
@@ -250,7 +250,7 @@ static surety_status make_rows(cli *c, opened *o, const attack_list *attacks, su
     for (; *done < attacks->count; ++*done) {
         o->row.threat.kind = attacks->kinds[*done];
         surety_status status =
-            surety_evaluate_row(&rows[*done], o->model, o->data, &o->row, &c->run, &c->error);
+            surety_evaluate_row(o->model, o->data, &o->row, &rows[*done], &c->run, &c->error);
         if (status != SURETY_OK) return status;
     }
     return SURETY_OK;
@@ -264,8 +264,8 @@ static surety_status list_examples(cli *c, const opened *o, const attack_list *a
                       : surety_threat_strongest(surety_model_voters(o->model));
     for (size_t i = 0; i < attacks->count; i++)
         if (attacks->kinds[i] != SURETY_WORST_CASE) threat.kind = attacks->kinds[i];
-    return surety_evaluate_examples(path, o->model, test_set(o), surety_data_describe(o->data)->labels,
-                                    &threat, &c->run, &c->error);
+    return surety_evaluate_examples(o->model, test_set(o), surety_data_describe(o->data)->labels, &threat,
+                                    path, &c->run, &c->error);
 }
 
 /* What was attacked, in which unit; nothing without a radius. */
@@ -290,12 +290,12 @@ static void print_all(const opened *o, const surety_row *rows, size_t count, con
 static surety_status evaluate(cli *c, opened *o, const attack_list *attacks, const char *per_example) {
     surety_row rows[MOST_ATTACKS];
     surety_clean clean = {0};
-    surety_vote vote = surety_model_vote(o->model, SURETY_POSTERIOR);
+    surety_vote vote = surety_model_vote(o->model, SURETY_WEIGHTS_POSTERIOR);
     size_t done = 0;
     surety_status status = make_rows(c, o, attacks, rows, &done);
     if (status == SURETY_OK && cli_is_part(c)) status = SURETY_E_PART;
     if (status == SURETY_OK)
-        status = surety_evaluate_clean(&clean, &vote, test_set(o), surety_data_describe(o->data), &c->run,
+        status = surety_evaluate_clean(&vote, test_set(o), surety_data_describe(o->data), &clean, &c->run,
                                        &c->error);
     if (status == SURETY_OK && per_example) status = list_examples(c, o, attacks, per_example);
     cli_progress_end(c);
@@ -339,7 +339,7 @@ static surety_status run_evaluate(cli *c) {
     opened o = {.data_settings = surety_data_defaults(), .row = {.delta = 0.05, .looks = 1}};
     attack_list attacks = {{SURETY_ATTACK_NONE, SURETY_ATTACK_PGDU, SURETY_ATTACK_IFGSMU}, 3};
     const char *per_example = NULL;
-    surety_threat_defaults(&o.row.threat);
+    o.row.threat = surety_threat_defaults();
     cli_data_options(c, &o.data_settings);
     cli_fresh_options(c, &o.data_settings);
     cli_ball_options(c, &o.row.threat);
@@ -414,7 +414,7 @@ static surety_status run_curve(cli *c) {
     attack_list attacks = {{SURETY_ATTACK_IFGSM, SURETY_ATTACK_PGD}, 2};
     grid g = {0, 1, 0.25};
     const char *out = NULL;
-    surety_threat_defaults(&o.row.threat);
+    o.row.threat = surety_threat_defaults();
     cli_data_options(c, &o.data_settings);
     cli_fresh_options(c, &o.data_settings);
     cli_ball_options(c, &o.row.threat);
@@ -433,7 +433,7 @@ static surety_status run_curve(cli *c) {
         if (status == SURETY_OK && !cli_given(c, "attacks"))
             fit_attacks(surety_model_voters(o.model), &attacks);
         if (status == SURETY_OK)
-            status = surety_evaluate_origin(&origin, &overlap, o.model, o.data, &c->error);
+            status = surety_evaluate_origin(o.model, o.data, &origin, &overlap, &c->error);
         surety_curve_settings s = {.threat = o.row.threat,
                                    .kinds = attacks.kinds,
                                    .kind_count = attacks.count,
@@ -441,7 +441,7 @@ static surety_status run_curve(cli *c) {
                                    .last = g.last,
                                    .step = g.step};
         if (status == SURETY_OK)
-            status = surety_evaluate_curve(out, o.model, test_set(&o), &s, &c->run, &c->error);
+            status = surety_evaluate_curve(o.model, test_set(&o), &s, out, &c->run, &c->error);
         cli_progress_end(c);
         if (status == SURETY_OK && !c->json)
             cli_print("curve: %s, radii in %s\n", out,

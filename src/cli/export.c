@@ -22,12 +22,12 @@ static surety_status export(cli *c, options *o) {
     surety_model *model = NULL;
     surety_certificate certificate = {0};
     surety_export_result r;
-    surety_status status = surety_model_load(&model, c->words[0], &c->error);
+    surety_status status = surety_model_load(c->words[0], &model, &c->error);
     if (status == SURETY_OK && o->certificate) {
-        status = surety_certificate_load(&certificate, o->certificate, &c->error);
-        surety_certificate_export(&o->export, &certificate);
+        status = surety_certificate_load(o->certificate, &certificate, &c->error);
+        surety_certificate_export(&certificate, &o->export);
     }
-    if (status == SURETY_OK) status = surety_model_export(&r, model, o->out, &o->export, &c->error);
+    if (status == SURETY_OK) status = surety_model_export(model, o->out, &o->export, &r, &c->error);
     if (status == SURETY_OK && c->json)
         status = cli_print_json(c, surety_export_json(&r));
     else if (status == SURETY_OK)

@@ -46,9 +46,9 @@ static void print(const cli *c, const options *o, const surety_model *m, const s
 static surety_status import(cli *c, const options *o) {
     surety_model *model = NULL;
     surety_replay replay;
-    surety_status status = surety_model_import(&model, c->words[0], &o->import, &c->error);
+    surety_status status = surety_model_import(c->words[0], &o->import, &model, &c->error);
     if (status == SURETY_OK && o->check)
-        status = surety_model_replay(&replay, model, o->check, o->expect, &c->run, &c->error);
+        status = surety_model_replay(model, o->check, o->expect, &replay, &c->run, &c->error);
     cli_progress_end(c);
     if (status == SURETY_OK) status = surety_model_save(model, o->out, &c->error);
     if (status == SURETY_OK && c->json)

@@ -58,7 +58,7 @@ static void print_facts(const surety_model *m, double kl, const char *sha256) {
     print_classes(m);
     cli_print_fact("vote", NAMES, "%s votes; KL(Q||P) = %.6g",
                    surety_voters_duels(surety_model_voters(m)) ? "duels of two classes, real"
-                                                               : surety_voter_set_name(f->set),
+                                                               : surety_voter_set_name(f->voter_set),
                    kl);
     print_weight(m);
     const surety_preparation *prepared = surety_model_preparation(m);
@@ -104,7 +104,7 @@ static surety_status run(cli *c) {
     surety_model *model = NULL;
     surety_status status = cli_parse(c, 1, 1);
     if (status != SURETY_OK || c->helped) return status;
-    status = surety_model_load(&model, c->words[0], &c->error);
+    status = surety_model_load(c->words[0], &model, &c->error);
     if (status == SURETY_OK) status = print_model(c, model);
     surety_model_free(model);
     return status;

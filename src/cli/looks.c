@@ -11,12 +11,12 @@ static surety_status find_learn(cli *c, const char *path, char learn[65]) {
     if (file) fclose(file);
     if (first == '{') {
         surety_certificate_head head;
-        surety_status status = surety_certificate_head_load(&head, path, &c->error);
+        surety_status status = surety_certificate_head_load(path, &head, &c->error);
         if (status == SURETY_OK) memcpy(learn, head.learn, 65);
         return status;
     }
     surety_model *model = NULL;
-    surety_status status = surety_model_load(&model, path, &c->error);
+    surety_status status = surety_model_load(path, &model, &c->error);
     if (status != SURETY_OK) return status;
     const char *text = surety_model_text(model, "data.learn");
     snprintf(learn, 65, "%s", text ? text : "");
@@ -59,7 +59,7 @@ static surety_status run(cli *c) {
     surety_status status = cli_parse(c, 0, 1);
     if (status != SURETY_OK || c->helped) return status;
     if (c->word_count) status = find_learn(c, c->words[0], learn);
-    if (status == SURETY_OK) status = surety_looks_read(&looks, *learn ? learn : NULL, &c->error);
+    if (status == SURETY_OK) status = surety_looks_read(*learn ? learn : NULL, &looks, &c->error);
     if (status == SURETY_OK && c->json)
         status = cli_print_json(c, surety_looks_json(&looks));
     else if (status == SURETY_OK)

@@ -40,7 +40,7 @@ static surety_status run(cli *c) {
     cli_flag(c, "stream", &stream, "for data larger than memory, as in the commands that made the parts");
     surety_status status = cli_parse(c, 1, SURETY_PARTS_MOST);
     if (status != SURETY_OK || c->helped) return status;
-    status = surety_parts_load(&part, c->words, c->word_count, &c->error);
+    status = surety_parts_load(c->words, c->word_count, &part, &c->error);
     return status == SURETY_OK ? run_again(c, part, out, stream) : status;
 }
 

@@ -89,7 +89,7 @@ static surety_status add_file(cli *c, const options *o, watch *w) {
 
 static surety_status count_rows(cli *c, const options *o, watch *w, const surety_model *model,
                                 const surety_set *set) {
-    surety_vote vote = surety_model_vote(model, SURETY_POSTERIOR);
+    surety_vote vote = surety_model_vote(model, SURETY_WEIGHTS_POSTERIOR);
     uint8_t *classes = malloc(set->m);
     uint64_t seen = seen_before(o, w);
     c->error.code = SURETY_E_MEMORY;
@@ -115,10 +115,9 @@ static void warn_if_known(const cli *c, const surety_model *model, const surety_
 static surety_status add_rows(cli *c, options *o, watch *w) {
     surety_model *model = NULL;
     surety_data *data = NULL;
-    surety_threat threat;
+    surety_threat threat = surety_threat_defaults();
     char sum[65];
-    surety_threat_defaults(&threat);
-    surety_status status = surety_model_load(&model, o->model, &c->error);
+    surety_status status = surety_model_load(o->model, &model, &c->error);
     if (status == SURETY_OK) status = surety_model_sha256(model, sum, &c->error);
     if (status == SURETY_OK && strcmp(sum, w->certificate.answers) != 0) {
         c->error.code = status = SURETY_E_CHECK;
@@ -171,15 +170,15 @@ static void print_state(const cli *c, const watch *w) {
 
 static surety_status follow(cli *c, options *o, watch *w) {
     const char *digest = w->certificate.digest;
-    surety_status status = surety_certificate_head_load(&w->certificate, c->words[0], &c->error);
+    surety_status status = surety_certificate_head_load(c->words[0], &w->certificate, &c->error);
     if (status == SURETY_OK && w->certificate.of_votes && o->data.fresh)
         return cli_wrong(
             c,
             "a certificate of votes knows no model that could answer the rows of --fresh: give the "
             "outcomes by --labels");
     if (status == SURETY_OK)
-        status = surety_monitor_start(&w->monitor, w->certificate.value, o->alpha, &c->error);
-    if (status == SURETY_OK) status = surety_monitor_load(&w->monitor, digest, o->state, &c->error);
+        status = surety_monitor_start(w->certificate.value, o->alpha, &w->monitor, &c->error);
+    if (status == SURETY_OK) status = surety_monitor_load(digest, o->state, &w->monitor, &c->error);
     if (status != SURETY_OK || (!o->labels && !o->data.fresh)) return status;
     status = o->labels ? add_file(c, o, w) : add_rows(c, o, w);
     return status == SURETY_OK ? surety_monitor_save(&w->monitor, digest, o->state, &c->error) : status;

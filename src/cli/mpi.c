@@ -66,7 +66,7 @@ static surety_status compare_words(cli *c, int argc, char **argv) {
         if (strncmp(argv[i], "--threads=", 10))
             used += (size_t)snprintf(words + used, size - used, "\n%s", argv[i]);
     }
-    surety_status status = surety_agree(&c->run, "version or settings", words, &c->error);
+    surety_status status = surety_agree("version or settings", words, &c->run, &c->error);
     free(words);
     return status;
 }

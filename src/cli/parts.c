@@ -48,7 +48,7 @@ surety_status cli_part_begin(cli *c, const surety_model *model, const surety_dat
     surety_status status = describe(c, model, data, threat);
     if (status != SURETY_OK) return status;
     status = p->merging ? surety_part_check(p->part, p->about, &c->error)
-                        : surety_part_begin(&p->part, p->k, p->of, &c->error);
+                        : surety_part_begin(p->k, p->of, &p->part, &c->error);
     if (status == SURETY_OK) c->run.everyone = surety_part_everyone(p->part);
     return status;
 }

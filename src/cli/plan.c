@@ -91,7 +91,7 @@ static void print_json(const options *o, const planned *p) {
 static surety_status run(cli *c) {
     options o = {.classes = 1, .curve = 1, .looks = 1};
     planned p = {.examples = 0};
-    surety_plan_defaults(&o.plan);
+    o.plan = surety_plan_defaults();
     cli_real(c, "promise", "R", &o.plan.promise, "the limit that shall be printed: at most this share fails");
     cli_real(c, "expected", "E", &o.plan.expected,
              "the share that fails in truth, as far as one knows: from a hold-out of S', or from T");

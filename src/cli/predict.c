@@ -15,7 +15,6 @@ typedef struct options {
 
 /* The ball of the proofs: the model's, unless told otherwise. */
 static surety_status settle_ball(cli *c, options *o, const surety_model *model) {
-    surety_threat usual;
     if (!o->prove && !o->radius) {
         if (cli_given(c, "eps") || cli_given(c, "norm"))
             return cli_wrong(c, "--eps and --norm are of the ball in which --prove and --radius prove");
@@ -30,9 +29,8 @@ static surety_status settle_ball(cli *c, options *o, const surety_model *model) 
     if (isnan(o->eps) && (surety_model_imported(model) || o->ball.norm != norm))
         return cli_wrong(c, "within which radius? Give --eps");
     if (!isnan(o->eps)) o->ball.radius = o->eps;
-    surety_threat_defaults(&usual);
     o->files.prove = &o->ball;
-    o->files.budget = usual.budget;
+    o->files.budget = surety_threat_defaults().budget;
     o->files.radius = o->radius;
     return SURETY_OK;
 }
@@ -80,11 +78,11 @@ static void say_columns(const cli *c, const surety_predict_result *r) {
 static surety_status predict(cli *c, options *o) {
     surety_model *model = NULL;
     surety_predict_result r;
-    surety_status status = surety_model_load(&model, c->words[0], &c->error);
+    surety_status status = surety_model_load(c->words[0], &model, &c->error);
     if (status == SURETY_OK) status = settle_ball(c, o, model);
     if (status == SURETY_OK)
-        status = surety_model_predict(model, o->prior ? SURETY_PRIOR : SURETY_POSTERIOR, &o->files, &r,
-                                      &c->run, &c->error);
+        status = surety_model_predict(model, o->prior ? SURETY_WEIGHTS_PRIOR : SURETY_WEIGHTS_POSTERIOR,
+                                      &o->files, &r, &c->run, &c->error);
     cli_progress_end(c);
     if (status == SURETY_OK) say_columns(c, &r);
     if (status == SURETY_OK && c->json)

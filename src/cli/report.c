@@ -107,7 +107,7 @@ static surety_status find_ball(cli *c, paper *p) {
 
 static surety_status open_all(cli *c, paper *p) {
     if (!p->page.model_file) return SURETY_OK;
-    surety_status status = surety_model_load(&p->model, p->page.model_file, &c->error);
+    surety_status status = surety_model_load(p->page.model_file, &p->model, &c->error);
     if (status == SURETY_OK) status = surety_train_consistent(p->model, &c->error);
     if (status == SURETY_OK) status = find_data(c, p);
     if (status == SURETY_OK) status = find_ball(c, p);
@@ -158,7 +158,7 @@ static surety_status report_page(cli *c, paper *p) {
 static surety_status run(cli *c) {
     paper p = {.data_settings = surety_data_defaults()};
     struct stat about;
-    surety_threat_defaults(&p.page.threat);
+    p.page.threat = surety_threat_defaults();
     cli_data_options(c, &p.data_settings);
     cli_fresh_options(c, &p.data_settings);
     cli_ball_options(c, &p.page.threat);

@@ -76,7 +76,7 @@ static void add_options(cli *c, options *o) {
     cli_other(c, "defenses", "A,B,..", &s->defenses, read_defenses, NULL,
               "only these of none, unif, pgdu, ifgsmu and, for the baseline, pgd, ifgsm; certified, beside "
               "the paper's: guarantees against every attack");
-    cli_other(c, "voters", "A,B", &s->voters, read_sets, NULL, "only these of signed and real");
+    cli_other(c, "voters", "A,B", &s->voter_sets, read_sets, NULL, "only these of signed and real");
     cli_size(c, "seeds", "N", &s->seeds, "so many seeds, from 0");
     cli_size(c, "epochs", "T", &s->epochs, "epochs of each step");
     cli_size(c, "samples", "N", &s->samples, "perturbations per example of the u-attacks");
@@ -100,7 +100,7 @@ static surety_status settle_quick(cli *c, options *o) {
     surety_study_settings *s = &o->study;
     surety_data_list list = {0};
     unsigned mnist = 0, fashion = 0;
-    surety_status status = surety_data_list_make(&list, s->data_dir, &c->error);
+    surety_status status = surety_data_list_make(s->data_dir, &list, &c->error);
     if (status == SURETY_OK) status = task_number("mnist-1v7", &mnist, &c->error);
     if (status == SURETY_OK) status = task_number("fashion-sandal-v-boot", &fashion, &c->error);
     if (status == SURETY_OK) {

@@ -306,8 +306,8 @@ static surety_status settle_ball(cli *c, const surety_data_info *info, surety_th
     surety_tolerance_free(brought);
     given = brought = NULL;
     surety_status status = SURETY_OK;
-    if (tolerance_file) status = surety_tolerance_read(&given, tolerance_file, &features, &c->error);
-    return status == SURETY_OK ? surety_ball_settle(&attack->ball, given, &brought, info, &c->error) : status;
+    if (tolerance_file) status = surety_tolerance_read(tolerance_file, &features, &given, &c->error);
+    return status == SURETY_OK ? surety_ball_settle(&attack->ball, given, info, &brought, &c->error) : status;
 }
 
 surety_status cli_open_data(cli *c, surety_data **data, const surety_data_settings *settings,
@@ -316,7 +316,7 @@ surety_status cli_open_data(cli *c, surety_data **data, const surety_data_settin
         return cli_wrong(c, "--test and --test-size do not go together: T is one of the two");
     surety_data_settings own = *settings;
     own.stream = cli_stream();
-    surety_status status = surety_data_open(data, &own, &c->error);
+    surety_status status = surety_data_open(&own, data, &c->error);
     const surety_data_info *info = status == SURETY_OK ? surety_data_describe(*data) : NULL;
     for (size_t i = 0; info && i < info->files && status == SURETY_OK; i++)
         status = cli_file_check(c, &(cli_file){NULL, info->file[i].path, false});
@@ -324,14 +324,14 @@ surety_status cli_open_data(cli *c, surety_data **data, const surety_data_settin
     char digests[256];
     snprintf(digests, sizeof digests, "%s %s %s", info->set_sha256[SURETY_SET_PRIOR],
              info->set_sha256[SURETY_SET_LEARN], info->set_sha256[SURETY_SET_TEST]);
-    status = surety_agree(&c->run, "data", digests, &c->error);
+    status = surety_agree("data", digests, &c->run, &c->error);
     if (status != SURETY_OK) return status;
     say_columns(c, info);
     say_left_out(c, info, settings->fresh);
     status = settle_ball(c, info, attack);
     if (status != SURETY_OK) return status;
     const surety_tolerance *tolerance = attack ? attack->ball.tolerance : NULL;
-    return surety_agree(&c->run, "tolerance", tolerance ? tolerance->sha256 : "", &c->error);
+    return surety_agree("tolerance", tolerance ? tolerance->sha256 : "", &c->run, &c->error);
 }
 
 /* ---- ball ---- */
@@ -392,7 +392,7 @@ surety_status cli_settle_model(cli *c, const surety_model *model, surety_data_se
     char sha256[65];
     surety_status status = surety_model_data_settings(model, &own, &c->error);
     if (status == SURETY_OK) status = surety_model_sha256(model, sha256, &c->error);
-    if (status == SURETY_OK) status = surety_agree(&c->run, "model", sha256, &c->error);
+    if (status == SURETY_OK) status = surety_agree("model", sha256, &c->run, &c->error);
     if (status != SURETY_OK) return status;
     if (data->fresh && (status = check_fresh(c)) != SURETY_OK) return status;
     if (!cli_given(c, "task") && !cli_given(c, "train") && !data->fresh) data->task = own.task;
@@ -461,9 +461,8 @@ surety_status cli_need_radius(cli *c, const surety_threat *threat) {
 }
 
 void cli_warn_few(const cli *c, size_t m, double delta) {
-    surety_plan plan;
+    surety_plan plan = surety_plan_defaults();
     double best = 0;
-    surety_plan_defaults(&plan);
     plan.expected = 0;
     plan.delta = delta;
     if (surety_plan_promise(&plan, m, &best, NULL) != SURETY_OK || best <= 0.05) return;
@@ -504,7 +503,7 @@ void cli_look_certificate(cli *c, const surety_look *look, uint64_t paid, const 
     surety_looks looks;
     if (!cli_speaks(c)) return;
     if (surety_looks_add(look, &err) != SURETY_OK) note_unlogged(c, &err);
-    if (surety_looks_read(&looks, look->learn, NULL) != SURETY_OK) return;
+    if (surety_looks_read(look->learn, &looks, NULL) != SURETY_OK) return;
     uint64_t logged = surety_looks_count(&looks, look->learn).certificates;
     if (logged > paid)
         cli_warn(c,

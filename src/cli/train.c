@@ -148,20 +148,20 @@ static void add_options(cli *c, options *o) {
     cli_other(c, "loss", "NAME", &t->loss, read_loss, show_loss,
               "what step 1 lowers: linear, as the paper; logistic, with uniform weights; auto: logistic for "
               "more than two classes or against the worst case, else linear");
-    cli_voter_set_option(c, "voters", &t->set,
+    cli_voter_set_option(c, "voters", &t->voter_set,
                          "signed: a voter only names a class; real: its value counts. Unless given, real for "
                          "more than two classes");
     cli_ball_options(c, &t->defense);
-    cli_text(c, "kind", "NAME", &t->kind.kind, kinds_help());
+    cli_text(c, "kind", "NAME", &t->voters.kind, kinds_help());
     cli_size(
-        c, "trees", "H", &t->kind.voters,
+        c, "trees", "H", &t->voters.count,
         "how many voters: trees of the forest, linear ones, or networks (default 1); kind trees: at most so "
         "many are grown, one in an epoch (default 400)");
-    cli_size(c, "depth", "L", &t->kind.depth,
+    cli_size(c, "depth", "L", &t->voters.depth,
              "depth of soft trees, 1 to 8, or of grown ones, 1 to 12 (default 6)");
-    cli_other(c, "layers", "N,N,..", t->kind.layers, read_layers, show_layers,
+    cli_other(c, "layers", "N,N,..", t->voters.layers, read_layers, show_layers,
               "kind lipschitz: units of the layers (default 128,128)");
-    cli_real(c, "mask", "P", &t->kind.mask, "a split does not see a feature with this probability");
+    cli_real(c, "mask", "P", &t->voters.mask, "a split does not see a feature with this probability");
     cli_size(c, "epochs", "T", &o->epochs, "epochs of each step; 0: as many as make 2500 batches");
     cli_size(c, "batch", "B", &t->batch, "examples per batch; kind lipschitz: 32 unless given");
     cli_real(c, "lr", "R", &t->lr,
@@ -194,15 +194,15 @@ static void settle_rest(const cli *c, options *o) {
         surety_train_certified(&own);
     }
     if (!cli_given(c, "defense")) t->defense.kind = own.defense.kind;
-    if (!cli_given(c, "mask")) t->kind.mask = own.kind.mask;
-    if (!cli_given(c, "voters")) t->set = own.set;
-    if (!cli_given(c, "depth")) t->kind.depth = own.kind.depth;
-    if (!cli_given(c, "trees")) t->kind.voters = own.kind.voters;
+    if (!cli_given(c, "mask")) t->voters.mask = own.voters.mask;
+    if (!cli_given(c, "voters")) t->voter_set = own.voter_set;
+    if (!cli_given(c, "depth")) t->voters.depth = own.voters.depth;
+    if (!cli_given(c, "trees")) t->voters.count = own.voters.count;
     if (!cli_given(c, "loss")) t->loss = own.loss;
     if (!cli_given(c, "epochs")) t->step1_epochs = own.step1_epochs, t->step2_epochs = own.step2_epochs;
     if (!cli_given(c, "lr")) t->lr = own.lr;
     if (!cli_given(c, "batch")) t->batch = own.batch;
-    if (!cli_given(c, "layers")) memcpy(t->kind.layers, own.kind.layers, sizeof own.kind.layers);
+    if (!cli_given(c, "layers")) memcpy(t->voters.layers, own.voters.layers, sizeof own.voters.layers);
     if (!cli_given(c, "holdout") && !cli_given(c, "keep")) t->holdout = own.holdout;
     t->decay = own.decay;
     if (!cli_given(c, "objective")) t->objective = own.objective;
@@ -320,7 +320,7 @@ static void end_checkpoint(cli *c, const options *o, surety_status status) {
  * vote, and a step 2 that looks at them alone gives one of them all the weight (docs/notes/classes.md). */
 static void settle_classes(const cli *c, options *o, const surety_data *data) {
     if (surety_data_describe(data)->classes == 2) return;
-    if (!cli_given(c, "voters")) o->train.set = SURETY_REAL;
+    if (!cli_given(c, "voters")) o->train.voter_set = SURETY_REAL;
     if (!cli_given(c, "objective")) o->train.objective = SURETY_OBJECTIVE_BASELINE;
 }
 
@@ -344,7 +344,7 @@ static surety_status train(cli *c, options *o) {
     if (status == SURETY_OK) status = cli_open_data(c, &data, &o->data, &o->train.defense);
     if (status == SURETY_OK) settle_classes(c, o, data);
     if (status == SURETY_OK)
-        status = surety_train(&model, &o->train, data, &o->checkpointing, &result, &c->run, &c->error);
+        status = surety_train(&o->train, data, &o->checkpointing, &model, &result, &c->run, &c->error);
     cli_progress_end(c);
     if (status == SURETY_OK) log_look(c, o, model, data);
     if (status == SURETY_OK) status = surety_model_save(model, o->out, &c->error);
@@ -366,7 +366,7 @@ static surety_status train(cli *c, options *o) {
 
 static surety_status run(cli *c) {
     options o = {.data = surety_data_defaults()};
-    surety_train_defaults(&o.train);
+    o.train = surety_train_defaults();
     o.epochs = o.train.step1_epochs;
     add_options(c, &o);
     surety_status status = cli_parse(c, 0, 0);

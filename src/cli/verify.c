@@ -103,7 +103,7 @@ static void estimate_progress(void *arg, const surety_progress *p) {
 static estimate estimate_of(cli *c) {
     estimate e = {.c = c, .rows = 1};
     surety_certificate certificate;
-    if (surety_certificate_load(&certificate, c->words[0], NULL) != SURETY_OK) return e;
+    if (surety_certificate_load(c->words[0], &certificate, NULL) != SURETY_OK) return e;
     if (strcmp(certificate.model.objective, "baseline") != 0 && certificate.data.rows_prior)
         e.rows += (double)certificate.data.rows_learn / (double)certificate.data.rows_prior;
     surety_certificate_free(&certificate);
@@ -114,7 +114,7 @@ static surety_status verify_votes(cli *c, const surety_votes_promise *files) {
     surety_verification verification;
     if (!files->votes.votes || !files->votes.labels)
         return cli_wrong(c, "this certificate is about votes: give them again with --votes V and --labels Y");
-    surety_status status = surety_verify_votes(&verification, c->words[0], files, &c->run, &c->error);
+    surety_status status = surety_verify_votes(c->words[0], files, &verification, &c->run, &c->error);
     cli_progress_end(c);
     return status == SURETY_OK ? answer(c, &verification) : status;
 }
@@ -150,7 +150,7 @@ static surety_status run(cli *c) {
     settings.data.stream = cli_stream();
     settings.retrain = retrain;
     if (retrain && !c->quiet) c->run.progress = estimate_progress, c->run.progress_arg = &e;
-    status = surety_verify(&verification, c->words[0], &settings, &c->run, &c->error);
+    status = surety_verify(c->words[0], &settings, &verification, &c->run, &c->error);
     cli_progress_end(c);
     return status == SURETY_OK ? answer(c, &verification) : status;
 }

@@ -6,7 +6,7 @@
 #include "cli/shared.h"
 
 cli_votes cli_votes_defaults(void) {
-    return (cli_votes){.promise.votes = surety_votes_defaults(), .set = SURETY_REAL};
+    return (cli_votes){.promise.votes = surety_votes_defaults(), .voter_set = SURETY_REAL};
 }
 
 void cli_votes_file_options(cli *c, surety_votes_promise *p) {
@@ -28,7 +28,7 @@ void cli_votes_options(cli *c, cli_votes *v) {
     cli_text(c, "of", "TEXT", &v->promise.of, "with --votes: the name of the classifier, for the sentence");
     cli_size(c, "classes", "K", &v->promise.votes.classes,
              "with --votes: number of classes; 0: found in votes and labels");
-    cli_voter_set_option(c, "voters", &v->set, "with --votes: whether a voter only names a class");
+    cli_voter_set_option(c, "voters", &v->voter_set, "with --votes: whether a voter only names a class");
 }
 
 static void print(const surety_votes_certificate *c, const cli_votes *v, const char *out) {
@@ -54,12 +54,11 @@ static void print(const surety_votes_certificate *c, const cli_votes *v, const c
 
 surety_status cli_votes_certify(cli *c, cli_votes *v, const char *out) {
     static surety_votes_certificate certificate;
-    v->promise.votes.signed_votes = v->set == SURETY_SIGNED;
-    surety_status status = surety_certify_votes(&certificate, &v->promise, &c->run, &c->error);
+    v->promise.votes.signed_votes = v->voter_set == SURETY_SIGNED;
+    surety_status status = surety_certify_votes(&v->promise, &certificate, &c->run, &c->error);
     cli_progress_end(c);
     if (status == SURETY_OK) {
-        surety_look look;
-        surety_votes_certificate_look(&look, &certificate);
+        surety_look look = surety_votes_certificate_look(&certificate);
         cli_look_certificate(c, &look, certificate.inputs.looks, out);
     }
     if (status == SURETY_OK) status = surety_votes_certificate_save(&certificate, out, &c->error);

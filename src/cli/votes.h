@@ -12,7 +12,7 @@ void cli_votes_file_options(cli *c, surety_votes_promise *p);
 /* The same for making one: --threat, --of, --classes, --voters. */
 typedef struct cli_votes {
     surety_votes_promise promise;
-    surety_voter_set set;
+    surety_voter_set voter_set;
 } cli_votes;
 
 cli_votes cli_votes_defaults(void);

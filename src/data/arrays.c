@@ -99,8 +99,8 @@ static surety_status check_settings(const surety_arrays *a, const surety_data_se
     return surety_data_check_split(s, err);
 }
 
-surety_status surety_data_from_arrays(surety_data **out, const surety_arrays *arrays,
-                                      const surety_data_settings *settings, surety_error *err) {
+surety_status surety_data_from_arrays(const surety_arrays *arrays, const surety_data_settings *settings,
+                                      surety_data **out, surety_error *err) {
     surety_tables tables = {0};
     *out = NULL;
     SURETY_TRY(check_settings(arrays, settings, err));

@@ -192,7 +192,7 @@ static surety_status open_own(surety_tables *o, const surety_data_settings *s, s
     return surety_table_join(&o->train, &o->test, err);
 }
 
-surety_status surety_data_open(surety_data **out, const surety_data_settings *settings, surety_error *err) {
+surety_status surety_data_open(const surety_data_settings *settings, surety_data **out, surety_error *err) {
     surety_tables tables = {0};
     *out = NULL;
     SURETY_TRY(surety_data_check(settings, err));

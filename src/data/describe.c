@@ -195,7 +195,7 @@ static surety_status find_or_examine(findings *all, const char *name, const char
     return examine(*out, data_dir, err);
 }
 
-surety_status surety_data_list_make(surety_data_list *out, const char *data_dir, surety_error *err) {
+surety_status surety_data_list_make(const char *data_dir, surety_data_list *out, surety_error *err) {
     findings *all = NULL;
     size_t count = 0;
     const surety_task *task = surety_tasks(&count);

@@ -135,8 +135,8 @@ static surety_status give(surety_tolerance **out, const parts *p, const surety_f
     return status;
 }
 
-surety_status surety_tolerance_new(surety_tolerance **out, const surety_features *c, const double *radius,
-                                   const double *lo, const double *hi, surety_error *err) {
+surety_status surety_tolerance_new(const surety_features *c, const double *radius, const double *lo,
+                                   const double *hi, surety_tolerance **out, surety_error *err) {
     parts p;
     *out = NULL;
     SURETY_TRY(allocate(&p, c->d, c->names, err));
@@ -158,7 +158,7 @@ static void fill_scale(double *radius, double *lo, double *hi, const surety_data
     }
 }
 
-surety_status surety_data_tolerance(surety_tolerance **out, const surety_data_info *info, surety_error *err) {
+surety_status surety_data_tolerance(const surety_data_info *info, surety_tolerance **out, surety_error *err) {
     size_t moving = 0;
     double *work = NULL;
     *out = NULL;
@@ -170,12 +170,12 @@ surety_status surety_data_tolerance(surety_tolerance **out, const surety_data_in
     fill_scale(work, work + info->d, work + 2 * info->d, info);
     surety_features features = surety_data_features(info);
     surety_status status =
-        surety_tolerance_new(out, &features, work, work + info->d, work + 2 * info->d, err);
+        surety_tolerance_new(&features, work, work + info->d, work + 2 * info->d, out, err);
     surety_free(work);
     return status;
 }
 
-surety_status surety_tolerance_copy(surety_tolerance **out, const surety_tolerance *t, surety_error *err) {
+surety_status surety_tolerance_copy(const surety_tolerance *t, surety_tolerance **out, surety_error *err) {
     parts p;
     *out = NULL;
     SURETY_TRY(allocate(&p, t->d, t->names, err));
@@ -405,7 +405,7 @@ static surety_status load(char **out, const char *path, surety_error *err) {
     return status;
 }
 
-surety_status surety_tolerance_read(surety_tolerance **out, const char *path, const surety_features *c,
+surety_status surety_tolerance_read(const char *path, const surety_features *c, surety_tolerance **out,
                                     surety_error *err) {
     parts p = {0};
     char *text = NULL;

@@ -151,7 +151,7 @@ surety_status surety_attack_set(const surety_threat *threat, const surety_vote *
     *result = (surety_attack_result){
         .m = set->m, .n = surety_threat_samples(threat), .units = set->unit ? set->units : set->m};
     attacking w = {.threat = threat, .vote = vote, .set = set, .n = result->n};
-    SURETY_TRY(surety_sampler_new(&sampler, threat, vote->voters, vote->set, run, err));
+    SURETY_TRY(surety_sampler_new(&sampler, threat, vote->voters, vote->voter_set, run, err));
     surety_status status = attack_all(&w, sampler, sink, arg, result, run, err);
     surety_sampler_free(sampler);
     surety_free(w.norms);

@@ -23,8 +23,9 @@ static void count(surety_clean *c, const surety_set *set, const uint8_t *answers
     c->majority_error = (double)(set->m - majority) / (double)set->m;
 }
 
-surety_status surety_evaluate_clean(surety_clean *out, const surety_vote *vote, const surety_set *set,
-                                    const surety_data_info *info, const surety_run *run, surety_error *err) {
+surety_status surety_evaluate_clean(const surety_vote *vote, const surety_set *set,
+                                    const surety_data_info *info, surety_clean *out, const surety_run *run,
+                                    surety_error *err) {
     size_t K = set->classes;
     uint8_t *answers = NULL;
     *out =

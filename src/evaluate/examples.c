@@ -162,7 +162,7 @@ static surety_status list_all(listing *l, const char *path, const surety_run *ru
     SURETY_TRY(surety_alloc(&l->worst, threads, sizeof *l->worst, err));
     for (size_t t = 0; t < threads; t++)
         SURETY_TRY(surety_worst_new(&l->worst[t], l->posterior.voters, &l->plain.ball, l->plain.budget,
-                                    l->posterior.set, err));
+                                    l->posterior.voter_set, err));
     SURETY_TRY(surety_alloc(&l->found, l->set->m, sizeof *l->found, err));
     SURETY_TRY(see_all(l, run, err));
     if (l->set->classes > 2) {
@@ -178,19 +178,19 @@ static surety_status list_all(listing *l, const char *path, const surety_run *ru
     return status;
 }
 
-surety_status surety_evaluate_examples(const char *path, const surety_model *model, const surety_set *set,
+surety_status surety_evaluate_examples(const surety_model *model, const surety_set *set,
                                        const char *const *labels, const surety_threat *attack,
-                                       const surety_run *run, surety_error *err) {
+                                       const char *path, const surety_run *run, surety_error *err) {
     listing l = {.set = set,
                  .labels = labels,
                  .plain = *attack,
                  .noisy = *attack,
-                 .posterior = surety_model_vote(model, SURETY_POSTERIOR),
-                 .prior = surety_model_vote(model, SURETY_PRIOR),
+                 .posterior = surety_model_vote(model, SURETY_WEIGHTS_POSTERIOR),
+                 .prior = surety_model_vote(model, SURETY_WEIGHTS_PRIOR),
                  .n = surety_threat_samples(attack)};
     l.plain.kind = surety_strongest(model, attack->kind);
-    l.plain.epoch = SURETY_PASS_ATTACKED;
-    l.noisy.epoch = SURETY_PASS_PERTURBED;
+    l.plain.epoch = SURETY_EPOCH_ATTACKED;
+    l.noisy.epoch = SURETY_EPOCH_PERTURBED;
     SURETY_TRY(surety_threat_validate(attack, err));
     SURETY_TRY(surety_attack_check_set(attack, surety_model_voters(model), set, err));
     surety_status status = list_all(&l, path, run, err);
@@ -221,12 +221,12 @@ static surety_status curve_risk(double *risk, const surety_threat *threat, const
                                 const surety_set *set, const surety_run *run, surety_error *err) {
     if (threat->kind != SURETY_WORST_CASE) {
         surety_attack_result result;
-        SURETY_TRY(surety_evaluate_attacked(&result, model, set, threat, run, err));
+        SURETY_TRY(surety_evaluate_attacked(model, set, threat, &result, run, err));
         *risk = (double)result.units_fooled / (double)result.units;
         return SURETY_OK;
     }
     surety_risks risks;
-    SURETY_TRY(surety_measure_model(&risks, model, SURETY_PRIOR, set, threat, run, err));
+    SURETY_TRY(surety_measure_model(&risks, model, SURETY_WEIGHTS_PRIOR, set, threat, run, err));
     *risk = risks.averaged_max;
     surety_risks_free(&risks);
     return SURETY_OK;
@@ -253,9 +253,9 @@ static surety_status write_curve(surety_writer *w, const surety_model *model, co
     return line(w, err, "\n");
 }
 
-surety_status surety_evaluate_curve(const char *path, const surety_model *model, const surety_set *set,
-                                    const surety_curve_settings *settings, const surety_run *run,
-                                    surety_error *err) {
+surety_status surety_evaluate_curve(const surety_model *model, const surety_set *set,
+                                    const surety_curve_settings *settings, const char *path,
+                                    const surety_run *run, surety_error *err) {
     SURETY_TRY(check_curve(settings, err));
     surety_writer *w;
     SURETY_TRY(surety_writer_open(&w, path, 0, err));

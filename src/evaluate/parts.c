@@ -38,7 +38,7 @@ static surety_status keep(void *arg, int64_t *values, size_t count, surety_error
     return SURETY_OK;
 }
 
-surety_status surety_part_begin(surety_part **out, size_t k, size_t of, surety_error *err) {
+surety_status surety_part_begin(size_t k, size_t of, surety_part **out, surety_error *err) {
     surety_part *p;
     *out = NULL;
     if (k < 1 || k > of || of > SURETY_PARTS_MOST)
@@ -194,7 +194,7 @@ static surety_status give(void *arg, int64_t *values, size_t count, surety_error
     return SURETY_OK;
 }
 
-surety_status surety_parts_load(surety_part **out, const char *const *paths, size_t count,
+surety_status surety_parts_load(const char *const *paths, size_t count, surety_part **out,
                                 surety_error *err) {
     surety_part *p;
     uint8_t seen[SURETY_PARTS_MOST] = {0};

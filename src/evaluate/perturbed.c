@@ -52,15 +52,15 @@ static surety_status count_votes(void *arg, const surety_ended *e, const float *
 }
 
 static surety_status new_risks(measuring *w, surety_error *err) {
-    surety_risk_settings settings = {.voters = surety_voters_count(w->what->attacked->voters),
+    surety_risk_settings settings = {.voter_count = surety_voters_count(w->what->attacked->voters),
                                      .classes = w->set->classes,
                                      .samples = surety_threat_samples(w->what->threat),
-                                     .signed_votes = w->what->set == SURETY_SIGNED,
+                                     .signed_votes = w->what->voter_set == SURETY_SIGNED,
                                      .prior = w->what->prior};
     SURETY_TRY(surety_alloc(&w->risk, w->threads * w->posterior_count, sizeof(surety_risk *), err));
     for (size_t i = 0; i < w->threads * w->posterior_count; i++) {
         settings.posterior = w->posteriors[i % w->posterior_count];
-        SURETY_TRY(surety_risk_new(&w->risk[i], &settings, err));
+        SURETY_TRY(surety_risk_new(&settings, &w->risk[i], err));
         surety_risk_coin(w->risk[i], 0); /* it has coins, also where this process has no example */
         surety_risk_coin(w->risk[i], 0); /* it has coins, also where no example is this process's */
     }
@@ -128,8 +128,8 @@ static surety_status measure_all(measuring *w, surety_risks *risks, const surety
     if (w->set->group)
         SURETY_TRY(surety_alloc(&w->groups, w->posterior_count * 2 * w->set->groups, sizeof *w->groups, err));
     if (w->set->unit) SURETY_TRY(surety_alloc(&w->verdicts, w->posterior_count * w->set->units, 1, err));
-    SURETY_TRY(
-        surety_sampler_new(&sampler, w->what->threat, w->what->attacked->voters, w->what->set, run, err));
+    SURETY_TRY(surety_sampler_new(&sampler, w->what->threat, w->what->attacked->voters, w->what->voter_set,
+                                  run, err));
     surety_status status = surety_sampler_run(sampler, &sampling, NULL, run, err);
     surety_sampler_free(sampler);
     for (size_t q = 0; q < w->posterior_count && status == SURETY_OK; q++)

@@ -10,7 +10,7 @@
 typedef struct surety_measurement {
     const surety_threat *threat; /* validated. Worst case: each voter casts its worst vote over the ball */
     const surety_vote *attacked; /* the vote that is attacked */
-    surety_voter_set set;        /* how the voters are asked when votes are measured */
+    surety_voter_set voter_set;  /* how the voters are asked when votes are measured */
     const double *posterior, *prior; /* Q, and P or NULL, as in surety_risk_settings */
     const char *phase;               /* for progress, or NULL */
 } surety_measurement;

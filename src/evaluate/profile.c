@@ -75,7 +75,7 @@ static surety_status fall(surety_profile *p, attacked *a, uint32_t *order, uint3
 
 static surety_status find_fooled(surety_profile *p, const surety_model *model, const surety_set *set,
                                  const surety_run *run, surety_error *err) {
-    attacked a = {.vote = surety_model_vote(model, SURETY_POSTERIOR), .set = set};
+    attacked a = {.vote = surety_model_vote(model, SURETY_WEIGHTS_POSTERIOR), .set = set};
     uint32_t *order = NULL, *which = NULL;
     surety_status status = surety_alloc(&a.margin, p->m, sizeof *a.margin, err);
     if (status == SURETY_OK) status = surety_alloc(&order, p->m, sizeof *order, err);
@@ -90,7 +90,8 @@ static surety_status find_fooled(surety_profile *p, const surety_model *model, c
 surety_status surety_profile_point(const surety_profile *p, const surety_model *model, const surety_set *set,
                                    uint32_t index, double radius, float *x, double *margin,
                                    surety_error *err) {
-    attacked a = {.vote = surety_model_vote(model, SURETY_POSTERIOR), .set = set, .margin = margin, .x = x};
+    attacked a = {
+        .vote = surety_model_vote(model, SURETY_WEIGHTS_POSTERIOR), .set = set, .margin = margin, .x = x};
     return attack_at(&a, p, &index, 1, radius, NULL, err);
 }
 
@@ -127,12 +128,12 @@ static surety_status prove_block(void *arg, size_t block, int thread, surety_err
 static surety_status prove_all(surety_profile *p, const surety_model *model, const surety_set *set,
                                const surety_run *run, surety_error *err) {
     size_t threads = (size_t)surety_threads(run), blocks = (p->m + SURETY_BLOCK - 1) / SURETY_BLOCK;
-    proving w = {.p = p, .set = set, .vote = surety_model_vote(model, SURETY_POSTERIOR)};
+    proving w = {.p = p, .set = set, .vote = surety_model_vote(model, SURETY_WEIGHTS_POSTERIOR)};
     surety_status status = surety_alloc(&p->certified, p->m, sizeof *p->certified, err);
     if (status == SURETY_OK) status = surety_alloc(&w.worst, threads, sizeof *w.worst, err);
     for (size_t t = 0; t < threads && status == SURETY_OK; t++)
-        status =
-            surety_worst_new(&w.worst[t], w.vote.voters, &p->threat.ball, p->threat.budget, w.vote.set, err);
+        status = surety_worst_new(&w.worst[t], w.vote.voters, &p->threat.ball, p->threat.budget,
+                                  w.vote.voter_set, err);
     if (status == SURETY_OK) status = surety_parallel(run, "page: proved", blocks, prove_block, &w, err);
     for (size_t t = 0; w.worst && t < threads; t++) surety_worst_free(w.worst[t]);
     surety_free((void *)w.worst);
@@ -162,7 +163,7 @@ surety_status surety_profile_make(surety_profile *out, const surety_model *model
                                   surety_error *err) {
     *out = (surety_profile){.m = set->m < most ? set->m : most, .threat = *threat};
     out->threat.kind = surety_threat_strongest(surety_model_voters(model));
-    out->threat.epoch = SURETY_PASS_ATTACKED;
+    out->threat.epoch = SURETY_EPOCH_ATTACKED;
     surety_status status = make(out, model, set, run, err);
     if (status != SURETY_OK) surety_profile_free(out);
     return status;

@@ -13,14 +13,16 @@
 
 /* ---- rows ---- */
 
-void surety_row_defaults(surety_row_settings *settings, const surety_model *model) {
+surety_row_settings surety_row_defaults(const surety_model *model) {
     const surety_model_facts *facts = surety_model_about(model);
-    *settings =
-        (surety_row_settings){.delta = facts->delta, .priors_compared = facts->priors_compared, .looks = 1};
-    surety_threat_defaults(&settings->threat);
-    settings->threat.kind = SURETY_ATTACK_PGDU;
-    settings->threat.ball = facts->ball;
-    settings->threat.seed = facts->seed;
+    surety_row_settings s = {.threat = surety_threat_defaults(),
+                             .delta = facts->delta,
+                             .priors_compared = facts->priors_compared,
+                             .looks = 1};
+    s.threat.kind = SURETY_ATTACK_PGDU;
+    s.threat.ball = facts->ball;
+    s.threat.seed = facts->seed;
+    return s;
 }
 
 /* Risks of every model's vote on the set, attacked once under the prior that they share (or under the vote of
@@ -30,7 +32,7 @@ static surety_status perturbed(surety_risks *risks, const surety_model *const *m
                                const surety_run *run, surety_error *err) {
     surety_threat settings = *threat;
     const double *posteriors[SURETY_ROWS_MOST];
-    settings.epoch = SURETY_PASS_PERTURBED;
+    settings.epoch = SURETY_EPOCH_PERTURBED;
     SURETY_TRY(surety_threat_validate(&settings, err));
     SURETY_TRY(surety_attack_check_set(&settings, surety_model_voters(models[0]), set, err));
     for (size_t k = 0; k < count; k++) posteriors[k] = surety_model_posterior(models[k]);
@@ -40,7 +42,7 @@ static surety_status perturbed(surety_risks *risks, const surety_model *const *m
     surety_measurement what = {
         .threat = &settings,
         .attacked = &vote,
-        .set = vote.set,
+        .voter_set = vote.voter_set,
         .prior = vote.weights,
         .phase = phases[threat->kind == SURETY_WORST_CASE][set->which == SURETY_SET_TEST]};
     return surety_measure_each(&what, posteriors, count, set, risks, run, err);
@@ -53,29 +55,28 @@ surety_status surety_measure_model(surety_risks *risks, const surety_model *mode
     return perturbed(risks, &model, 1, attacked, set, threat, run, err);
 }
 
-surety_status surety_evaluate_perturbed(surety_risks *risks, const surety_model *model, const surety_set *set,
-                                        const surety_threat *threat, const surety_run *run,
-                                        surety_error *err) {
-    return surety_measure_model(risks, model, SURETY_PRIOR, set, threat, run, err);
+surety_status surety_evaluate_perturbed(const surety_model *model, const surety_set *set,
+                                        const surety_threat *threat, surety_risks *risks,
+                                        const surety_run *run, surety_error *err) {
+    return surety_measure_model(risks, model, SURETY_WEIGHTS_PRIOR, set, threat, run, err);
 }
 
-surety_status surety_evaluate_worst(surety_risks *risks, const surety_model *model, const surety_set *set,
-                                    const surety_ball *ball, const surety_run *run, surety_error *err) {
-    surety_threat threat;
-    surety_threat_defaults(&threat);
+surety_status surety_evaluate_worst(const surety_model *model, const surety_set *set, const surety_ball *ball,
+                                    surety_risks *risks, const surety_run *run, surety_error *err) {
+    surety_threat threat = surety_threat_defaults();
     threat.kind = SURETY_WORST_CASE;
     threat.ball = *ball;
-    return surety_measure_model(risks, model, SURETY_PRIOR, set, &threat, run, err);
+    return surety_measure_model(risks, model, SURETY_WEIGHTS_PRIOR, set, &threat, run, err);
 }
 
 static surety_status worst_input(const surety_risks *risks, const double *q, const double *p,
                                  surety_bound_input *input, surety_error *err) {
     input->m = risks->m;
-    input->H = risks->voters;
+    input->H = risks->voter_count;
     input->posterior = q;
-    input->frozen = memcmp(q, p, risks->voters * sizeof *q) == 0;
+    input->frozen = memcmp(q, p, risks->voter_count * sizeof *q) == 0;
     surety_risks_evidence(risks, SURETY_RISK_WORST_CASE, &input->worst_case);
-    return surety_kl_divergence(q, p, risks->voters, &input->kl, err);
+    return surety_kl_divergence(q, p, risks->voter_count, &input->kl, err);
 }
 
 surety_status surety_worst_input(const surety_risks *risks, const surety_model *model,
@@ -97,13 +98,13 @@ surety_threat_kind surety_strongest(const surety_model *model, surety_threat_kin
     return strongest == SURETY_ATTACK_UNIF ? surety_threat_plain(kind) : strongest;
 }
 
-surety_status surety_evaluate_attacked(surety_attack_result *result, const surety_model *model,
-                                       const surety_set *set, const surety_threat *attack,
+surety_status surety_evaluate_attacked(const surety_model *model, const surety_set *set,
+                                       const surety_threat *attack, surety_attack_result *result,
                                        const surety_run *run, surety_error *err) {
     surety_threat settings = *attack;
     settings.kind = surety_strongest(model, attack->kind);
-    settings.epoch = SURETY_PASS_ATTACKED;
-    surety_vote vote = surety_model_vote(model, SURETY_POSTERIOR);
+    settings.epoch = SURETY_EPOCH_ATTACKED;
+    surety_vote vote = surety_model_vote(model, SURETY_WEIGHTS_POSTERIOR);
     return surety_attack_set(&settings, &vote, set, NULL, NULL, result, run, err);
 }
 
@@ -116,7 +117,8 @@ static surety_status bound(surety_row *row, const surety_model *model, const sur
     row->input.priors_compared = fresh ? 1 : s->priors_compared;
     row->input.looks = s->looks;
     if (row->origin == SURETY_ORIGIN_OTHER) return SURETY_OK; /* all zero: none is available */
-    SURETY_TRY(surety_measured_input(&row->learn, model, fresh ? SURETY_POSTERIOR : SURETY_PRIOR, row->threat,
+    SURETY_TRY(surety_measured_input(&row->learn, model,
+                                     fresh ? SURETY_WEIGHTS_POSTERIOR : SURETY_WEIGHTS_PRIOR, row->threat,
                                      &row->input, err));
     SURETY_TRY(surety_risks_bounds(&row->input, row->bounds, err));
     for (int id = 0; fresh && id < SURETY_BOUNDS; id++)
@@ -138,7 +140,7 @@ static surety_status fill(surety_row *row, const surety_model *model, const sure
         memcpy(row->class_failed, row->test.class_failed, row->test.classes * sizeof *row->class_failed);
     if (row->threat != SURETY_WORST_CASE) {
         surety_attack_result attacked;
-        SURETY_TRY(surety_evaluate_attacked(&attacked, model, test, &s->threat, run, err));
+        SURETY_TRY(surety_evaluate_attacked(model, test, &s->threat, &attacked, run, err));
         row->adversarial_risk = (double)attacked.units_fooled / (double)attacked.units;
         row->found_by = attacked.found_by;
         row->norm_max = attacked.norm_max;
@@ -158,7 +160,7 @@ static surety_status check_kin(const surety_model *const *models, size_t count, 
         const surety_voters *b = surety_model_voters(models[k]);
         size_t H = surety_voters_count(a);
         int same = surety_voters_same(a, b) &&
-                   surety_model_about(models[0])->set == surety_model_about(models[k])->set &&
+                   surety_model_about(models[0])->voter_set == surety_model_about(models[k])->voter_set &&
                    !memcmp(surety_model_prior(models[0]), surety_model_prior(models[k]), H * sizeof(double));
         if (!same) return surety_fail(err, SURETY_E_USAGE, "the models do not share their voters and prior");
     }
@@ -189,7 +191,7 @@ static surety_status check_classes(const char *rows, const surety_data_info *inf
 
 static surety_status check_test(surety_overlap *test, const surety_model *model, const surety_data_info *info,
                                 surety_error *err) {
-    SURETY_TRY(surety_model_overlap(test, model, info, SURETY_SET_TEST, err));
+    SURETY_TRY(surety_model_overlap(model, info, SURETY_SET_TEST, test, err));
     if (2 * test->known <= test->m) return SURETY_OK;
     surety_fail(err, SURETY_E_CHECK, "%llu of the %llu test rows trained the model",
                 (unsigned long long)test->known, (unsigned long long)test->m);
@@ -197,8 +199,8 @@ static surety_status check_test(surety_overlap *test, const surety_model *model,
     return SURETY_E_CHECK;
 }
 
-surety_status surety_evaluate_origin(surety_origin *origin, surety_overlap *test, const surety_model *model,
-                                     const surety_data *data, surety_error *err) {
+surety_status surety_evaluate_origin(const surety_model *model, const surety_data *data,
+                                     surety_origin *origin, surety_overlap *test, surety_error *err) {
     const surety_data_info *info = surety_data_describe(data);
     const char *rows = surety_model_text(model, "data.class_rows");
     int own = same_text(model, "data.prior", info->set_sha256[SURETY_SET_PRIOR]) &&
@@ -224,11 +226,11 @@ static surety_status measure_all(surety_row *rows, const surety_model *const *mo
                                  surety_error *err) {
     surety_risks risks[SURETY_ROWS_MOST];
     int fresh = rows[0].origin == SURETY_ORIGIN_FRESH, learn = set->which == SURETY_SET_LEARN;
-    if (!fresh) SURETY_TRY(perturbed(risks, models, count, SURETY_PRIOR, set, &s->threat, run, err));
+    if (!fresh) SURETY_TRY(perturbed(risks, models, count, SURETY_WEIGHTS_PRIOR, set, &s->threat, run, err));
     for (size_t k = 0; k < count; k++) {
         if (fresh)
-            SURETY_TRY(
-                surety_measure_model(&risks[k], models[k], SURETY_POSTERIOR, set, &s->threat, run, err));
+            SURETY_TRY(surety_measure_model(&risks[k], models[k], SURETY_WEIGHTS_POSTERIOR, set, &s->threat,
+                                            run, err));
         *(learn ? &rows[k].learn : &rows[k].test) = risks[k];
     }
     return SURETY_OK;
@@ -255,13 +257,13 @@ static surety_status fill_all(surety_row *rows, const surety_model *const *model
     return SURETY_OK;
 }
 
-surety_status surety_evaluate_rows(surety_row *rows, const surety_model *const *models, size_t count,
-                                   const surety_data *data, const surety_row_settings *settings,
+surety_status surety_evaluate_rows(const surety_model *const *models, size_t count, const surety_data *data,
+                                   const surety_row_settings *settings, surety_row *rows,
                                    const surety_run *run, surety_error *err) {
     for (size_t k = 0; k < count; k++) rows[k] = (surety_row){0};
     SURETY_TRY(check_kin(models, count, err));
     for (size_t k = 0; k < count; k++) {
-        SURETY_TRY(surety_evaluate_origin(&rows[k].origin, &rows[k].overlap, models[k], data, err));
+        SURETY_TRY(surety_evaluate_origin(models[k], data, &rows[k].origin, &rows[k].overlap, err));
         if (rows[k].origin != rows[0].origin)
             return surety_fail(err, SURETY_E_USAGE, "the models were not trained on the same rows");
     }
@@ -270,10 +272,10 @@ surety_status surety_evaluate_rows(surety_row *rows, const surety_model *const *
     return status;
 }
 
-surety_status surety_evaluate_row(surety_row *row, const surety_model *model, const surety_data *data,
-                                  const surety_row_settings *settings, const surety_run *run,
+surety_status surety_evaluate_row(const surety_model *model, const surety_data *data,
+                                  const surety_row_settings *settings, surety_row *row, const surety_run *run,
                                   surety_error *err) {
-    return surety_evaluate_rows(row, &model, 1, data, settings, run, err);
+    return surety_evaluate_rows(&model, 1, data, settings, row, run, err);
 }
 
 void surety_row_free(surety_row *row) {

@@ -22,7 +22,7 @@ typedef struct worker {
 struct surety_sampler {
     surety_threat threat;
     const surety_voters *voters;
-    surety_voter_set set;
+    surety_voter_set voter_set;
     size_t n, d, stride, threads;
     size_t outputs; /* H width */
     worker *workers;
@@ -36,7 +36,7 @@ struct surety_sampler {
 
 static surety_status new_worker(const surety_sampler *s, worker *w, surety_error *err) {
     if (s->threat.kind == SURETY_WORST_CASE)
-        return surety_worst_new(&w->worst, s->voters, &s->threat.ball, s->threat.budget, s->set, err);
+        return surety_worst_new(&w->worst, s->voters, &s->threat.ball, s->threat.budget, s->voter_set, err);
     SURETY_TRY(surety_attacker_new(&w->attacker, &s->threat, s->voters, err));
     SURETY_TRY(surety_alloc(&w->points, SURETY_BLOCK * s->stride, sizeof(float), err));
     SURETY_TRY(surety_alloc(&w->h, s->outputs * SURETY_LANES, sizeof(float), err));
@@ -52,7 +52,7 @@ surety_status surety_sampler_new(surety_sampler **out, const surety_threat *thre
     SURETY_TRY(surety_alloc(&s, 1, sizeof *s, err));
     *s = (surety_sampler){.threat = *threat,
                           .voters = voters,
-                          .set = set,
+                          .voter_set = set,
                           .n = surety_threat_samples(threat),
                           .outputs = surety_voters_count(voters) * surety_voters_width(voters),
                           .d = surety_voters_features(voters),
@@ -236,7 +236,7 @@ surety_status surety_sampler_run(surety_sampler *s, const surety_sampling *what,
 surety_status surety_sample_set(const surety_threat *threat, const surety_sampling *what,
                                 const surety_run *run, surety_error *err) {
     surety_sampler *s;
-    SURETY_TRY(surety_sampler_new(&s, threat, what->vote.voters, what->vote.set, run, err));
+    SURETY_TRY(surety_sampler_new(&s, threat, what->vote.voters, what->vote.voter_set, run, err));
     surety_status status = surety_sampler_run(s, what, NULL, run, err);
     surety_sampler_free(s);
     return status;

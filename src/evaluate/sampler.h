@@ -9,9 +9,9 @@
 
 #include "attack/attacker.h"
 
-/* Passes that address random numbers: the perturbed sets of rows and certificates are pass 0, which no
+/* Epochs that address random numbers: the perturbed sets of rows and certificates are epoch 0, which no
  * training uses; R_att, which nothing is concluded from, has the last one. */
-enum { SURETY_PASS_PERTURBED = 0, SURETY_PASS_ATTACKED = SURETY_EPOCH_LIMIT - 1 };
+enum { SURETY_EPOCH_PERTURBED = 0, SURETY_EPOCH_ATTACKED = SURETY_EPOCH_LIMIT - 1 };
 
 /* The workspaces of all threads of a run. The voters are borrowed; they may change between runs, except that
  * limits of the worst case are those of the voters as they were when it was made. */

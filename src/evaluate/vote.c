@@ -35,9 +35,9 @@ double surety_margin_column(const surety_vote *vote, const float *votes, size_t 
     double sums[SURETY_CLASSES_MOST] = {0}, least = 2;
     for (size_t t = 0; t < H; t++) {
         const float *h = votes + t * width * ld;
-        uint8_t label = label_of(h, ld, width, vote->set);
+        uint8_t label = label_of(h, ld, width, vote->voter_set);
         for (size_t k = 0; k < width; k++)
-            sums[k] += vote->weights[t] * v_of(h, ld, width, vote->set, y, k, label);
+            sums[k] += vote->weights[t] * v_of(h, ld, width, vote->voter_set, y, k, label);
     }
     for (size_t k = 0; k < width; k++)
         if ((width == 1 || k != y) && least == least && !(sums[k] >= least)) least = sums[k];

@@ -214,8 +214,8 @@ static int is_among(uint64_t digest, const uint64_t *sorted, size_t count) {
     return low < count && sorted[low] == digest;
 }
 
-surety_status surety_model_overlap(surety_overlap *out, const surety_model *m, const surety_data_info *info,
-                                   surety_set_name which, surety_error *err) {
+surety_status surety_model_overlap(const surety_model *m, const surety_data_info *info, surety_set_name which,
+                                   surety_overlap *out, surety_error *err) {
     *out = (surety_overlap){.m = info->m[which]};
     if (surety_model_imported(m)) return SURETY_OK; /* nobody knows; whoever says fresh answers for it */
     if (!m->rows[0]) {
@@ -264,7 +264,7 @@ surety_status surety_model_check_fresh(const surety_model *m, const surety_data_
                                        surety_error *err) {
     surety_overlap found;
     if (!info->fresh) return surety_fail(err, SURETY_E_CHECK, "nobody declared these rows fresh");
-    SURETY_TRY(surety_model_overlap(&found, m, info, SURETY_SET_LEARN, err));
+    SURETY_TRY(surety_model_overlap(m, info, SURETY_SET_LEARN, &found, err));
     SURETY_TRY(check_labels(m, info, err));
     SURETY_TRY(surety_model_check_preparation(m, info, err));
     if (!found.known) return SURETY_OK;

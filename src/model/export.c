@@ -66,7 +66,7 @@ static int make_point(const surety_model *m, uint32_t sample, float *x, float *z
 
 static surety_status fill_vectors(surety_vectors *out, const surety_model *m, float *z, surety_error *err) {
     size_t wanted = out->count, d = surety_voters_features(m->voters);
-    surety_vote vote = surety_model_vote(m, SURETY_POSTERIOR);
+    surety_vote vote = surety_model_vote(m, SURETY_WEIGHTS_POSTERIOR);
     out->count = 0;
     for (uint32_t sample = 0; out->count < wanted && sample < TRIES * wanted; sample++) {
         if (!make_point(m, sample, out->x + out->count * out->columns, z)) continue;
@@ -138,8 +138,8 @@ surety_status surety_export_text(const surety_model *m, const surety_export_sett
     return status;
 }
 
-surety_status surety_model_export(surety_export_result *result, const surety_model *m, const char *path,
-                                  const surety_export_settings *s, surety_error *err) {
+surety_status surety_model_export(const surety_model *m, const char *path, const surety_export_settings *s,
+                                  surety_export_result *result, surety_error *err) {
     surety_c_text text;
     SURETY_TRY(surety_export_text(m, s, &text, result, err));
     surety_status status = surety_write_file(path, text.text, text.length, err);

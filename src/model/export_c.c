@@ -156,24 +156,25 @@ static void put_declarations(const writing *w) {
 /* ---- the vote ---- */
 
 static void put_vote_two(const writing *w) {
-    surety_c_put(w->out,
-                 "    double sum = 0, part;\n"
-                 "    float h[%zu], v;\n"
-                 "    int32_t t;\n"
-                 "    if (!row_fine(features)) return %s_REFUSED;\n"
-                 "    voters(features, h);\n"
-                 "    for (t = 0; t < %zu; t++) {\n"
-                 "        v = h[t];\n%s"
-                 "        part = weight_of[t] * (double)v;\n"
-                 "        sum = sum + part;\n"
-                 "    }\n"
-                 "    sum = sum > 1 ? 1 : sum < -1 ? -1 : sum;\n"
-                 "    votes[0] = sum;\n"
-                 "    return sum > 0 ? 1 : sum < 0 ? 0 : %s_TIED;\n"
-                 "}\n\n",
-                 w->H, w->P, w->H,
-                 w->m->facts.set == SURETY_SIGNED ? "        v = v > 0 ? 1.0f : v < 0 ? -1.0f : v;\n" : "",
-                 w->P);
+    surety_c_put(
+        w->out,
+        "    double sum = 0, part;\n"
+        "    float h[%zu], v;\n"
+        "    int32_t t;\n"
+        "    if (!row_fine(features)) return %s_REFUSED;\n"
+        "    voters(features, h);\n"
+        "    for (t = 0; t < %zu; t++) {\n"
+        "        v = h[t];\n%s"
+        "        part = weight_of[t] * (double)v;\n"
+        "        sum = sum + part;\n"
+        "    }\n"
+        "    sum = sum > 1 ? 1 : sum < -1 ? -1 : sum;\n"
+        "    votes[0] = sum;\n"
+        "    return sum > 0 ? 1 : sum < 0 ? 0 : %s_TIED;\n"
+        "}\n\n",
+        w->H, w->P, w->H,
+        w->m->facts.voter_set == SURETY_SIGNED ? "        v = v > 0 ? 1.0f : v < 0 ? -1.0f : v;\n" : "",
+        w->P);
 }
 
 /* One-hot scores of the signed set: 1 for the only largest; none where several are, whose votes are 1/K each;
@@ -220,7 +221,7 @@ static void put_wins(const writing *w) {
 }
 
 static void put_vote_many(const writing *w) {
-    int is_signed = w->m->facts.set == SURETY_SIGNED;
+    int is_signed = w->m->facts.voter_set == SURETY_SIGNED;
     surety_c_put(w->out,
                  "    float h[%zu];\n"
                  "    int32_t t, k;\n"
@@ -260,7 +261,7 @@ static void put_vote(const writing *w) {
                  "    return 1;\n"
                  "}\n\n",
                  w->keeps ? "" : " or missing", w->d, w->keeps ? "v == v && " : "");
-    if (w->width > 1 && w->m->facts.set == SURETY_SIGNED) put_label(w);
+    if (w->width > 1 && w->m->facts.voter_set == SURETY_SIGNED) put_label(w);
     if (w->width > 1) put_wins(w);
     surety_c_put(w->out, "int32_t %s_vote(const float *features, double *votes) {\n", w->p);
     if (w->width == 1)

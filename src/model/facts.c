@@ -21,13 +21,13 @@ int surety_facts_key(const char *key) {
     return !strcmp(key, tolerance_key) || !strcmp(key, slack_key);
 }
 
-void surety_model_facts_defaults(surety_model_facts *f) {
-    *f = (surety_model_facts){.set = SURETY_SIGNED,
-                              .priors_compared = 1,
-                              .delta = 0.05,
-                              .defense = "none",
-                              .objective = "baseline"};
-    surety_ball_defaults(&f->ball);
+surety_model_facts surety_model_facts_defaults(void) {
+    return (surety_model_facts){.voter_set = SURETY_SIGNED,
+                                .priors_compared = 1,
+                                .delta = 0.05,
+                                .ball = surety_ball_defaults(),
+                                .defense = "none",
+                                .objective = "baseline"};
 }
 
 surety_status surety_facts_validate(const surety_model_facts *f, surety_error *err) {
@@ -63,7 +63,7 @@ surety_status surety_facts_write(const surety_model_facts *f, const surety_voter
     surety_format(eps, sizeof eps, "%.17g", f->ball.radius);
     if (f->ball.has_box) surety_format(box, sizeof box, "%.17g,%.17g", f->ball.lo, f->ball.hi);
     const char *values[] = {surety_voters_kind(voters),
-                            surety_voter_set_name(f->set),
+                            surety_voter_set_name(f->voter_set),
                             seed,
                             priors,
                             delta,
@@ -146,8 +146,8 @@ surety_status surety_facts_read(surety_model_facts *f, json_t *metadata, surety_
         text[i] = json_string_value(json_object_get(metadata, keys[i]));
         if (!text[i]) return bad(keys[i], "a text", err);
     }
-    surety_model_facts_defaults(f);
-    if (surety_voter_set_parse(text[1], &f->set, &inner)) return bad("voters", "signed or real", err);
+    *f = surety_model_facts_defaults();
+    if (surety_voter_set_parse(text[1], &f->voter_set, &inner)) return bad("voters", "signed or real", err);
     if (!read_u64(text[2], &f->seed) || f->seed >= SURETY_SEED_LIMIT)
         return bad("seed", "a number below 2^63", err);
     if (!read_u64(text[3], &f->priors_compared) || !f->priors_compared ||

@@ -232,7 +232,7 @@ static surety_status build(const parsed *p, surety_model **out, surety_voters **
         return surety_fail(err, SURETY_E_INPUT, "the file has %zu tensors, a model of this kind %zu",
                            p->count, tensors);
     SURETY_TRY(surety_facts_read(&facts, p->metadata, err));
-    SURETY_TRY(surety_model_new(out, *voters, *weights, *weights + H, &facts, err));
+    SURETY_TRY(surety_model_new(*voters, *weights, *weights + H, &facts, out, err));
     *voters = NULL;
     if (remembers) SURETY_TRY(take_rows(p, *out, err));
     surety_voters_changed((*out)->voters);
@@ -250,7 +250,7 @@ static surety_status build(const parsed *p, surety_model **out, surety_voters **
     return surety_facts_read_tolerance(*out, p->metadata, err);
 }
 
-surety_status surety_model_decode(surety_model **out, const uint8_t *bytes, size_t size, const char *name,
+surety_status surety_model_decode(const uint8_t *bytes, size_t size, const char *name, surety_model **out,
                                   surety_error *err) {
     parsed p = {0};
     surety_voters *voters = NULL;
@@ -270,7 +270,7 @@ surety_status surety_model_decode(surety_model **out, const uint8_t *bytes, size
     return status;
 }
 
-surety_status surety_model_load(surety_model **out, const char *path, surety_error *err) {
+surety_status surety_model_load(const char *path, surety_model **out, surety_error *err) {
     surety_file file = {0};
     *out = NULL;
     SURETY_TRY(surety_file_open(&file, path, err));
@@ -281,7 +281,7 @@ surety_status surety_model_load(surety_model **out, const char *path, surety_err
         surety_fail_expected(err, "a model that surety train wrote (safetensors)");
         surety_fail_file(err, path);
     } else {
-        status = surety_model_decode(out, file.data, file.size, path, err);
+        status = surety_model_decode(file.data, file.size, path, out, err);
     }
     surety_file_close(&file);
     return status;

@@ -369,11 +369,11 @@ static surety_status build(surety_ensemble *e, made *m, surety_voters **voters, 
         {{"uses", I32, 1, {e->d}}, m->uses},
     };
     SURETY_TRY(make_voters(voters, parts, err));
-    surety_model_facts_defaults(&about);
-    about.set = SURETY_REAL;
+    about = surety_model_facts_defaults();
+    about.voter_set = SURETY_REAL;
     about.ball = (surety_ball){.norm = SURETY_LINF}; /* no usual radius, no box */
     snprintf(about.objective, sizeof about.objective, "imported");
-    SURETY_TRY(surety_model_new(out, *voters, m->weights, m->weights, &about, err));
+    SURETY_TRY(surety_model_new(*voters, m->weights, m->weights, &about, out, err));
     *voters = NULL;
     surety_voters_changed((*out)->voters);
     return set_texts(e, *out, err);
@@ -437,8 +437,8 @@ static surety_status import(surety_ensemble *e, const surety_file *file, const c
     return status;
 }
 
-surety_status surety_model_import(surety_model **out, const char *path,
-                                  const surety_import_settings *settings, surety_error *err) {
+surety_status surety_model_import(const char *path, const surety_import_settings *settings,
+                                  surety_model **out, surety_error *err) {
     static const surety_import_settings automatic = {.format = "auto"};
     surety_file file;
     *out = NULL;

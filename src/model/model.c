@@ -51,8 +51,8 @@ static surety_status check_tensor(const surety_tensor *t, surety_error *err) {
     return SURETY_OK;
 }
 
-surety_status surety_model_new(surety_model **out, surety_voters *voters, const double *prior,
-                               const double *posterior, const surety_model_facts *facts, surety_error *err) {
+surety_status surety_model_new(surety_voters *voters, const double *prior, const double *posterior,
+                               const surety_model_facts *facts, surety_model **out, surety_error *err) {
     size_t H = surety_voters_count(voters);
     *out = NULL;
     SURETY_TRY(check_weights(prior, H, "prior", 1, err));
@@ -72,7 +72,7 @@ surety_status surety_model_new(surety_model **out, surety_voters *voters, const 
     if (status == SURETY_OK) status = surety_alloc(&m->prior, H, sizeof *prior, err);
     if (status == SURETY_OK) status = surety_alloc(&m->posterior, H, sizeof *posterior, err);
     if (status == SURETY_OK && facts->ball.tolerance)
-        status = surety_tolerance_copy(&m->tolerance, facts->ball.tolerance, err);
+        status = surety_tolerance_copy(facts->ball.tolerance, &m->tolerance, err);
     m->facts.ball.tolerance = m->tolerance;
     if (status != SURETY_OK) {
         surety_model_free(m);
@@ -122,7 +122,8 @@ surety_features surety_model_features(const surety_model *m) {
 }
 
 surety_vote surety_model_vote(const surety_model *m, surety_weighting weighting) {
-    return (surety_vote){m->voters, weighting == SURETY_PRIOR ? m->prior : m->posterior, m->facts.set};
+    return (surety_vote){m->voters, weighting == SURETY_WEIGHTS_PRIOR ? m->prior : m->posterior,
+                         m->facts.voter_set};
 }
 
 /* ---- texts ---- */

@@ -137,7 +137,7 @@ static surety_status open_provers(predicting *p, const surety_vote *vote, const 
     SURETY_TRY(surety_alloc(&p->proofs, WAVE, sizeof *p->proofs, err));
     SURETY_TRY(surety_alloc(&p->provers, p->threads, sizeof *p->provers, err));
     for (size_t t = 0; t < p->threads; t++)
-        SURETY_TRY(surety_prover_new(&p->provers[t], vote, &ball, files->budget, err));
+        SURETY_TRY(surety_prover_new(vote, &ball, files->budget, &p->provers[t], err));
     return SURETY_OK;
 }
 

@@ -90,8 +90,8 @@ static surety_status replay(replaying *p, surety_replay *out, const surety_run *
     return SURETY_OK;
 }
 
-surety_status surety_model_replay(surety_replay *out, const surety_model *model, const char *points,
-                                  const char *scores, const surety_run *run, surety_error *err) {
+surety_status surety_model_replay(const surety_model *model, const char *points, const char *scores,
+                                  surety_replay *out, const surety_run *run, surety_error *err) {
     replaying p = {.v = model->voters, .d = surety_voters_features(model->voters)};
     *out = (surety_replay){0};
     SURETY_TRY(surety_voters_need(p.v, SURETY_CAN_SCORE, "a replay", err));

@@ -27,8 +27,8 @@ static void print_chain(surety_growing *page, const surety_certificate *c) {
     print_digest(page, "rows of T", c->data.sha256_test);
     surety_print_fact(page, "split", "%s", c->data.split);
     print_digest(page, "model file", c->model.sha256);
-    surety_print_fact(page, "seeds", "model %" PRIu64 "; attack %" PRIu64 ", pass %" PRIu64, c->model.seed,
-                      c->attack.seed, c->attack.pass);
+    surety_print_fact(page, "seeds", "model %" PRIu64 "; attack %" PRIu64 ", epoch %" PRIu64, c->model.seed,
+                      c->attack.seed, c->attack.epoch);
     print_digest(page, "vote counts", c->counts_sha256);
     print_digest(page, "certificate", c->digest);
     surety_print_fact(page, "software", "surety %s, CPU level %s", c->software.version,
@@ -122,7 +122,7 @@ static surety_status print_verification(surety_growing *page, const surety_subje
     settings.model = subject->s->model_file;
     settings.opened = rows ? subject->s->data : NULL;
     settings.numbers = !rows;
-    SURETY_TRY(surety_verify(&v, subject->s->certificates[which], &settings, run, err));
+    SURETY_TRY(surety_verify(subject->s->certificates[which], &settings, &v, run, err));
     surety_print(page, "<p>Run while this page was made, with surety %s:</p>\n", surety_version());
     print_outcome(page, &v);
     return SURETY_OK;

@@ -117,7 +117,7 @@ static surety_status show(surety_growing *page, const surety_subject *subject, m
     uint32_t index = p->index[e->k];
     double margin;
     int fooled = p->fooled_at[e->k] < SURETY_PROFILE_RADII;
-    surety_vote vote = surety_model_vote(subject->s->model, SURETY_POSTERIOR);
+    surety_vote vote = surety_model_vote(subject->s->model, SURETY_WEIGHTS_POSTERIOR);
     e->x = subject->set->x + index * subject->set->stride;
     e->radius = p->radius[fooled ? p->fooled_at[e->k] : SURETY_PROFILE_RADII - 1];
     SURETY_TRY(surety_profile_point(p, subject->s->model, subject->set, index, e->radius, e->attacked,

@@ -128,7 +128,7 @@ static void print_made(surety_growing *page, const surety_model *model) {
     surety_print_facts(page, NULL);
     surety_print_fact(page, "kind", "%s, %zu voter%s, %s votes", surety_voters_kind(voters),
                       surety_voters_count(voters), surety_voters_count(voters) == 1 ? "" : "s",
-                      surety_voter_set_name(facts->set));
+                      surety_voter_set_name(facts->voter_set));
     if (imported)
         surety_print_fact(page, "made by", "%s, and imported. Which rows trained it is not known here",
                           imported);

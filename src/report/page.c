@@ -139,7 +139,7 @@ static void print_miss(surety_growing *page, const surety_shown *shown, size_t i
                  "</td><td>%.3f",
                  surety_paper_tasks(&tasks)[p->task].name, surety_norm_name(p->norm),
                  surety_objective_name(p->algorithm), surety_threat_name(p->defense),
-                 surety_threat_name(p->attack), surety_voter_set_name(p->set),
+                 surety_threat_name(p->attack), surety_voter_set_name(p->voter_set),
                  surety_quantity_name(p->quantity), c.first);
     if (c.seeds > 1) surety_print(page, " (%.3f to %.3f)", c.min, c.max);
     surety_print(page, "</td><td>%.3f</td></tr>\n", p->value);

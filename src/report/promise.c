@@ -55,15 +55,15 @@ static void print_short(surety_growing *page, const surety_certificate *c) {
 /* Within which ball. A radius that was found is rounded down: a smaller ball is covered too. */
 static void print_where(surety_growing *page, const surety_certificate *c) {
     char eps[32];
-    double scale = pow(10, 4 - ceil(log10(c->attack.eps)));
-    surety_shortest(c->attack.eps, eps);
-    if (says(c, SURETY_SAY_RADIUS) && c->attack.eps > 0 && isfinite(scale))
-        surety_format(eps, sizeof eps, "%.6g", floor(c->attack.eps * scale) / scale);
+    double scale = pow(10, 4 - ceil(log10(c->attack.radius)));
+    surety_shortest(c->attack.radius, eps);
+    if (says(c, SURETY_SAY_RADIUS) && c->attack.radius > 0 && isfinite(scale))
+        surety_format(eps, sizeof eps, "%.6g", floor(c->attack.radius * scale) / scale);
     if (strcmp(c->attack.radius_unit, "tolerances") != 0) {
         surety_print_words(page, "within %s distance %s", c->attack.norm, eps);
         if (strcmp(c->attack.radius_unit, surety_scaling_unit(SURETY_SCALE_NONE)) != 0)
             surety_print_words(page, " (in %s)", c->attack.radius_unit);
-    } else if (!strcmp(c->attack.norm, surety_norm_name(SURETY_LINF)) && c->attack.eps == 1) {
+    } else if (!strcmp(c->attack.norm, surety_norm_name(SURETY_LINF)) && c->attack.radius == 1) {
         surety_print(page, "with every feature within its own tolerance");
     } else {
         surety_print_words(page, "within %s distance %s, in tolerances", c->attack.norm, eps);
@@ -321,7 +321,7 @@ static void print_tolerance(surety_growing *page, const surety_certificate *c) {
         surety_print_html(page, c->tolerance.features[j]);
         surety_print(page, "</th>");
         if (c->tolerance.radius[j] > 0)
-            surety_print(page, "<td>%.6g</td>", c->tolerance.radius[j] * c->attack.eps);
+            surety_print(page, "<td>%.6g</td>", c->tolerance.radius[j] * c->attack.radius);
         else
             surety_print(page, "<td>cannot change</td>");
         print_end(page, c->tolerance.lo[j], "&minus;&infin;");

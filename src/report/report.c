@@ -10,7 +10,7 @@
 
 static int same_key(const surety_printed *a, const surety_printed *b) {
     return a->task == b->task && a->norm == b->norm && a->algorithm == b->algorithm &&
-           a->defense == b->defense && a->attack == b->attack && a->set == b->set &&
+           a->defense == b->defense && a->attack == b->attack && a->voter_set == b->voter_set &&
            a->quantity == b->quantity;
 }
 
@@ -42,7 +42,7 @@ int surety_shown_is(const json_t *found, const surety_cell *cell) {
     const json_t *id = json_object_get(found, "cell");
     return says(id, "task", surety_paper_tasks(&tasks)[cell->task].name) &&
            says(id, "norm", surety_norm_name(cell->norm)) &&
-           says(id, "voters", surety_voter_set_name(cell->set)) &&
+           says(id, "voters", surety_voter_set_name(cell->voter_set)) &&
            says(id, "defense", surety_defense_name(cell->defense));
 }
 

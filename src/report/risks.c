@@ -87,7 +87,7 @@ static void draw_limits(const surety_axes *a, const surety_subject *subject) {
         for (size_t k = 0; k < c->curve_count; k++) draw_limit(a, c->curve[k].radius, c->curve[k].value);
         for (size_t k = 0; k < c->promise_count; k++)
             if (c->promises[k].kept) draw_limit(a, c->promises[k].radius, c->promises[k].limit);
-        if (!c->curve_count && !c->promise_count) draw_limit(a, c->attack.eps, c->value);
+        if (!c->curve_count && !c->promise_count) draw_limit(a, c->attack.radius, c->value);
     }
 }
 
@@ -129,7 +129,7 @@ static void draw_radius(surety_drawing *d, const surety_subject *subject) {
     if (p->certified)
         surety_axis_reach(&a.y_max, 1.05 * (double)surety_profile_unproved(p, a.x_max) / (double)p->m);
     for (size_t i = 0; i < subject->count; i++)
-        if (subject->certificates[i].value < 1 && subject->certificates[i].attack.eps <= a.x_max)
+        if (subject->certificates[i].value < 1 && subject->certificates[i].attack.radius <= a.x_max)
             surety_axis_reach(&a.y_max, 1.05 * subject->certificates[i].value);
     if (a.y_max > 1) a.y_max = 1;
     snprintf(label, sizeof label, "radius, %s%s%s", surety_norm_name(p->threat.ball.norm),

@@ -28,7 +28,7 @@ static surety_status check_model(const surety_subject *subject, const surety_cer
 static surety_status load_votes(surety_subject *subject, surety_error *err) {
     const surety_page_settings *s = subject->s;
     for (size_t i = 0; i < s->count; i++) {
-        SURETY_TRY(surety_votes_certificate_load(&subject->votes[i], s->certificates[i], err));
+        SURETY_TRY(surety_votes_certificate_load(s->certificates[i], &subject->votes[i], err));
         subject->count++;
     }
     return SURETY_OK;
@@ -39,7 +39,7 @@ static surety_status load(surety_subject *subject, surety_error *err) {
     subject->of_votes = s->count && surety_votes_certificate_is(s->certificates[0]);
     if (subject->of_votes) return load_votes(subject, err);
     for (size_t i = 0; i < s->count; i++) {
-        SURETY_TRY(surety_certificate_load(&subject->certificates[i], s->certificates[i], err));
+        SURETY_TRY(surety_certificate_load(s->certificates[i], &subject->certificates[i], err));
         subject->count++;
         SURETY_TRY(check_model(subject, &subject->certificates[i], s->certificates[i], err));
     }
@@ -56,7 +56,7 @@ static surety_status measure(surety_subject *subject, const surety_run *run, sur
     subject->data = surety_data_describe(s->data);
     subject->set = surety_data_set(s->data, SURETY_SET_TEST);
     if (!subject->set->m && subject->data->fresh) subject->set = surety_data_set(s->data, SURETY_SET_LEARN);
-    SURETY_TRY(surety_evaluate_origin(&origin, &overlap, s->model, s->data, err));
+    SURETY_TRY(surety_evaluate_origin(s->model, s->data, &origin, &overlap, err));
     if (!subject->set->m || !(s->threat.ball.radius > 0)) return SURETY_OK;
     return surety_profile_make(&subject->profile, s->model, subject->set, &s->threat, EXAMPLES, run, err);
 }
@@ -65,9 +65,9 @@ surety_status surety_page_ball(surety_ball *ball, surety_tolerance **tolerance, 
                                const surety_model *model, surety_error *err) {
     surety_certificate c;
     *tolerance = NULL;
-    SURETY_TRY(surety_certificate_load(&c, certificate, err));
+    SURETY_TRY(surety_certificate_load(certificate, &c, err));
     surety_status status = surety_norm_parse(c.attack.norm, &ball->norm, err);
-    ball->radius = c.attack.eps;
+    ball->radius = c.attack.radius;
     ball->slack = c.attack.slack;
     ball->has_box = !isnan(c.attack.box_lo);
     if (ball->has_box) ball->lo = c.attack.box_lo, ball->hi = c.attack.box_hi;

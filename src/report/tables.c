@@ -62,7 +62,7 @@ static void print_pair(surety_growing *page, const surety_shown *shown, surety_p
     surety_compared c[2];
     double printed[2];
     for (unsigned set = SURETY_SIGNED; set <= SURETY_REAL; set++) {
-        key.set = (surety_voter_set)set;
+        key.voter_set = (surety_voter_set)set;
         c[set] = surety_shown_value(shown, &key, &printed[set]);
     }
     for (int i = 0; i < 2; i++) {

@@ -55,8 +55,8 @@ static void print_cell(surety_growing *page, double value, int limit) {
 
 static void print_printed(surety_growing *page, const surety_shown *shown, const surety_cell *cell,
                           surety_objective algorithm, surety_quantity bound) {
-    surety_printed key = {cell->task,         cell->norm, algorithm, SURETY_ATTACK_PGDU,
-                          SURETY_ATTACK_PGDU, cell->set,  bound,     0};
+    surety_printed key = {cell->task,         cell->norm,      algorithm, SURETY_ATTACK_PGDU,
+                          SURETY_ATTACK_PGDU, cell->voter_set, bound,     0};
     double printed;
     surety_shown_value(shown, &key, &printed);
     print_cell(page, printed, 0);
@@ -67,7 +67,7 @@ static void print_line(surety_growing *page, const surety_shown *shown, const su
     size_t tasks;
     surety_print(page, "<tr><th scope=\"row\">%s</th><td>%s</td><td>%s</td><td>%zu</td>",
                  surety_paper_tasks(&tasks)[cell->task].name, surety_norm_name(cell->norm),
-                 surety_voter_set_name(cell->set), l->seeds);
+                 surety_voter_set_name(cell->voter_set), l->seeds);
     for (int i = 0; i < NUMBERS; i++) print_cell(page, l->mean[i], i >= NOT_PROVED);
     print_printed(page, shown, cell, SURETY_OBJECTIVE_CHROMATIC, SURETY_BOUND_OF_SEEGER);
     print_printed(page, shown, cell, SURETY_OBJECTIVE_AVERAGE_MAX, SURETY_BOUND_OF_TV);

@@ -57,14 +57,14 @@ static size_t classes_of(const surety_risk_settings *s) {
 
 static surety_status check_settings(const surety_risk_settings *s, surety_error *err) {
     size_t K = classes_of(s);
-    if (s->voters < 1) return surety_fail(err, SURETY_E_USAGE, "a vote needs at least one voter");
+    if (s->voter_count < 1) return surety_fail(err, SURETY_E_USAGE, "a vote needs at least one voter");
     if (K < 2 || K > SURETY_RISK_CLASSES)
         return surety_fail(err, SURETY_E_USAGE, "%zu classes; 2 to %d are possible", K, SURETY_RISK_CLASSES);
     if (s->samples < 1 || s->samples > SURETY_RISK_SAMPLES / (K - 1))
         return surety_fail(err, SURETY_E_USAGE, "%zu perturbations per example; 1 to %llu are possible",
                            s->samples, (unsigned long long)SURETY_RISK_SAMPLES / (K - 1));
     if (!s->posterior) return surety_fail(err, SURETY_E_USAGE, "no posterior given");
-    if (s->prior) SURETY_TRY(surety_distribution_validate(s->prior, s->voters, "prior", err));
+    if (s->prior) SURETY_TRY(surety_distribution_validate(s->prior, s->voter_count, "prior", err));
     return SURETY_OK;
 }
 
@@ -97,12 +97,12 @@ static surety_status allocate(surety_risk *a, surety_error *err) {
     return a->K == 2 ? SURETY_OK : allocate_count(a, a->n, &a->by_j, &a->least, &a->grouped, err);
 }
 
-surety_status surety_risk_new(surety_risk **out, const surety_risk_settings *settings, surety_error *err) {
+surety_status surety_risk_new(const surety_risk_settings *settings, surety_risk **out, surety_error *err) {
     *out = NULL;
     SURETY_TRY(check_settings(settings, err));
     surety_risk *a = NULL;
     SURETY_TRY(surety_alloc(&a, 1, sizeof *a, err));
-    a->H = settings->voters;
+    a->H = settings->voter_count;
     a->n = settings->samples;
     a->K = classes_of(settings);
     a->columns = a->n * (a->K - 1);

@@ -26,10 +26,10 @@ void surety_risks_evidence(const surety_risks *r, surety_risk_kind kind, surety_
 surety_status surety_risks_input(const surety_risks *r, const double *q, const double *p,
                                  surety_bound_input *input, surety_error *err) {
     input->m = r->m;
-    input->H = r->voters;
+    input->H = r->voter_count;
     input->posterior = q;
-    input->frozen = memcmp(q, p, r->voters * sizeof *q) == 0;
-    SURETY_TRY(surety_kl_divergence(q, p, r->voters, &input->kl, err));
+    input->frozen = memcmp(q, p, r->voter_count * sizeof *q) == 0;
+    SURETY_TRY(surety_kl_divergence(q, p, r->voter_count, &input->kl, err));
     surety_risks_evidence(r, SURETY_RISK_AVERAGED, &input->averaged);
     surety_risks_evidence(r, SURETY_RISK_AVERAGED_MAX, &input->averaged_max);
     input->abar = r->abar;

@@ -179,8 +179,8 @@ surety_status surety_posterior_learn(const surety_risks *risks, const double *p,
     *learned = (surety_learned){.objective = objective};
     SURETY_TRY(check_objective(objective, err));
     double *losses = NULL;
-    SURETY_TRY(surety_alloc(&losses, risks->voters, sizeof *losses, err));
-    search s = {.H = risks->voters, .p = p, .q = q, .objective = &surety_bound_list()[objective]};
+    SURETY_TRY(surety_alloc(&losses, risks->voter_count, sizeof *losses, err));
+    search s = {.H = risks->voter_count, .p = p, .q = q, .objective = &surety_bound_list()[objective]};
     set_up(&s, risks, input, losses);
     surety_status status = learn(&s, learned, err);
     surety_free(losses);

@@ -30,7 +30,7 @@ static void name_sums(surety_risks *out, const uint64_t *sums) {
     out->tandem_sum = sums[SURETY_RISK_TANDEM];
     out->prior_coins = sums[SURETY_RISK_PRIOR_COINS];
     const uint64_t *arrays = sums + SURETY_RISK_HEAD;
-    size_t H = out->voters;
+    size_t H = out->voter_count;
     out->loss = arrays + SURETY_RISK_LOSS * H;
     out->max_loss = arrays + SURETY_RISK_MAX_LOSS * H;
     out->worst_loss = arrays + SURETY_RISK_WORST_LOSS * H;
@@ -45,7 +45,7 @@ static void name_sums(surety_risks *out, const uint64_t *sums) {
 }
 
 static void name_means(surety_risks *out, double *means, const uint64_t *sums) {
-    size_t H = out->voters;
+    size_t H = out->voter_count;
     for (size_t k = 0; k < SURETY_RISK_LOSSES * H; k++) {
         size_t array = k / H;
         int over_j = array == SURETY_RISK_LOSS || array == SURETY_RISK_ANCHORED_LOSS;
@@ -62,8 +62,8 @@ static surety_status fill_risks(surety_risks *r, const double *q, surety_error *
     double m = (double)r->m, votes = m * (double)r->n;
     r->averaged = (double)(r->wrong + r->tied) / votes;
     r->averaged_max = (double)(r->max_wrong + r->max_tied) / m;
-    SURETY_TRY(surety_posterior_mean(q, r->mean_loss, r->voters, &r->rbar, err));
-    SURETY_TRY(surety_posterior_mean(q, r->mean_max_loss, r->voters, &r->gmax, err));
+    SURETY_TRY(surety_posterior_mean(q, r->mean_loss, r->voter_count, &r->rbar, err));
+    SURETY_TRY(surety_posterior_mean(q, r->mean_max_loss, r->voter_count, &r->gmax, err));
     r->abar = mean_up(r->abar_sum, r->m);
     if (r->abar > r->gmax) r->abar = r->gmax; /* Abar <= Gmax, and both are upper limits */
     r->tv = mean_up(r->tv_sum, r->m);
@@ -73,7 +73,7 @@ static surety_status fill_risks(surety_risks *r, const double *q, surety_error *
 
 surety_status surety_risks_from_sums(surety_risks *out, const int64_t *sums, size_t H, size_t n, size_t K,
                                      const double *q, surety_error *err) {
-    *out = (surety_risks){.m = (uint64_t)sums[SURETY_RISK_EXAMPLES], .n = n, .voters = H, .classes = K};
+    *out = (surety_risks){.m = (uint64_t)sums[SURETY_RISK_EXAMPLES], .n = n, .voter_count = H, .classes = K};
     if (out->m == 0)
         return surety_fail(err, SURETY_E_USAGE, "no example was added: there is no risk to report");
     size_t count = surety_risk_sums(H, K);
@@ -101,8 +101,8 @@ void surety_risks_gradient(const surety_risks *r, surety_surrogate which, const 
                           : which == SURETY_GMAX ? r->mean_max_loss
                                                  : r->mean_worst_loss;
     double mean = 0;
-    for (size_t h = 0; h < r->voters; h++) mean += q[h] * means[h];
-    for (size_t h = 0; h < r->voters; h++) gradient[h] = q[h] * (means[h] - mean);
+    for (size_t h = 0; h < r->voter_count; h++) mean += q[h] * means[h];
+    for (size_t h = 0; h < r->voter_count; h++) gradient[h] = q[h] * (means[h] - mean);
 }
 
 static json_t *classes_array(const surety_risks *r) {

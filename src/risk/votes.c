@@ -111,7 +111,7 @@ static surety_status open_pass(pass *work, const surety_risk_settings *settings,
     SURETY_TRY(surety_alloc(&work->parts, (size_t)work->threads, sizeof *work->parts, err));
     SURETY_TRY(surety_alloc(&work->rows, (size_t)work->threads, sizeof *work->rows, err));
     for (int t = 0; t < work->threads; t++) {
-        SURETY_TRY(surety_risk_new(&work->parts[t], settings, err));
+        SURETY_TRY(surety_risk_new(settings, &work->parts[t], err));
         SURETY_TRY(
             surety_alloc(&work->rows[t], surety_vote_source_scratch(work->votes), sizeof(double), err));
     }
@@ -159,7 +159,7 @@ static surety_status bound_source(const surety_vote_source *s, const surety_vote
     SURETY_TRY(surety_alloc(&out->posterior, s->H, sizeof *out->posterior, err));
     SURETY_TRY(take_prior(set, out->prior, s->H, err));
     SURETY_TRY(take_posterior(set, out->prior, out->posterior, s->H, err));
-    surety_risk_settings settings = {.voters = s->H,
+    surety_risk_settings settings = {.voter_count = s->H,
                                      .samples = s->n,
                                      .signed_votes = set->signed_votes || s->whole,
                                      .posterior = out->posterior,
@@ -178,8 +178,8 @@ static surety_status bound_source(const surety_vote_source *s, const surety_vote
     return surety_risks_bounds(in, out->bounds, err);
 }
 
-surety_status surety_bound_votes(const surety_votes_settings *settings, const surety_run *run,
-                                 surety_votes_result *out, surety_error *err) {
+surety_status surety_bound_votes(const surety_votes_settings *settings, surety_votes_result *out,
+                                 const surety_run *run, surety_error *err) {
     *out = (surety_votes_result){0};
     SURETY_TRY(settings_fit(settings, err));
     surety_vote_source s;
@@ -236,7 +236,7 @@ char *surety_votes_json(const surety_votes_result *r) {
     uint64_t held_out = in->averaged_max.held_out_m;
     return surety_json_text(SURETY_JSON_OBJECT(
         {"m", surety_json_count(r->risks.m)}, {"n", surety_json_count(r->risks.n)},
-        {"voter_count", surety_json_count(r->risks.voters)},
+        {"voter_count", surety_json_count(r->risks.voter_count)},
         {"voters", surety_json_string(r->risks.signed_votes ? "signed" : "real")},
         {"class_count", surety_json_count(r->risks.classes)}, {"class_names", names_array(r)},
         {"delta", surety_json_real(in->delta)}, {"priors_compared", surety_json_count(in->priors_compared)},
@@ -244,10 +244,10 @@ char *surety_votes_json(const surety_votes_result *r) {
         {"held_out", surety_json_count(held_out == SURETY_ABSENT ? 0 : held_out)},
         {"kl", surety_json_real(in->kl)}, {"risks", surety_risks_object(&r->risks)},
         {"bounds", surety_bounds_object(r->bounds)}, {"unavailable", surety_bounds_missing(r->bounds)},
-        {"posterior", weights_array(r->posterior, r->risks.voters)}, {"learning", learning_object(r)}));
+        {"posterior", weights_array(r->posterior, r->risks.voter_count)}, {"learning", learning_object(r)}));
 }
 
-surety_status surety_posterior_write(const char *path, const double *q, size_t H, surety_error *err) {
+surety_status surety_posterior_write(const double *q, size_t H, const char *path, surety_error *err) {
     surety_npy_writer *writer = NULL;
     SURETY_TRY(surety_npy_writer_open(&writer, path, SURETY_F8, 1, &H, err));
     surety_status status = surety_npy_writer_append(writer, q, H, err);

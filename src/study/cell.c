@@ -73,13 +73,12 @@ static void note_risk(work *w, const surety_model *model, surety_threat_kind att
 static surety_status algorithm_rows(work *w, surety_threat_kind attack, size_t count, surety_error *err) {
     surety_row rows[SURETY_CELL_MODELS];
     const surety_model *models[SURETY_CELL_MODELS];
-    surety_row_settings s;
-    surety_row_defaults(&s, w->models[0]);
+    surety_row_settings s = surety_row_defaults(w->models[0]);
     s.threat.kind = attack;
     s.threat.samples = w->s->samples;
     s.threat.steps = w->s->steps;
     for (size_t k = 0; k < count; k++) models[k] = w->models[k];
-    SURETY_TRY(surety_evaluate_rows(rows, models, count, w->data, &s, w->run, err));
+    SURETY_TRY(surety_evaluate_rows(models, count, w->data, &s, rows, w->run, err));
     surety_status status = SURETY_OK;
     for (size_t k = 0; k < count; k++) {
         note_risk(w, models[k], attack, rows[k].adversarial_risk);
@@ -91,8 +90,7 @@ static surety_status algorithm_rows(work *w, surety_threat_kind attack, size_t c
 }
 
 static surety_threat attack_of(const work *w, surety_threat_kind kind) {
-    surety_row_settings s;
-    surety_row_defaults(&s, w->models[0]);
+    surety_row_settings s = surety_row_defaults(w->models[0]);
     s.threat.kind = kind;
     s.threat.steps = w->s->steps;
     return s.threat;
@@ -102,7 +100,7 @@ static surety_status baseline_row(work *w, const surety_model *model, surety_thr
                                   surety_error *err) {
     surety_attack_result found;
     surety_threat attack = attack_of(w, kind);
-    SURETY_TRY(surety_evaluate_attacked(&found, model, surety_data_set(w->data, SURETY_SET_TEST), &attack,
+    SURETY_TRY(surety_evaluate_attacked(model, surety_data_set(w->data, SURETY_SET_TEST), &attack, &found,
                                         w->run, err));
     double risk = (double)found.fooled / (double)found.m;
     note_risk(w, model, kind, risk);
@@ -117,12 +115,11 @@ static surety_status baseline_row(work *w, const surety_model *model, surety_thr
 /* The certified defense: the vote as it is, attacked, and over the whole ball. */
 static surety_status certified_rows(work *w, surety_error *err) {
     surety_row row;
-    surety_row_settings s;
     SURETY_TRY(baseline_row(w, w->models[0], SURETY_ATTACK_NONE, err));
     SURETY_TRY(baseline_row(w, w->models[0], SURETY_ATTACK_PGD, err));
-    surety_row_defaults(&s, w->models[0]);
+    surety_row_settings s = surety_row_defaults(w->models[0]);
     s.threat.kind = SURETY_WORST_CASE;
-    SURETY_TRY(surety_evaluate_row(&row, w->models[0], w->data, &s, w->run, err));
+    SURETY_TRY(surety_evaluate_row(w->models[0], w->data, &s, &row, w->run, err));
     surety_status status = surety_cell_add_row(
         w->rows,
         SURETY_JSON_OBJECT({"algorithm", surety_json_string("baseline")},
@@ -158,8 +155,8 @@ static surety_status curve_json(work *w, json_t **out, surety_error *err) {
         attack.ball.radius *= (double)i / AT_B;
         if (isnan(w->risk[i])) {
             surety_attack_result found;
-            status = surety_evaluate_attacked(&found, w->models[0], surety_data_set(w->data, SURETY_SET_TEST),
-                                              &attack, w->run, err);
+            status = surety_evaluate_attacked(w->models[0], surety_data_set(w->data, SURETY_SET_TEST),
+                                              &attack, &found, w->run, err);
             if (status == SURETY_OK) w->risk[i] = (double)found.fooled / (double)found.m;
         }
         eps[i] = attack.ball.radius;
@@ -213,9 +210,10 @@ static surety_status look(void *arg, size_t i, size_t j, const float *x, surety_
 
 static surety_status gallery_json(const work *w, json_t **out, surety_error *err) {
     const surety_set *test = surety_data_set(w->data, SURETY_SET_TEST);
-    looking l = {.w = w, .vote = surety_model_vote(w->models[0], SURETY_POSTERIOR), .found = json_array()};
+    looking l = {
+        .w = w, .vote = surety_model_vote(w->models[0], SURETY_WEIGHTS_POSTERIOR), .found = json_array()};
     surety_threat attack = attack_of(w, SURETY_ATTACK_PGD);
-    attack.epoch = SURETY_PASS_ATTACKED; /* the points of R_att */
+    attack.epoch = SURETY_EPOCH_ATTACKED; /* the points of R_att */
     surety_run silent = {.threads = w->run->threads, .stop = w->run->stop};
     surety_status status = SURETY_OK;
     for (size_t first = 0; first < test->m && json_array_size(l.found) < GALLERY; first += SLICE) {
@@ -238,7 +236,7 @@ static json_t *identity_json(const surety_cell *cell) {
     size_t tasks;
     return SURETY_JSON_OBJECT({"task", surety_json_string(surety_paper_tasks(&tasks)[cell->task].name)},
                               {"norm", surety_json_string(surety_norm_name(cell->norm))},
-                              {"voters", surety_json_string(surety_voter_set_name(cell->set))},
+                              {"voters", surety_json_string(surety_voter_set_name(cell->voter_set))},
                               {"defense", surety_json_string(surety_defense_name(cell->defense))},
                               {"seed", surety_json_count(cell->seed)});
 }

@@ -33,7 +33,7 @@ surety_study_settings surety_study_defaults(void) {
     surety_paper_tasks(&tasks);
     surety_study_settings s = {.tasks = (1u << tasks) - 1,
                                .norms = 1u << SURETY_L2 | 1u << SURETY_LINF,
-                               .voters = 1u << SURETY_SIGNED | 1u << SURETY_REAL,
+                               .voter_sets = 1u << SURETY_SIGNED | 1u << SURETY_REAL,
                                .seeds = 1,
                                .recipe = SURETY_RECIPE_PRINT,
                                .epochs = 20,
@@ -50,7 +50,7 @@ surety_status surety_study_validate(const surety_study_settings *s, surety_error
         return surety_fail(err, SURETY_E_USAGE, "a study needs at least one of the paper's tasks");
     if (!s->norms || s->norms & ~all.norms)
         return surety_fail(err, SURETY_E_USAGE, "the norms of the paper's tables are l2 and linf");
-    if (!s->voters || s->voters & ~all.voters)
+    if (!s->voter_sets || s->voter_sets & ~all.voter_sets)
         return surety_fail(err, SURETY_E_USAGE, "the voters are signed, real or both");
     if (!s->defenses || s->defenses & ~(all.defenses | 1u << SURETY_WORST_CASE))
         return surety_fail(err, SURETY_E_USAGE,
@@ -71,7 +71,7 @@ surety_status surety_study_validate(const surety_study_settings *s, surety_error
 void surety_cell_name(const surety_cell *cell, char name[SURETY_CELL_NAME]) {
     size_t tasks;
     snprintf(name, SURETY_CELL_NAME, "%s-%s-%s-%s-%llu", surety_paper_tasks(&tasks)[cell->task].name,
-             surety_norm_name(cell->norm), surety_voter_set_name(cell->set),
+             surety_norm_name(cell->norm), surety_voter_set_name(cell->voter_set),
              surety_defense_name(cell->defense), (unsigned long long)cell->seed);
 }
 
@@ -94,8 +94,7 @@ void surety_cell_attacks(surety_objective objective, surety_threat_kind attacks[
 }
 
 surety_train_settings surety_cell_training(const surety_study_settings *s, const surety_cell *cell) {
-    surety_train_settings t;
-    surety_train_defaults(&t);
+    surety_train_settings t = surety_train_defaults();
     if (cell->defense == SURETY_WORST_CASE)
         surety_train_certified(&t);
     else
@@ -103,7 +102,7 @@ surety_train_settings surety_cell_training(const surety_study_settings *s, const
     t.defense.ball.norm = cell->norm;
     t.defense.ball.radius = surety_norm_radius(cell->norm);
     t.defense.steps = s->steps;
-    t.set = cell->set;
+    t.voter_set = cell->voter_set;
     t.step1_epochs = t.step2_epochs = s->epochs;
     t.seed = cell->seed;
     return t;
@@ -119,7 +118,7 @@ surety_status surety_grid_make(surety_cell **cells, size_t *count, const surety_
             for (unsigned set = SURETY_SIGNED; set <= SURETY_REAL; set++)
                 for (size_t d = 0; d < DEFENSES; d++)
                     for (uint64_t seed = 0; seed < s->seeds; seed++)
-                        if (s->tasks >> task & s->norms >> norm & s->voters >> set &
+                        if (s->tasks >> task & s->norms >> norm & s->voter_sets >> set &
                             s->defenses >> defenses[d] & 1)
                             (*cells)[at++] = (surety_cell){task, (surety_norm)norm, (surety_voter_set)set,
                                                            defenses[d], seed};
@@ -144,7 +143,7 @@ static surety_status time_block(double *seconds, surety_threat threat, size_t n,
     surety_sampling all = {.set = set, .end = set->m, .vote = *vote, .votes = drop};
     threat.samples = n;
     *seconds = 1e30;
-    SURETY_TRY(surety_sampler_new(&sampler, &threat, vote->voters, vote->set, &one, err));
+    SURETY_TRY(surety_sampler_new(&sampler, &threat, vote->voters, vote->voter_set, &one, err));
     surety_status status = SURETY_OK;
     for (int i = 0; i < TRIES && status == SURETY_OK; i++) {
         double began = surety_seconds(), took;
@@ -166,8 +165,7 @@ static surety_status time_votes(surety_speed *speed, const surety_voters *voters
     surety_set set = {
         .m = SURETY_BLOCK, .d = d, .stride = surety_padded(d), .x = x, .y = y, .row = row, .classes = 2};
     surety_vote vote = {voters, weights, SURETY_REAL};
-    surety_threat threat;
-    surety_threat_defaults(&threat);
+    surety_threat threat = surety_threat_defaults();
     threat.kind = SURETY_ATTACK_PGDU;
     threat.early_stop = 0;
     for (size_t t = 0; t < H; t++) weights[t] = 1 / (double)H;
@@ -181,12 +179,11 @@ static surety_status time_votes(surety_speed *speed, const surety_voters *voters
 
 surety_status surety_speed_measure(surety_speed *speed, surety_error *err) {
     enum { D = 784 };
-    surety_voters_settings forest;
+    surety_voters_settings forest = surety_voters_defaults();
     surety_voters *voters = NULL;
     float *x = NULL;
-    surety_voters_defaults(&forest);
     surety_status status = surety_alloc(&x, SURETY_BLOCK * surety_padded(D), sizeof *x, err);
-    if (status == SURETY_OK) status = surety_voters_new(&voters, &forest, D, 0, err);
+    if (status == SURETY_OK) status = surety_voters_new(&forest, D, 0, &voters, err);
     if (status == SURETY_OK) status = time_votes(speed, voters, x, err);
     surety_voters_free(voters);
     surety_free(x);

@@ -33,12 +33,12 @@ const char *surety_recipe_name(surety_recipe recipe); /* "print" or "theory" */
 
 typedef struct surety_study_settings {
     /* What is computed. Sets of small numbers are bits: 1u << number. A folder may be widened later. */
-    uint32_t tasks;    /* numbers of surety_paper_tasks() */
-    uint32_t norms;    /* surety_norm: l2 and linf */
-    uint32_t voters;   /* surety_voter_set */
-    uint32_t defenses; /* none, unif (algorithm and baseline), pgdu, ifgsmu (algorithm), pgd, ifgsm
-                          (baseline): these by default; certified */
-    size_t seeds;      /* seeds 0 .. seeds - 1; at most 1000 */
+    uint32_t tasks;      /* numbers of surety_paper_tasks() */
+    uint32_t norms;      /* surety_norm: l2 and linf */
+    uint32_t voter_sets; /* surety_voter_set */
+    uint32_t defenses;   /* none, unif (algorithm and baseline), pgdu, ifgsmu (algorithm), pgd, ifgsm
+                            (baseline): these by default; certified */
+    size_t seeds;        /* seeds 0 .. seeds - 1; at most 1000 */
 
     /* What decides the numbers: a folder keeps to the ones it was begun with. */
     surety_recipe recipe; /* default print */
@@ -57,7 +57,7 @@ surety_status surety_study_validate(const surety_study_settings *settings, suret
 typedef struct surety_cell {
     size_t task; /* number in surety_paper_tasks() */
     surety_norm norm;
-    surety_voter_set set;
+    surety_voter_set voter_set;
     surety_threat_kind defense;
     uint64_t seed;
 } surety_cell;
@@ -122,7 +122,7 @@ typedef struct surety_printed {
     surety_norm norm;
     surety_objective algorithm; /* chromatic, average-max or baseline */
     surety_threat_kind defense, attack;
-    surety_voter_set set;
+    surety_voter_set voter_set;
     surety_quantity quantity;
     double value;
 } surety_printed;

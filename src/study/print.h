@@ -51,7 +51,7 @@ typedef struct surety_print_tensor {
 typedef struct surety_print {
     size_t epochs, steps, samples;
     surety_norm norm;
-    surety_voter_set set;
+    surety_voter_set voter_set;
     surety_threat_kind defense;
     double radius;
     const surety_run *run;
@@ -135,7 +135,7 @@ typedef struct surety_print_model {
 } surety_print_model;
 
 /* Step 1 on S': leaves the voters and theta of the best epoch in p. criterion (epochs) is what chose it. */
-surety_status surety_print_step1(surety_print *p, const surety_set *prior, const surety_set *learn,
+surety_status surety_print_step1(surety_print *p, const surety_set *prior_set, const surety_set *learn,
                                  double *criterion, size_t *best, surety_error *err);
 
 /* Step 2 on S from the prior `theta`. criterion (epochs). */

@@ -76,7 +76,7 @@ surety_status surety_print_new(surety_print *p, const surety_study_settings *s, 
                         .steps = s->steps,
                         .samples = s->samples,
                         .norm = cell->norm,
-                        .set = cell->set,
+                        .voter_set = cell->voter_set,
                         .defense = (surety_threat_kind)cell->defense,
                         .radius = surety_norm_radius(cell->norm),
                         .run = run,
@@ -258,7 +258,7 @@ static void step_block(surety_print *p, const size_t *members, size_t rows, size
     for (size_t r = 0; r < rows; r++) {
         size_t at = members[r] * p->stride;
         int y = surety_sign(p->y[members[r]]);
-        wrong[r] = !(y * surety_print_vote(p, p->Q, p->set, r) > 0);
+        wrong[r] = !(y * surety_print_vote(p, p->Q, p->voter_set, r) > 0);
         if (wrong[r]) continue;
         surety_print_slopes(p, r, -.5 * y / (double)B, p->dz + kept * p->ldz, NULL);
         points[kept] = p->points + at, gradients[kept] = p->gradients + at;

@@ -102,7 +102,7 @@ static void count_example(perturbed *sums, cell_work *w, int y, float *v) {
         for (size_t r = 0; r < rows; r++)
             for (size_t t = 0; t < H; t++) {
                 float h = p->h[r * H + t];
-                if (p->set == SURETY_SIGNED) h = (float)((h > 0) - (h < 0));
+                if (p->voter_set == SURETY_SIGNED) h = (float)((h > 0) - (h < 0));
                 v[(at + r) * H + t] = (float)y * h;
             }
     }
@@ -189,7 +189,7 @@ static surety_status show_fooled(cell_work *w, const surety_print_model *model, 
     size_t at = first + p->order[i];
     const float *x0 = set->x + at * set->stride, *x = surety_print_point(p, i);
     surety_print_ask(p, &x0, 1);
-    double clean = surety_print_vote(p, model->Q, p->set, 0);
+    double clean = surety_print_vote(p, model->Q, p->voter_set, 0);
     if (surety_sign(set->y[at]) * clean <= 0) return SURETY_OK;
     return surety_cell_add_row(
         w->gallery,
@@ -212,7 +212,7 @@ static surety_status count_batch(cell_work *w, const surety_print_model *model, 
         size_t rows = p->rows - at < SURETY_LANES ? p->rows - at : SURETY_LANES;
         for (size_t r = 0; r < rows; r++) x[r] = surety_print_point(p, at + r);
         surety_print_ask(p, x, rows);
-        for (size_t r = 0; r < rows; r++) votes[at + r] = surety_print_vote(p, model->Q, p->set, r);
+        for (size_t r = 0; r < rows; r++) votes[at + r] = surety_print_vote(p, model->Q, p->voter_set, r);
     }
     for (size_t i = 0; i < p->rows; i++) {
         double right = surety_print_label(p, i) * votes[i];

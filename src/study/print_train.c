@@ -49,7 +49,7 @@ static surety_status mixed_up_loss(surety_print *p, const surety_set *learn, int
             for (size_t r = 0; r < block; r++) x[r] = surety_print_point(p, at + r);
             surety_print_ask(p, x, block);
             for (size_t r = 0; r < block; r++) {
-                double vote = surety_print_vote(p, p->Q, as_set ? p->set : SURETY_REAL, r);
+                double vote = surety_print_vote(p, p->Q, as_set ? p->voter_set : SURETY_REAL, r);
                 sum += .5 * (1 - surety_sign(learn->y[first + at + r]) * vote);
             }
         }
@@ -136,14 +136,14 @@ static void take_best(surety_print *p, const adam_voters *a) {
     surety_print_weigh(p, a->best_theta);
 }
 
-static surety_status step1(surety_print *p, adam_voters *a, const surety_set *prior, const surety_set *learn,
-                           double *criterion, size_t *best, surety_error *err) {
+static surety_status step1(surety_print *p, adam_voters *a, const surety_set *prior_set,
+                           const surety_set *learn, double *criterion, size_t *best, surety_error *err) {
     for (size_t epoch = 0; epoch < p->epochs; epoch++) {
         surety_twister_drop(&p->C, 2);
-        for (size_t first = 0; first < prior->m; first += BATCH) {
+        for (size_t first = 0; first < prior_set->m; first += BATCH) {
             SURETY_TRY(surety_stopped(p->run, err));
-            surety_print_attack(p, p->defense, p->radius, prior, first,
-                                prior->m - first < BATCH ? prior->m - first : BATCH);
+            surety_print_attack(p, p->defense, p->radius, prior_set, first,
+                                prior_set->m - first < BATCH ? prior_set->m - first : BATCH);
             learn_batch(p, a);
         }
         SURETY_TRY(mixed_up_loss(p, learn, 0, &criterion[epoch], err));
@@ -157,11 +157,11 @@ static surety_status step1(surety_print *p, adam_voters *a, const surety_set *pr
     return SURETY_OK;
 }
 
-surety_status surety_print_step1(surety_print *p, const surety_set *prior, const surety_set *learn,
+surety_status surety_print_step1(surety_print *p, const surety_set *prior_set, const surety_set *learn,
                                  double *criterion, size_t *best, surety_error *err) {
     adam_voters a = {0};
     surety_status status = adam_new(&a, p, err);
-    if (status == SURETY_OK) status = step1(p, &a, prior, learn, criterion, best, err);
+    if (status == SURETY_OK) status = step1(p, &a, prior_set, learn, criterion, best, err);
     adam_free(&a);
     return status;
 }
@@ -217,7 +217,7 @@ static void learn_weights(surety_print *p, adam_theta *adam, surety_objective wh
         for (size_t t = 0; t < H; t++)
             for (size_t r = 0; r < block; r++) {
                 double v = (double)p->h[r * H + t];
-                if (p->set == SURETY_SIGNED) v = (v > 0) - (v < 0);
+                if (p->voter_set == SURETY_SIGNED) v = (v > 0) - (v < 0);
                 loss[t] += .5 * (1 - surety_print_label(p, at + r) * v) / (double)p->rows;
             }
     }

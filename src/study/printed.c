@@ -40,7 +40,7 @@ int surety_printed_parse(char *line, surety_printed *key, char **rest) {
            surety_objective_parse(field[2], &key->algorithm, NULL) == SURETY_OK &&
            surety_threat_parse(field[3], &key->defense, NULL) == SURETY_OK &&
            surety_threat_parse(field[4], &key->attack, NULL) == SURETY_OK &&
-           surety_voter_set_parse(field[5], &key->set, NULL) == SURETY_OK &&
+           surety_voter_set_parse(field[5], &key->voter_set, NULL) == SURETY_OK &&
            parse_quantity(field[6], &key->quantity);
 }
 
@@ -69,7 +69,7 @@ void surety_results_free(surety_results *results) {
 
 static int same_key(const surety_printed *a, const surety_printed *b) {
     return a->task == b->task && a->norm == b->norm && a->algorithm == b->algorithm &&
-           a->defense == b->defense && a->attack == b->attack && a->set == b->set &&
+           a->defense == b->defense && a->attack == b->attack && a->voter_set == b->voter_set &&
            a->quantity == b->quantity;
 }
 

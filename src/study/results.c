@@ -41,7 +41,7 @@ static surety_status take_rows(surety_results *r, const surety_cell *cell, const
         surety_printed key = {.task = cell->task,
                               .norm = cell->norm,
                               .defense = (surety_threat_kind)cell->defense,
-                              .set = cell->set};
+                              .voter_set = cell->voter_set};
         SURETY_TRY(surety_objective_parse(algorithm ? algorithm : "", &key.algorithm, err));
         SURETY_TRY(surety_threat_parse(attack ? attack : "", &key.attack, err));
         for (int q = 0; q < SURETY_QUANTITIES; q++) {
@@ -128,7 +128,7 @@ static surety_status csv_line(text *t, const surety_printed *p, double value, si
     surety_format(line, sizeof line, "%s,%s,%s,%s,%s,%s,%s,%.6f,%zu,%.3f,%.6f\n",
                   surety_paper_tasks(&tasks)[p->task].name, surety_norm_name(p->norm),
                   surety_objective_name(p->algorithm), surety_threat_name(p->defense),
-                  surety_threat_name(p->attack), surety_voter_set_name(p->set),
+                  surety_threat_name(p->attack), surety_voter_set_name(p->voter_set),
                   surety_quantity_name(p->quantity), value, seed, p->value, value - p->value);
     return append(t, line, err);
 }
@@ -163,7 +163,7 @@ static json_t *compared_json(const surety_results *r) {
                                {"algorithm", surety_json_string(surety_objective_name(p->algorithm))},
                                {"defense", surety_json_string(surety_threat_name(p->defense))},
                                {"attack", surety_json_string(surety_threat_name(p->attack))},
-                               {"voters", surety_json_string(surety_voter_set_name(p->set))},
+                               {"voters", surety_json_string(surety_voter_set_name(p->voter_set))},
                                {"quantity", surety_json_string(surety_quantity_name(p->quantity))},
                                {"seeds", surety_json_count(c.seeds)}, {"value", surety_json_real(c.first)},
                                {"min", surety_json_real(c.min)}, {"max", surety_json_real(c.max)},

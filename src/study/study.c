@@ -171,7 +171,7 @@ static surety_status read_data(void *arg, size_t task, int thread, surety_error 
     surety_data_settings settings = surety_data_defaults();
     settings.task = surety_paper_tasks(&count)[task].name;
     settings.data_dir = g->s->data_dir;
-    return surety_data_open(&g->data[task], &settings, err);
+    return surety_data_open(&settings, &g->data[task], err);
 }
 
 static surety_status run_list(grid *g, surety_error *err) {

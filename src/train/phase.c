@@ -66,7 +66,7 @@ typedef struct loop {
     float *gradients[SURETY_TENSORS];
     surety_adam_step adam;
     surety_timing *work; /* per block of the batch: busy and rows */
-    uint32_t pass;
+    uint32_t epoch;      /* of the whole training: addresses random numbers */
 } loop;
 
 /* One thread's part of a loop's memory. */
@@ -113,10 +113,11 @@ static void take_margins(const loop *l, const surety_examples *e, const float *h
     for (size_t t = 0; t < l->state->H; t++)
         for (size_t r = 0; r < e->rows; r++) {
             const float *of = h + t * K * SURETY_LANES + r;
-            v[t * SURETY_LANES + r] = !l->phase->moves_voters
-                                          ? (float)surety_voter_margin(of, SURETY_LANES, K, l->s->set, y[r])
-                                      : K == 1 ? (float)surety_sign(y[r]) * *of
-                                               : of[y[r] * SURETY_LANES] - of[rival[r] * SURETY_LANES];
+            v[t * SURETY_LANES + r] =
+                !l->phase->moves_voters
+                    ? (float)surety_voter_margin(of, SURETY_LANES, K, l->s->voter_set, y[r])
+                : K == 1 ? (float)surety_sign(y[r]) * *of
+                         : of[y[r] * SURETY_LANES] - of[rival[r] * SURETY_LANES];
         }
 }
 
@@ -204,7 +205,7 @@ static surety_status attack_batch(loop *l, surety_timing *timing, const surety_r
     surety_sampling batch = {.set = l->phase->train,
                              .order = l->queue,
                              .end = line_up(l),
-                             .vote = {l->state->voters, l->Q, l->s->set},
+                             .vote = {l->state->voters, l->Q, l->s->voter_set},
                              .point = keep_point,
                              .arg = l};
     SURETY_TRY(surety_sampler_run(l->sampler, &batch, &work, run, err));
@@ -518,7 +519,7 @@ static surety_status run_batch(loop *l, const surety_run *run, surety_timing *ti
 /* ---- epochs ---- */
 
 static void shuffle(loop *l) {
-    surety_address a = {.epoch = l->pass, .purpose = SURETY_FOR_ORDER};
+    surety_address a = {.epoch = l->epoch, .purpose = SURETY_FOR_ORDER};
     surety_random_order(l->s->seed, &a, l->order, (uint32_t)l->phase->train->m);
 }
 
@@ -527,12 +528,12 @@ static void shuffle(loop *l) {
  * the set that a kind grew on. */
 static surety_status risk_of_epoch(const loop *l, double *risk, const surety_run *run, surety_error *err) {
     surety_threat threat = l->s->defense;
-    threat.epoch = l->pass + (uint32_t)l->phase->epochs;
-    surety_vote vote = {l->state->voters, l->Q, l->s->set};
+    threat.epoch = l->epoch + (uint32_t)l->phase->epochs;
+    surety_vote vote = {l->state->voters, l->Q, l->s->voter_set};
     surety_measurement what = {.threat = &threat,
                                .attacked = &vote,
                                .posterior = l->Q,
-                               .set = l->phase->moves_voters ? SURETY_REAL : l->s->set};
+                               .voter_set = l->phase->moves_voters ? SURETY_REAL : l->s->voter_set};
     *risk = l->grows ? l->grown_value : l->epoch_loss / (double)l->phase->train->m;
     if (l->grows && !isnan(*risk)) return SURETY_OK;
     if (!l->phase->choose && !l->grows) return SURETY_OK;
@@ -580,7 +581,7 @@ static void take_best(surety_train_state *s) {
 
 static surety_status run_batches(loop *l, const surety_run *run, surety_timing *timing, surety_error *err) {
     const surety_set *train = l->phase->train;
-    surety_sampler_epoch(l->sampler, l->pass);
+    surety_sampler_epoch(l->sampler, l->epoch);
     shuffle(l);
     l->epoch_loss = 0;
     for (l->first = 0; l->first < train->m; l->first += l->count) {
@@ -613,7 +614,7 @@ static surety_status grow(loop *l, const surety_run *run, surety_error *err) {
 static surety_status run_epoch(loop *l, const surety_run *run, surety_timing *timing, surety_error *err) {
     surety_train_state *s = l->state;
     double value, begin = surety_seconds();
-    l->pass = l->phase->first_pass + (uint32_t)s->epoch;
+    l->epoch = l->phase->first_epoch + (uint32_t)s->epoch;
     SURETY_TRY(l->grows ? grow(l, run, err) : run_batches(l, run, timing, err));
     if (l->grows && !isnan(l->grown_value))
         surety_voters_moved(s->voters); /* nobody asks them before the end */
@@ -684,7 +685,7 @@ static surety_status loop_new(loop *l, const surety_run *run, surety_error *err)
     l->terms = surety_voters_terms(v);
     l->end_voter = l->state->H;
     surety_my_share(run, &l->begin_voter, &l->end_voter);
-    SURETY_TRY(surety_sampler_new(&l->sampler, &l->attack, v, l->s->set, run, err));
+    SURETY_TRY(surety_sampler_new(&l->sampler, &l->attack, v, l->s->voter_set, run, err));
     if (l->phase->certified > 0 && !l->grows)
         SURETY_TRY(surety_voters_need(v, SURETY_CAN_HARDEN, "the certified defense", err));
     if (l->phase->certified > 0 && !l->grows &&

@@ -21,8 +21,7 @@ typedef struct surety_phase {
     surety_bound_id objective; /* else this bound, of the batch's risk and KL(Q||P) */
     surety_bound_input input;  /* m, delta, T_p of that bound */
     size_t epochs;
-    uint32_t
-        first_pass; /* passes over sets, numbered through the whole training: they address random numbers */
+    uint32_t first_epoch; /* epochs are numbered through the whole training: they address random numbers */
 } surety_phase;
 
 /* C of the logistic loss (docs/theory.md 9.4): how fast it forgets what is right. Chosen on hold-outs of S'

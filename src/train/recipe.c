@@ -17,10 +17,10 @@ typedef struct recipe {
 /* ---- trees that grow: one voter, a sum of trees; or, for a step 2, as many voters ---- */
 
 static void settle_trees(surety_train_settings *s) {
-    s->kind.voters = s->step1_epochs = SURETY_GROWN_TREES;
-    s->kind.depth = SURETY_GROWN_DEPTH;
-    s->kind.mask = 0;
-    s->set = SURETY_REAL;
+    s->voters.count = s->step1_epochs = SURETY_GROWN_TREES;
+    s->voters.depth = SURETY_GROWN_DEPTH;
+    s->voters.mask = 0;
+    s->voter_set = SURETY_REAL;
     s->lr = SURETY_GROWN_RATE;
     s->decay = s->keep_last = 0;
     s->holdout = SURETY_GROWN_HOLDOUT;
@@ -29,8 +29,8 @@ static void settle_trees(surety_train_settings *s) {
 
 static void follow_trees(surety_train_settings *s, size_t classes, int set_chosen) {
     (void)classes, (void)set_chosen;
-    s->step1_epochs = s->kind.voters;
-    s->kind.apart = s->objective != SURETY_OBJECTIVE_BASELINE;
+    s->step1_epochs = s->voters.count;
+    s->voters.apart = s->objective != SURETY_OBJECTIVE_BASELINE;
 }
 
 static surety_status validate_trees(const surety_train_settings *s, surety_error *err) {
@@ -38,18 +38,18 @@ static surety_status validate_trees(const surety_train_settings *s, surety_error
         return surety_fail(err, SURETY_E_USAGE,
                            "trees are grown with the defense none or certified, not with %s",
                            surety_defense_name(s->defense.kind));
-    if (s->set != SURETY_REAL)
+    if (s->voter_set != SURETY_REAL)
         return surety_fail(err, SURETY_E_USAGE,
                            "grown trees add up: they go with real votes, as signed ones are another "
                            "classifier");
-    if (s->objective != SURETY_OBJECTIVE_BASELINE && !s->kind.apart)
+    if (s->objective != SURETY_OBJECTIVE_BASELINE && !s->voters.apart)
         return surety_fail(err, SURETY_E_USAGE,
                            "a sum of trees is one voter and has no weights to learn: the objective is "
                            "baseline, or trees are made apart");
     if (s->mix > 0) return surety_fail(err, SURETY_E_USAGE, "trees that grow have no --mix");
-    if (s->step1_epochs != s->kind.voters)
+    if (s->step1_epochs != s->voters.count)
         return surety_fail(err, SURETY_E_USAGE, "an epoch grows a tree: %zu trees need as many, not %zu",
-                           s->kind.voters, s->step1_epochs);
+                           s->voters.count, s->step1_epochs);
     return SURETY_OK;
 }
 
@@ -62,12 +62,12 @@ static const char *nothing_to_say(const surety_train_settings *s) {
 
 static void settle_lipschitz(surety_train_settings *s) {
     s->defense.kind = SURETY_WORST_CASE;
-    s->kind.voters = 1;
-    s->kind.depth = 0;
-    s->kind.mask = 0;
-    memset(s->kind.layers, 0, sizeof s->kind.layers);
-    s->kind.layers[0] = s->kind.layers[1] = SURETY_NETWORK_UNITS;
-    s->set = SURETY_REAL;
+    s->voters.count = 1;
+    s->voters.depth = 0;
+    s->voters.mask = 0;
+    memset(s->voters.layers, 0, sizeof s->voters.layers);
+    s->voters.layers[0] = s->voters.layers[1] = SURETY_NETWORK_UNITS;
+    s->voter_set = SURETY_REAL;
     s->loss = SURETY_LOSS_LOGISTIC;
     s->lr = SURETY_NETWORK_RATE;
     s->batch = SURETY_NETWORK_BATCH;
@@ -76,7 +76,7 @@ static void settle_lipschitz(surety_train_settings *s) {
 }
 
 static void follow_lipschitz(surety_train_settings *s, size_t classes, int set_chosen) {
-    if (!set_chosen) s->set = s->kind.voters == 1 && classes == 2 ? SURETY_SIGNED : SURETY_REAL;
+    if (!set_chosen) s->voter_set = s->voters.count == 1 && classes == 2 ? SURETY_SIGNED : SURETY_REAL;
 }
 
 /* A batch's sums have no more rows than lipschitz.h says. */
@@ -102,7 +102,7 @@ static const recipe recipes[] = {
 
 static const recipe *find(const surety_train_settings *s) {
     for (size_t i = 0; i < sizeof recipes / sizeof *recipes; i++)
-        if (!strcmp(s->kind.kind, recipes[i].kind)) return &recipes[i];
+        if (!strcmp(s->voters.kind, recipes[i].kind)) return &recipes[i];
     return NULL;
 }
 

@@ -44,9 +44,9 @@ char *surety_train_settings_text(const surety_train_settings *s, const surety_da
     json_t *all = SURETY_JSON_OBJECT(
         {"objective", surety_json_string(surety_objective_name(s->objective))},
         {"loss", surety_json_string(surety_loss_name(s->loss))}, {"defense", attack_json(&s->defense)},
-        {"voters", surety_json_string(surety_voter_set_name(s->set))},
-        {"kind", surety_json_string(s->kind.kind)}, {"trees", surety_json_count(s->kind.voters)},
-        {"depth", surety_json_count(s->kind.depth)}, {"mask", surety_json_real(s->kind.mask)},
+        {"voters", surety_json_string(surety_voter_set_name(s->voter_set))},
+        {"kind", surety_json_string(s->voters.kind)}, {"trees", surety_json_count(s->voters.count)},
+        {"depth", surety_json_count(s->voters.depth)}, {"mask", surety_json_real(s->voters.mask)},
         {"step1_epochs", surety_json_count(s->step1_epochs)},
         {"step2_epochs", surety_json_count(s->step2_epochs)}, {"batch", surety_json_count(s->batch)},
         {"lr", surety_json_real(s->lr)}, {"balance", json_boolean(s->balance)},
@@ -55,10 +55,10 @@ char *surety_train_settings_text(const surety_train_settings *s, const surety_da
         {"decay", json_boolean(s->decay)}, {"seed", surety_json_count(s->seed)}, {"data", data},
         {"rows_prior", surety_json_string(info->set_sha256[SURETY_SET_PRIOR])},
         {"rows_learn", surety_json_string(info->set_sha256[SURETY_SET_LEARN])});
-    if (s->kind.apart) all = surety_json_put(all, "apart", json_true());
+    if (s->voters.apart) all = surety_json_put(all, "apart", json_true());
     if (s->augment != SURETY_AUGMENT_NONE)
         all = surety_json_put(all, "augment", surety_json_string(surety_augment_name(s->augment)));
-    if (s->kind.layers[0]) all = surety_json_put(all, "layers", layers_json(s->kind.layers));
+    if (s->voters.layers[0]) all = surety_json_put(all, "layers", layers_json(s->voters.layers));
     char sum[SURETY_SHA256_TEXT] = "";
     const char *preparation = info->preparation; /* digests of rows do not depend on it */
     if (preparation && surety_sha256(preparation, strlen(preparation), sum, NULL) != SURETY_OK) {
@@ -74,8 +74,8 @@ uint64_t surety_train_priors(const surety_train_settings *s) {
 }
 
 void surety_train_facts(const surety_train_settings *s, surety_model_facts *facts) {
-    surety_model_facts_defaults(facts);
-    facts->set = s->set;
+    *facts = surety_model_facts_defaults();
+    facts->voter_set = s->voter_set;
     facts->seed = s->seed;
     facts->priors_compared = surety_train_priors(s);
     facts->delta = s->delta;
@@ -104,7 +104,7 @@ static int flag_at(const json_t *object, const char *key) {
 
 static void read_threat(surety_threat *t, const json_t *from) {
     const json_t *box = json_object_get(from, "box");
-    surety_threat_defaults(t);
+    *t = surety_threat_defaults();
     surety_threat_parse(text_at(from, "name"), &t->kind, NULL);
     surety_norm_parse(text_at(from, "norm"), &t->ball.norm, NULL);
     t->ball.radius = real_at(from, "eps");
@@ -120,21 +120,21 @@ static void read_threat(surety_threat *t, const json_t *from) {
 
 static void read_settings(surety_train_settings *s, const json_t *from) {
     const char *kind = text_at(from, "kind");
-    surety_train_defaults(s);
+    *s = surety_train_defaults();
     surety_objective_parse(text_at(from, "objective"), &s->objective, NULL);
     surety_loss_parse(text_at(from, "loss"), &s->loss, NULL);
     read_threat(&s->defense, json_object_get(from, "defense"));
-    surety_voter_set_parse(text_at(from, "voters"), &s->set, NULL);
+    surety_voter_set_parse(text_at(from, "voters"), &s->voter_set, NULL);
     for (size_t i = 0; surety_kind_name(i); i++)
-        if (!strcmp(surety_kind_name(i), kind)) s->kind.kind = surety_kind_name(i);
-    s->kind.voters = (size_t)count_at(from, "trees");
-    s->kind.depth = (size_t)count_at(from, "depth");
-    s->kind.mask = real_at(from, "mask");
-    s->kind.apart = flag_at(from, "apart");
+        if (!strcmp(surety_kind_name(i), kind)) s->voters.kind = surety_kind_name(i);
+    s->voters.count = (size_t)count_at(from, "trees");
+    s->voters.depth = (size_t)count_at(from, "depth");
+    s->voters.mask = real_at(from, "mask");
+    s->voters.apart = flag_at(from, "apart");
     const json_t *layers = json_object_get(from, "layers");
     for (size_t l = 0; l < SURETY_LAYERS; l++) {
         json_int_t units = json_integer_value(json_array_get(layers, l));
-        s->kind.layers[l] = units > 0 ? (size_t)units : 0;
+        s->voters.layers[l] = units > 0 ? (size_t)units : 0;
     }
     s->step1_epochs = (size_t)count_at(from, "step1_epochs");
     s->step2_epochs = (size_t)count_at(from, "step2_epochs");
@@ -189,12 +189,12 @@ static surety_status check_facts(const surety_model *model, const surety_train_s
                     (!is->ball.has_box || (is->ball.lo == must.ball.lo && is->ball.hi == must.ball.hi))},
         {"defense", !strcmp(is->defense, must.defense)},
         {"objective", !strcmp(is->objective, must.objective)},
-        {"voters", is->set == must.set},
-        {"kind", !strcmp(surety_voters_kind(voters), s->kind.kind) &&
+        {"voters", is->voter_set == must.voter_set},
+        {"kind", !strcmp(surety_voters_kind(voters), s->voters.kind) &&
                      (!grown || surety_voters_duels(voters) == (surety_voters_classes(voters) > 2))},
-        {"trees", grown ? grown <= s->kind.voters * columns : count == s->kind.voters},
-        {"layers", same_layers(voters, s->kind.layers)},
-        {"depth", grown ? depth <= s->kind.depth : !depth || depth == s->kind.depth},
+        {"trees", grown ? grown <= s->voters.count * columns : count == s->voters.count},
+        {"layers", same_layers(voters, s->voters.layers)},
+        {"depth", grown ? depth <= s->voters.depth : !depth || depth == s->voters.depth},
     };
     for (size_t k = 0; k < sizeof facts / sizeof *facts; k++)
         if (!facts[k].same) return contradiction(facts[k].key, "", err);
@@ -264,7 +264,7 @@ static surety_status parse(const char *text, json_t **list, surety_error *err) {
     return contradiction("settings", inner.what, err);
 }
 
-surety_status surety_train_recorded(surety_train_settings *out, const surety_model *model,
+surety_status surety_train_recorded(const surety_model *model, surety_train_settings *out,
                                     surety_error *err) {
     const char *text = surety_model_text(model, "settings");
     json_t *list = NULL;
@@ -285,5 +285,5 @@ surety_status surety_train_recorded(surety_train_settings *out, const surety_mod
 
 surety_status surety_train_consistent(const surety_model *model, surety_error *err) {
     surety_train_settings settings;
-    return surety_model_text(model, "settings") ? surety_train_recorded(&settings, model, err) : SURETY_OK;
+    return surety_model_text(model, "settings") ? surety_train_recorded(model, &settings, err) : SURETY_OK;
 }

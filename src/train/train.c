@@ -60,22 +60,23 @@ const char *surety_augment_name(surety_augment augment) {
     return augments[augment];
 }
 
-void surety_train_defaults(surety_train_settings *s) {
-    *s = (surety_train_settings){.objective = SURETY_OBJECTIVE_CHROMATIC,
-                                 .set = SURETY_SIGNED,
-                                 .step1_epochs = 20,
-                                 .step2_epochs = 20,
-                                 .batch = 64,
-                                 .lr = 0.01,
-                                 .delta = 0.05};
-    surety_threat_defaults(&s->defense);
-    s->defense.kind = SURETY_ATTACK_PGDU;
-    s->defense.samples = 1;
-    surety_voters_defaults(&s->kind);
+surety_train_settings surety_train_defaults(void) {
+    surety_train_settings s = {.objective = SURETY_OBJECTIVE_CHROMATIC,
+                               .defense = surety_threat_defaults(),
+                               .voter_set = SURETY_SIGNED,
+                               .voters = surety_voters_defaults(),
+                               .step1_epochs = 20,
+                               .step2_epochs = 20,
+                               .batch = 64,
+                               .lr = 0.01,
+                               .delta = 0.05};
+    s.defense.kind = SURETY_ATTACK_PGDU;
+    s.defense.samples = 1;
+    return s;
 }
 
 void surety_train_table(surety_train_settings *s) {
-    s->set = SURETY_REAL;
+    s->voter_set = SURETY_REAL;
     s->loss = SURETY_LOSS_LOGISTIC;
     s->objective = SURETY_OBJECTIVE_BASELINE;
     s->step1_epochs = s->step2_epochs = 0;
@@ -85,10 +86,10 @@ void surety_train_table(surety_train_settings *s) {
 
 void surety_train_certified(surety_train_settings *s) {
     s->defense.kind = SURETY_WORST_CASE;
-    s->kind.voters = 10;
-    s->kind.depth = 3;
-    s->kind.mask = 0;
-    s->set = SURETY_REAL;
+    s->voters.count = 10;
+    s->voters.depth = 3;
+    s->voters.mask = 0;
+    s->voter_set = SURETY_REAL;
     s->decay = 1;
     s->keep_last = 1;
     s->objective = SURETY_OBJECTIVE_BASELINE;
@@ -163,9 +164,9 @@ void surety_train_result_free(surety_train_result *r) {
 typedef struct training {
     surety_train_settings s;
     const surety_data_info *info;
-    surety_set prior, choose, learn,
+    surety_set prior_set, choose, learn,
         test;         /* S' (what of it trains), the set that chooses step 1's epoch, S, T */
-    surety_set train; /* prior with its copies */
+    surety_set train; /* prior_set with its copies */
     surety_augmented room;
     const surety_checkpointing *checkpointing;
     surety_lock lock;       /* on the checkpoint */
@@ -190,21 +191,22 @@ static surety_status keep(void *arg, const surety_train_state *state, surety_err
 
 /* S' alone chooses (T_p = 1): its last share is held out and trains nothing. Else S chooses among the epochs.
  */
-static surety_status split_prior(training *t, const surety_data *data, surety_error *err) {
-    const surety_set *prior = surety_data_set(data, SURETY_SET_PRIOR);
-    size_t held = (size_t)floor(t->s.holdout * (double)prior->m);
+static surety_status split_prior_set(training *t, const surety_data *data, surety_error *err) {
+    const surety_set *prior_set = surety_data_set(data, SURETY_SET_PRIOR);
+    size_t held = (size_t)floor(t->s.holdout * (double)prior_set->m);
     t->learn = *surety_data_set(data, SURETY_SET_LEARN);
     t->test = *surety_data_set(data, SURETY_SET_TEST);
-    if (t->s.holdout > 0 && (held < 1 || held >= prior->m))
+    if (t->s.holdout > 0 && (held < 1 || held >= prior_set->m))
         return surety_fail(err, SURETY_E_USAGE, "a hold-out of %g leaves nothing of the %zu examples of S'",
-                           t->s.holdout, prior->m);
-    while (held && prior->unit && prior->unit[prior->m - held] == prior->unit[prior->m - held - 1])
+                           t->s.holdout, prior_set->m);
+    while (held && prior_set->unit &&
+           prior_set->unit[prior_set->m - held] == prior_set->unit[prior_set->m - held - 1])
         held--; /* rows of a unit stay together */
-    t->prior = surety_set_slice(prior, 0, prior->m - held);
-    t->choose = held ? surety_set_slice(prior, prior->m - held, held) : t->learn;
-    t->prior.unit = t->choose.unit = t->learn.unit =
+    t->prior_set = surety_set_slice(prior_set, 0, prior_set->m - held);
+    t->choose = held ? surety_set_slice(prior_set, prior_set->m - held, held) : t->learn;
+    t->prior_set.unit = t->choose.unit = t->learn.unit =
         NULL; /* a training learns from rows; promises count units */
-    t->train = t->prior;
+    t->train = t->prior_set;
     return surety_augment_rows(&t->train, &t->room, t->s.augment, t->info, err);
 }
 
@@ -234,14 +236,14 @@ static surety_status begin(training *t, surety_error *err) {
     if (!t->s.step1_epochs) t->s.step1_epochs = epochs_over(t->train.m, t->s.batch);
     if (!t->s.step2_epochs) t->s.step2_epochs = epochs_over(t->learn.m, t->s.batch);
     t->priors_compared = surety_train_priors(&t->s);
-    t->s.kind.classes = t->learn.classes;
+    t->s.voters.classes = t->learn.classes;
     t->s.defense.ball.slack = t->info->scaling > SURETY_SCALE_NONE ? SURETY_SCALED : 0;
     if (t->s.loss == SURETY_LOSS_AUTO) {
         int logistic = t->learn.classes > 2 || t->s.defense.kind == SURETY_WORST_CASE;
         t->s.loss = logistic ? SURETY_LOSS_LOGISTIC : SURETY_LOSS_LINEAR;
     }
-    t->s.kind.scale = surety_ball_scale(&t->s.defense.ball, d);
-    SURETY_TRY(surety_voters_new(&voters, &t->s.kind, d, t->s.seed, err));
+    t->s.voters.scale = surety_ball_scale(&t->s.defense.ball, d);
+    SURETY_TRY(surety_voters_new(&t->s.voters, d, t->s.seed, &voters, err));
     surety_status can = surety_voters_can(voters, SURETY_CAN_GROW)
                             ? SURETY_OK
                             : surety_voters_need(voters, SURETY_CAN_LEARN, "a training", err);
@@ -253,7 +255,7 @@ static surety_status begin(training *t, surety_error *err) {
     }
     size_t step2 = t->s.objective == SURETY_OBJECTIVE_BASELINE ? 0 : t->s.step2_epochs;
     SURETY_TRY(surety_train_state_new(&t->state, voters, t->s.step1_epochs, step2, err));
-    SURETY_TRY(surety_attack_check_set(&t->s.defense, voters, &t->prior, err));
+    SURETY_TRY(surety_attack_check_set(&t->s.defense, voters, &t->prior_set, err));
     SURETY_TRY(surety_attack_check_set(&t->s.defense, voters, &t->learn, err));
     if (!(t->settings = surety_train_settings_text(&t->s, t->info)))
         return surety_fail(err, SURETY_E_MEMORY, "no memory for the settings");
@@ -267,7 +269,7 @@ static surety_phase step1(const training *t) {
                           .moves_voters = 1,
                           .certified = t->s.defense.kind == SURETY_WORST_CASE ? 1 - t->s.mix : 0,
                           .epochs = t->s.step1_epochs,
-                          .first_pass = 1};
+                          .first_epoch = 1};
 }
 
 static surety_phase step2(const training *t) {
@@ -281,7 +283,7 @@ static surety_phase step2(const training *t) {
                           .objective = bounds[t->s.objective],
                           .input = surety_bound_input_defaults(),
                           .epochs = t->s.step2_epochs,
-                          .first_pass = 1 + 2 * (uint32_t)t->s.step1_epochs};
+                          .first_epoch = 1 + 2 * (uint32_t)t->s.step1_epochs};
     phase.input.m = t->learn.m;
     phase.input.H = t->state.H;
     phase.input.delta = t->s.delta;
@@ -297,7 +299,7 @@ static surety_status keep_votes(void *arg, const surety_ended *e, const float *v
     (void)err;
     for (size_t h = 0; h < t->state.H; h++)
         t->votes[e->i * t->state.H + h] =
-            (float)surety_voter_margin(votes + h * width * ld, ld, width, t->s.set, y);
+            (float)surety_voter_margin(votes + h * width * ld, ld, width, t->s.voter_set, y);
     return SURETY_OK;
 }
 
@@ -324,7 +326,7 @@ static surety_status fixed_votes(training *t, const surety_run *run, surety_erro
     if (threat.kind != SURETY_WORST_CASE && threat.kind != SURETY_ATTACK_NONE) return SURETY_OK;
     surety_sampling all = {.set = S,
                            .end = S->m,
-                           .vote = {t->state.voters, NULL, t->s.set},
+                           .vote = {t->state.voters, NULL, t->s.voter_set},
                            .votes = threat.kind == SURETY_WORST_CASE ? keep_limits : keep_votes,
                            .arg = t,
                            .shared = 1};
@@ -374,7 +376,7 @@ static surety_status make_model(training *t, surety_model **model, surety_train_
     surety_softmax(s->prior_theta, s->H, P);
     surety_softmax(s->theta, s->H, Q);
     surety_status status = surety_kl_divergence(Q, P, s->H, &r->kl, err);
-    if (status == SURETY_OK) status = surety_model_new(model, s->voters, P, Q, &facts, err);
+    if (status == SURETY_OK) status = surety_model_new(s->voters, P, Q, &facts, model, err);
     surety_free(P);
     if (status != SURETY_OK) return status;
     s->voters = NULL; /* the model's now */
@@ -390,15 +392,15 @@ static surety_status make_model(training *t, surety_model **model, surety_train_
 static surety_status look_back(const training *t, const surety_model *model, surety_train_result *r,
                                const surety_run *run, surety_error *err) {
     int test = t->test.m > 0, held_out = !test && t->s.holdout > 0;
-    surety_vote vote = surety_model_vote(model, test ? SURETY_POSTERIOR : SURETY_PRIOR);
+    surety_vote vote = surety_model_vote(model, test ? SURETY_WEIGHTS_POSTERIOR : SURETY_WEIGHTS_PRIOR);
     r->kind = surety_voters_kind(vote.voters);
     r->largest_weight = surety_model_largest_weight(model, NULL);
     r->clean_rows = held_out ? "held_out" : test ? "test" : "training";
-    SURETY_TRY(surety_evaluate_clean(&r->clean, &vote,
+    SURETY_TRY(surety_evaluate_clean(&vote,
                                      held_out ? &t->choose
                                      : test   ? &t->test
-                                              : &t->prior,
-                                     t->info, run, err));
+                                              : &t->prior_set,
+                                     t->info, &r->clean, run, err));
     r->constant = surety_clean_constant(&r->clean);
     return SURETY_OK;
 }
@@ -411,8 +413,8 @@ static surety_status meet(const training *t, const surety_run *run, surety_error
         return surety_fail(err, SURETY_E_USAGE, "a training cannot be made in parts");
     snprintf(place, sizeof place, "%llu %llu %llu", (unsigned long long)t->state.phase,
              (unsigned long long)t->state.epoch, (unsigned long long)t->state.steps);
-    SURETY_TRY(surety_agree(run, "settings or data", t->settings, err));
-    return surety_agree(run, "checkpoint", place, err);
+    SURETY_TRY(surety_agree("settings or data", t->settings, run, err));
+    return surety_agree("checkpoint", place, run, err);
 }
 
 /* What is left behind step 1, or behind a checkpoint: the rest of it, step 2, the model. */
@@ -437,7 +439,7 @@ static training training_of(const surety_train_settings *settings, const surety_
 static surety_status open_training(training *t, const surety_data *data, surety_error *err) {
     SURETY_TRY(surety_train_validate(&t->s, err));
     SURETY_TRY(surety_data_check_copies(t->info, err));
-    SURETY_TRY(split_prior(t, data, err));
+    SURETY_TRY(split_prior_set(t, data, err));
     return begin(t, err);
 }
 
@@ -455,8 +457,8 @@ static void drop(surety_model **model, surety_train_result *result) {
     surety_train_result_free(result);
 }
 
-surety_status surety_train(surety_model **model, const surety_train_settings *settings,
-                           const surety_data *data, const surety_checkpointing *checkpointing,
+surety_status surety_train(const surety_train_settings *settings, const surety_data *data,
+                           const surety_checkpointing *checkpointing, surety_model **model,
                            surety_train_result *result, const surety_run *run, surety_error *err) {
     double began = surety_seconds();
     *model = NULL;

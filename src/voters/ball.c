@@ -9,8 +9,8 @@ double surety_norm_radius(surety_norm norm) {
     return norm == SURETY_L2 ? 1 : norm == SURETY_LINF ? 0.1 : 10;
 }
 
-void surety_ball_defaults(surety_ball *ball) {
-    *ball = (surety_ball){.radius = surety_norm_radius(SURETY_L2), .has_box = 1, .hi = 1};
+surety_ball surety_ball_defaults(void) {
+    return (surety_ball){.radius = surety_norm_radius(SURETY_L2), .has_box = 1, .hi = 1};
 }
 
 surety_status surety_ball_validate(const surety_ball *ball, surety_error *err) {
@@ -86,8 +86,9 @@ double surety_ball_scale(const surety_ball *ball, size_t d) {
     return exp2(round(log2(4 * length)));
 }
 
-surety_status surety_ball_settle(surety_ball *ball, const surety_tolerance *given, surety_tolerance **brought,
-                                 const surety_data_info *info, surety_error *err) {
+surety_status surety_ball_settle(surety_ball *ball, const surety_tolerance *given,
+                                 const surety_data_info *info, surety_tolerance **brought,
+                                 surety_error *err) {
     int scaled = info->scaling != SURETY_SCALE_NONE;
     *brought = NULL;
     if (given && info->boxed && scaled) {
@@ -95,7 +96,7 @@ surety_status surety_ball_settle(surety_ball *ball, const surety_tolerance *give
         surety_fail_expected(err, "the ranges in the tolerance, lo and hi");
         return SURETY_E_USAGE;
     }
-    if (!given && ball->radius > 0) SURETY_TRY(surety_data_tolerance(brought, info, err));
+    if (!given && ball->radius > 0) SURETY_TRY(surety_data_tolerance(info, brought, err));
     ball->slack = scaled ? SURETY_SCALED : 0;
     ball->tolerance = given ? given : *brought;
     ball->has_box = info->boxed && !scaled && !*brought;

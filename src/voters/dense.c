@@ -155,15 +155,10 @@ static surety_status start(void **state, const surety_voters *v, const surety_ba
                            surety_error *err) {
     dense_range *g;
     (void)budget; /* nothing is searched */
-    *state = NULL;
     SURETY_TRY(surety_alloc(&g, 1, sizeof *g, err));
     *g = (dense_range){.v = v, .ball = *ball, .N = v->tensors[0].rows};
-    surety_status status = allocate(g, err);
-    if (status == SURETY_OK)
-        *state = g;
-    else
-        stop(g);
-    return status;
+    *state = g;
+    return allocate(g, err);
 }
 
 /* ---- a block ---- */

@@ -262,7 +262,7 @@ static void draw(surety_voters *v, double mask, uint64_t seed) {
 static surety_status make(surety_voters **out, const surety_voters_settings *settings, size_t d,
                           uint64_t seed, surety_error *err) {
     SURETY_TRY(validate(settings->depth, settings->mask, err));
-    SURETY_TRY(surety_forest_empty(out, settings->voters, settings->depth, d, settings->classes, err));
+    SURETY_TRY(surety_forest_empty(out, settings->count, settings->depth, d, settings->classes, err));
     draw(*out, settings->mask, seed);
     surety_voters_changed(*out);
     return SURETY_OK;

@@ -13,6 +13,7 @@
 /* Sound limits over a ball (voters/range.h); a state is one thread's workspace. The radii of run are what has
  * to be covered: the ball's slack is in them. */
 typedef struct surety_range_kind {
+    /* *state is NULL before; what a failure leaves there is stopped by the caller. */
     surety_status (*start)(void **state, const surety_voters *v, const surety_ball *ball, uint64_t budget,
                            surety_error *err);
     void (*stop)(void *state); /* NULL is fine */

@@ -131,7 +131,7 @@ static surety_status open_shapes(surety_voters **out, const surety_shape *shapes
 
 static surety_status make(surety_voters **out, const surety_voters_settings *settings, size_t d,
                           uint64_t seed, surety_error *err) {
-    SURETY_TRY(surety_linear_empty(out, settings->voters, d, settings->classes, err));
+    SURETY_TRY(surety_linear_empty(out, settings->count, d, settings->classes, err));
     surety_tensor *w = &(*out)->tensors[WEIGHT];
     for (size_t i = 0; i < w->rows; i++) {
         float *row = w->values + i * w->stride;

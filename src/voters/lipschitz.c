@@ -379,7 +379,7 @@ static surety_status start_weights(surety_voters *v, uint64_t seed, surety_error
 static surety_status make(surety_voters **out, const surety_voters_settings *settings, size_t d,
                           uint64_t seed, surety_error *err) {
     SURETY_TRY(check_layers(settings, err));
-    SURETY_TRY(new_empty(out, settings->voters, d, settings->classes, settings->layers, err));
+    SURETY_TRY(new_empty(out, settings->count, d, settings->classes, settings->layers, err));
     surety_voters *v = *out;
     surety_status status = start_weights(v, seed, err);
     if (status != SURETY_OK) {

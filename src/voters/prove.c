@@ -13,8 +13,8 @@ struct surety_prover {
     float *x, *h, *scratch; /* (SURETY_BLOCK, stride), (H, width, lanes), as the voters want it */
 };
 
-surety_status surety_prover_new(surety_prover **out, const surety_vote *vote, const surety_ball *ball,
-                                uint64_t budget, surety_error *err) {
+surety_status surety_prover_new(const surety_vote *vote, const surety_ball *ball, uint64_t budget,
+                                surety_prover **out, surety_error *err) {
     *out = NULL;
     const surety_voters *v = vote->voters;
     size_t outputs = surety_voters_count(v) * surety_voters_width(v);
@@ -24,7 +24,7 @@ surety_status surety_prover_new(surety_prover **out, const surety_vote *vote, co
     SURETY_TRY(surety_alloc(&p, 1, sizeof *p, err));
     *p = (surety_prover){.vote = *vote, .ball = *ball, .d = surety_voters_features(v)};
     p->stride = surety_padded(p->d);
-    surety_status status = surety_worst_new(&p->worst, v, ball, budget, vote->set, err);
+    surety_status status = surety_worst_new(&p->worst, v, ball, budget, vote->voter_set, err);
     if (status == SURETY_OK) status = surety_alloc(&p->x, SURETY_BLOCK * p->stride, sizeof *p->x, err);
     if (status == SURETY_OK) status = surety_alloc(&p->h, outputs * SURETY_LANES, sizeof *p->h, err);
     if (status == SURETY_OK)

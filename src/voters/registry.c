@@ -35,17 +35,17 @@ const surety_voter_kind *surety_kind_find(const char *name, surety_error *err) {
                                                                                             : NULL;
 }
 
-void surety_voters_defaults(surety_voters_settings *settings) {
-    *settings =
-        (surety_voters_settings){.kind = surety_kind_soft_forest.name, .voters = 25, .depth = 2, .mask = 0.5};
+surety_voters_settings surety_voters_defaults(void) {
+    return (surety_voters_settings){
+        .kind = surety_kind_soft_forest.name, .count = 25, .depth = 2, .mask = 0.5};
 }
 
-surety_status surety_voters_new(surety_voters **out, const surety_voters_settings *settings, size_t d,
-                                uint64_t seed, surety_error *err) {
+surety_status surety_voters_new(const surety_voters_settings *settings, size_t d, uint64_t seed,
+                                surety_voters **out, surety_error *err) {
     *out = NULL;
     const surety_voter_kind *kind = surety_kind_find(settings->kind, err);
     if (!kind) return SURETY_E_USAGE;
-    SURETY_TRY(surety_voters_validate(settings->voters, d, seed, err));
+    SURETY_TRY(surety_voters_validate(settings->count, d, seed, err));
     if (settings->classes == 1 || settings->classes > kind->classes)
         return surety_fail(err, SURETY_E_USAGE, "%s tell 2 to %zu classes apart, not %zu", kind->words,
                            kind->classes, settings->classes);

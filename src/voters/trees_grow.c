@@ -379,10 +379,10 @@ surety_status surety_trees_make(surety_voters **out, const surety_voters_setting
     if (K > SURETY_DUEL_CLASSES)
         return surety_fail(err, SURETY_E_USAGE, "trees are grown for at most %d classes, not %zu",
                            SURETY_DUEL_CLASSES, K);
-    if (settings->voters > ((size_t)SURETY_TREE_NODES >> D) / duels)
+    if (settings->count > ((size_t)SURETY_TREE_NODES >> D) / duels)
         return surety_fail(err, SURETY_E_USAGE, "%zu trees of depth %zu%s have too many leaves",
-                           settings->voters, D, K > 2 ? " for each pair of classes" : "");
-    size_t T = settings->voters * duels, a = 0, b = 0, inner = ((size_t)1 << D) - 1;
+                           settings->count, D, K > 2 ? " for each pair of classes" : "");
+    size_t T = settings->count * duels, a = 0, b = 0, inner = ((size_t)1 << D) - 1;
     SURETY_TRY(empty(out, settings->apart ? T : 1, T, T * inner, d, settings->classes, err));
     surety_tensor *of = (*out)->tensors;
     for (size_t t = 0; t < T; t++) {

@@ -123,18 +123,13 @@ static surety_status allocate(trees_range *g, surety_error *err) {
 static surety_status start(void **state, const surety_voters *v, const surety_ball *ball, uint64_t budget,
                            surety_error *err) {
     trees_range *g;
-    *state = NULL;
     SURETY_TRY(surety_alloc(&g, 1, sizeof *g, err));
     *g = (trees_range){.v = v, .s = surety_tree_set_of(v), .ball = *ball, .budget = budget};
-    surety_status status = allocate(g, err);
-    if (status != SURETY_OK) {
-        stop(g);
-        return status;
-    }
+    *state = g;
+    SURETY_TRY(allocate(g, err));
     for (size_t i = 0; i < v->H; i++)
         for (size_t t = surety_trees_first(v, i); t < surety_trees_first(v, i + 1); t++)
             g->group[t] = (uint32_t)i;
-    *state = g;
     return SURETY_OK;
 }
 

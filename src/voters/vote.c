@@ -29,7 +29,7 @@ static void smallest(const double *sums, size_t K, const uint8_t *y, double *mar
 
 static void margin_two(const surety_vote *vote, const float *h, const uint8_t *y, double *margin,
                        double *real, uint8_t *rival) {
-    kernels()->vote(h, vote->weights, vote->voters->H, vote->set, margin, real);
+    kernels()->vote(h, vote->weights, vote->voters->H, vote->voter_set, margin, real);
     for (size_t r = 0; r < L; r++) {
         margin[r] *= surety_sign(y[r]);
         if (real) real[r] *= surety_sign(y[r]);
@@ -48,7 +48,7 @@ void surety_margin_lanes(const surety_vote *vote, const float *h, const uint8_t 
     kernels()->margins(h, vote->weights, v->H, v->classes, SURETY_REAL, y, sums);
     smallest(sums, v->classes, y, margin, rival);
     if (real) memcpy(real, margin, L * sizeof *real);
-    if (vote->set == SURETY_REAL) return;
+    if (vote->voter_set == SURETY_REAL) return;
     kernels()->margins(h, vote->weights, v->H, v->classes, SURETY_SIGNED, y, sums);
     smallest(sums, v->classes, y, margin, NULL);
 }
@@ -139,7 +139,7 @@ static void sum_votes(const surety_vote *vote, const float *h, size_t rows, doub
     size_t H = vote->voters->H, width = vote->voters->width;
     double lanes[L];
     if (width == 1) {
-        kernels()->vote(h, vote->weights, H, vote->set, lanes, NULL);
+        kernels()->vote(h, vote->weights, H, vote->voter_set, lanes, NULL);
         memcpy(votes, lanes, rows * sizeof *votes);
         return;
     }
@@ -148,7 +148,7 @@ static void sum_votes(const surety_vote *vote, const float *h, size_t rows, doub
         for (size_t r = 0; r < rows; r++) {
             float s[SURETY_CLASSES_MOST];
             for (size_t k = 0; k < width; k++) s[k] = h[(t * width + k) * L + r];
-            if (vote->set == SURETY_SIGNED) label_scores(s, width);
+            if (vote->voter_set == SURETY_SIGNED) label_scores(s, width);
             for (size_t k = 0; k < width; k++) votes[r * width + k] += vote->weights[t] * (double)s[k];
         }
     for (size_t n = 0; n < rows * width; n++) votes[n] = votes[n] > 1 ? 1 : votes[n];

@@ -9,7 +9,7 @@ enum { L = SURETY_LANES, HALVINGS = 16 };
 struct surety_worst {
     surety_range *range;
     surety_ball ball;
-    surety_voter_set set;
+    surety_voter_set voter_set;
     size_t H, others; /* voters, classes but one */
     float *low;       /* (H, others, lanes) */
 };
@@ -20,7 +20,7 @@ surety_status surety_worst_new(surety_worst **out, const surety_voters *voters, 
     surety_worst *w;
     SURETY_TRY(surety_alloc(&w, 1, sizeof *w, err));
     *w = (surety_worst){.ball = *ball,
-                        .set = set,
+                        .voter_set = set,
                         .H = surety_voters_count(voters),
                         .others = surety_voters_classes(voters) - 1};
     surety_status status = surety_range_new(&w->range, voters, ball, budget, err);
@@ -51,7 +51,7 @@ static void sign_limits(float *low, size_t others) {
 
 const float *surety_worst_run(surety_worst *w, const surety_examples *e, const double *radius) {
     surety_range_run(w->range, e->x, e->rows, radius, e->y, w->low);
-    for (size_t t = 0; t < w->H && w->set == SURETY_SIGNED; t++)
+    for (size_t t = 0; t < w->H && w->voter_set == SURETY_SIGNED; t++)
         for (size_t r = 0; r < e->rows; r++) sign_limits(w->low + t * w->others * L + r, w->others);
     return w->low;
 }

@@ -22,12 +22,12 @@ static inline random_vote random_vote_new(draw *r, size_t d, int linear) {
     size_t H = draw_size(r, 1, 6), K = draw_size(r, 0, 1) ? 2 : draw_size(r, 3, 7);
     double sum = 0;
     surety_voters_settings s = {.kind = "soft-forest",
-                                .voters = H,
+                                .count = H,
                                 .depth = draw_size(r, 1, 3),
                                 .mask = draw_real(r, 0, 0.9),
                                 .classes = K};
-    if (linear) s = (surety_voters_settings){.kind = "linear", .voters = H, .classes = K};
-    check_ok(surety_voters_new(&v.voters, &s, d, draw_bits(r) >> 1, &err));
+    if (linear) s = (surety_voters_settings){.kind = "linear", .count = H, .classes = K};
+    check_ok(surety_voters_new(&s, d, draw_bits(r) >> 1, &v.voters, &err));
     v.weights = malloc(H * sizeof *v.weights);
     for (size_t t = 0; t < H; t++) sum += v.weights[t] = draw_real(r, 0.01, 1);
     for (size_t t = 0; t < H; t++) v.weights[t] /= sum;
@@ -55,8 +55,9 @@ static inline double plain_margin(const surety_vote *vote, const float *x, size_
             double v = K == 1 ? (y ? 1 : -1) * (double)s[0] : (double)s[y] - (double)s[k];
             for (size_t c = ties = 0; c < K; c++) top = s[c] > s[top] ? c : top;
             for (size_t c = 0; c < K; c++) ties += s[c] == s[top];
-            if (vote->set == SURETY_SIGNED && K == 1) v = v > 0 ? 1 : v < 0 ? -1 : 0;
-            if (vote->set == SURETY_SIGNED && K > 1) v = ties > 1 ? 0 : (top == y ? 1. : top == k ? -1. : 0.);
+            if (vote->voter_set == SURETY_SIGNED && K == 1) v = v > 0 ? 1 : v < 0 ? -1 : 0;
+            if (vote->voter_set == SURETY_SIGNED && K > 1)
+                v = ties > 1 ? 0 : (top == y ? 1. : top == k ? -1. : 0.);
             sum += vote->weights[t] * v;
         }
         if ((K == 1 || k != y) && sum < least) least = sum;

@@ -11,8 +11,7 @@
 #include "voters/kind.h"
 
 static surety_threat settings_of(surety_threat_kind kind, surety_norm norm, double radius) {
-    surety_threat s;
-    surety_threat_defaults(&s);
+    surety_threat s = surety_threat_defaults();
     s.kind = kind;
     s.ball.norm = norm;
     s.ball.radius = radius;
@@ -121,8 +120,8 @@ static void boxes_that_bind(void **state) {
         if (norm == SURETY_L1)
             s.step_size = s.ball.radius / 40, s.steps = 40 + 2 * d; /* a clip wastes part of a step */
         surety_voters *v = NULL;
-        check_ok(surety_voters_new(&v, &(surety_voters_settings){.kind = "linear", .voters = 1}, d,
-                                   (uint64_t)round, &err));
+        check_ok(surety_voters_new(&(surety_voters_settings){.kind = "linear", .count = 1}, d,
+                                   (uint64_t)round, &v, &err));
         const float *w = surety_voters_tensor(v, 0).values;
         random_set set = random_set_new(&r, 1, d, &s.ball, 1, 2);
         double y = surety_sign(set.y[0]), left = s.ball.radius, z = 0;
@@ -191,7 +190,7 @@ static void the_result_is_what_it_says(void **state) {
         for (size_t i = 0; i < e.rows; i++) {
             assert_true(result->loss[i] == loss_at(&v.vote, result->x[i], e.y[i]));
             assert_int_equal(result->fooled[i], wrong_at(&v.vote, result->x[i], e.y[i]));
-            if (!(result->fooled[i] && v.vote.set == SURETY_SIGNED))
+            if (!(result->fooled[i] && v.vote.voter_set == SURETY_SIGNED))
                 assert_true(result->loss[i] >= from->loss[i]);
             if (from->fooled[i]) assert_true(result->fooled[i]);
         }
@@ -211,7 +210,7 @@ static void more_work_never_hurts(void **state) {
         s.step_size = s.ball.radius * draw_real(&r, 0.02, 1);
         size_t d = draw_size(&r, 1, 40);
         random_vote v = random_vote_new(&r, d, 0);
-        v.vote.set = SURETY_REAL;
+        v.vote.voter_set = SURETY_REAL;
         random_set set = random_set_new(&r, SURETY_BLOCK, d, &s.ball, 1, surety_voters_classes(v.voters));
         surety_examples e = surety_examples_of(&set.set, 0);
         double before[SURETY_BLOCK];
@@ -435,7 +434,7 @@ static void the_naive_attack_agrees(void **state) {
         if (draw_size(&r, 0, 1)) s.step_size = s.ball.radius * draw_real(&r, 0.05, 0.7);
         size_t d = draw_size(&r, 1, 60);
         random_vote v = random_vote_new(&r, d, 1);
-        v.vote.set = SURETY_REAL;
+        v.vote.voter_set = SURETY_REAL;
         random_set set = random_set_new(&r, SURETY_BLOCK, d, &s.ball, 1, surety_voters_classes(v.voters));
         surety_examples e = surety_examples_of(&set.set, 0);
         surety_attacker *a = attacker_of(&s, v.voters);
@@ -476,7 +475,7 @@ static void units_are_scaled_features(void **state) {
         s.steps = own.steps = draw_size(&r, 1, 25);
         size_t d = draw_size(&r, 1, 60), stride = surety_padded(d);
         random_vote v = random_vote_new(&r, d, 1);
-        v.vote.set = SURETY_REAL;
+        v.vote.voter_set = SURETY_REAL;
         random_set set = random_set_new(&r, SURETY_BLOCK, d, &s.ball, 1, surety_voters_classes(v.voters));
         double radius[60], lo[60], hi[60];
         for (size_t j = 0; j < d; j++) {
@@ -484,7 +483,7 @@ static void units_are_scaled_features(void **state) {
             lo[j] = s.ball.lo * radius[j], hi[j] = s.ball.hi * radius[j];
         }
         surety_tolerance *tolerance = NULL;
-        check_ok(surety_tolerance_new(&tolerance, &(surety_features){.d = d}, radius, lo, hi, &err));
+        check_ok(surety_tolerance_new(&(surety_features){.d = d}, radius, lo, hi, &tolerance, &err));
         surety_examples e = surety_examples_of(&set.set, 0);
         surety_attacker *a = attacker_of(&s, v.voters);
         double plain[SURETY_BLOCK];

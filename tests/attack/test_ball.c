@@ -7,8 +7,7 @@
 
 /* Half of them with a tolerance, which free_settings frees. */
 static surety_threat random_settings(draw *r, size_t d) {
-    surety_threat s;
-    surety_threat_defaults(&s);
+    surety_threat s = surety_threat_defaults();
     if (draw_size(r, 0, 1)) s.ball.tolerance = random_tolerance(r, d, draw_size(r, 0, 3) ? 2 : 20);
     s.kind = (surety_threat_kind)draw_size(r, 0, SURETY_ATTACK_APGD);
     s.ball.norm = (surety_norm)draw_size(r, 0, 2);

@@ -59,7 +59,7 @@ static surety_tolerance *every_second(size_t d) {
     surety_tolerance *out = NULL;
     double *radius = malloc(2 * d * sizeof *radius);
     for (size_t j = 0; j < 2 * d; j++) radius[j] = j % 2 ? ldexp(1, (int)(j / 2 % 8) - 3) : 0;
-    check_ok(surety_tolerance_new(&out, &(surety_features){.d = 2 * d}, radius, NULL, NULL, &err));
+    check_ok(surety_tolerance_new(&(surety_features){.d = 2 * d}, radius, NULL, NULL, &out, &err));
     free(radius);
     return out;
 }
@@ -68,8 +68,7 @@ static surety_tolerance *every_second(size_t d) {
  * subject). tolerance: e/r/b of its d features that can change. */
 static float *draw_starts(surety_norm norm, size_t d, size_t n, uint64_t seed, surety_tolerance *tolerance) {
     surety_error err = SURETY_ERROR_NONE;
-    surety_threat s;
-    surety_threat_defaults(&s);
+    surety_threat s = surety_threat_defaults();
     s.kind = SURETY_ATTACK_UNIF;
     s.ball = (surety_ball){.norm = norm, .radius = 0.7, .tolerance = tolerance};
     s.seed = seed;
@@ -175,8 +174,7 @@ static void addresses_separate_starts(void **state) {
     check_ok(surety_linear_empty(&v, 1, D, 2, &err));
     surety_vote vote = {v, (const double[]){1}, SURETY_REAL};
     for (int norm = SURETY_L2; norm <= SURETY_L1; norm++) {
-        surety_threat s;
-        surety_threat_defaults(&s);
+        surety_threat s = surety_threat_defaults();
         s.kind = SURETY_ATTACK_UNIF;
         s.ball = (surety_ball){.norm = (surety_norm)norm, .radius = 1};
         random_set set = random_set_new(&r, 1, D, &s.ball, 0, 2);
@@ -207,8 +205,7 @@ static void noise_is_uniform(void **state) {
     (void)state;
     surety_error err = SURETY_ERROR_NONE;
     enum { D = 6 };
-    surety_threat s;
-    surety_threat_defaults(&s);
+    surety_threat s = surety_threat_defaults();
     s.kind = SURETY_ATTACK_IFGSMU;
     s.steps = 1;
     s.step_size = 0.01;
@@ -216,7 +213,7 @@ static void noise_is_uniform(void **state) {
     s.samples = (size_t)check_count(20000, 500000);
     draw r = {3};
     surety_voters *v = NULL;
-    check_ok(surety_voters_new(&v, &(surety_voters_settings){.kind = "linear", .voters = 1}, D, 1, &err));
+    check_ok(surety_voters_new(&(surety_voters_settings){.kind = "linear", .count = 1}, D, 1, &v, &err));
     surety_vote vote = {v, (const double[]){1}, SURETY_REAL};
     for (int norm = SURETY_L2; norm <= SURETY_L1; norm++) {
         s.ball = (surety_ball){.norm = (surety_norm)norm, .radius = 100};

@@ -8,7 +8,7 @@
 static surety_ledger *new_ledger(double delta, int events) {
     surety_error err = SURETY_ERROR_NONE;
     surety_ledger *ledger = NULL;
-    check_ok(surety_ledger_new(&ledger, delta, &err));
+    check_ok(surety_ledger_new(delta, &ledger, &err));
     for (int i = 0; i < events; i++) {
         char name[32];
         snprintf(name, sizeof name, "event %d", i);
@@ -80,7 +80,7 @@ static void bad_arguments(void **state) {
     (void)state;
     const double bad[] = {0, 1, -1, (double)NAN};
     surety_ledger *ledger = NULL;
-    for (int i = 0; i < 4; i++) assert_int_equal(surety_ledger_new(&ledger, bad[i], NULL), SURETY_E_INPUT);
+    for (int i = 0; i < 4; i++) assert_int_equal(surety_ledger_new(bad[i], &ledger, NULL), SURETY_E_INPUT);
     assert_null(ledger);
     surety_ledger_free(NULL);
     ledger = new_ledger(0.05, 1);
@@ -108,7 +108,7 @@ static void memory_can_fail(void **state) {
         int left = k;
         surety_ledger *ledger = NULL;
         surety_memory_hook(fail_after, &left);
-        surety_status status = surety_ledger_new(&ledger, 0.05, NULL);
+        surety_status status = surety_ledger_new(0.05, &ledger, NULL);
         for (int i = 0; i < 20 && status == SURETY_OK; i++) {
             char name[16];
             snprintf(name, sizeof name, "%d", i);

@@ -127,7 +127,7 @@ static void evidence_is_the_mixture(void **state) {
     for (int i = 0; i < 1000; i++) {
         surety_monitor m;
         double r = draw_real(&d, 0.001, 0.9);
-        check_ok(surety_monitor_start(&m, r, 0.05, &err));
+        check_ok(surety_monitor_start(r, 0.05, &m, &err));
         m.seen = draw_size(&d, 1, 60), m.failed = draw_size(&d, 0, m.seen);
         double is = surety_monitor_evidence(&m), must = evidence(r, m.failed, m.seen);
         check(fabs(is - must) < 1e-8 * (1 + fabs(must)), "r %g, %g of %g: %g, not %g", r, (double)m.failed,
@@ -147,7 +147,7 @@ static runs simulate(double risk, double promise, double alpha, long count, uint
     for (long i = 0; i < count; i++) {
         surety_monitor m;
         int wrong = 0;
-        check_ok(surety_monitor_start(&m, promise, alpha, &err));
+        check_ok(surety_monitor_start(promise, alpha, &m, &err));
         for (int t = 1; t <= 1000; t++) {
             surety_monitor_add(&m, draw_real(&d, 0, 1) < risk);
             if (t % 50 == 0) wrong |= surety_monitor_limit(&m) < risk;
@@ -178,14 +178,14 @@ static void edges(void **state) {
     (void)state;
     surety_error none = SURETY_ERROR_NONE, err = none;
     surety_monitor m;
-    assert_int_equal(surety_monitor_start(&m, -1, 0.05, &err), SURETY_E_USAGE);
+    assert_int_equal(surety_monitor_start(-1, 0.05, &m, &err), SURETY_E_USAGE);
     err = none;
-    assert_int_equal(surety_monitor_start(&m, 0.1, 1, &err), SURETY_E_USAGE);
+    assert_int_equal(surety_monitor_start(0.1, 1, &m, &err), SURETY_E_USAGE);
     err = none;
-    check_ok(surety_monitor_start(&m, 1.3, 0.05, &err)); /* promises nothing */
+    check_ok(surety_monitor_start(1.3, 0.05, &m, &err)); /* promises nothing */
     for (int i = 0; i < 10000; i++) assert_int_equal(surety_monitor_add(&m, 1), 0);
     assert_true(surety_monitor_limit(&m) == 1);
-    check_ok(surety_monitor_start(&m, 0, 0.05, &err));
+    check_ok(surety_monitor_start(0, 0.05, &m, &err));
     assert_true(surety_monitor_limit(&m) == 1);
     assert_int_equal(surety_monitor_add(&m, 0), 0);
     assert_int_equal(surety_monitor_add(&m, 1), 1);

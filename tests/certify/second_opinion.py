@@ -1,5 +1,5 @@
 """A second opinion on a certificate that shares no code with the library: data, model, random numbers, voters, attack or
-worst case, risks and bound from their definitions (docs/theory.md 2 to 4, 8, 9), in float64 with mpmath for the bound.
+worst case, risks and bound from their definitions (docs/theory.md 2 to 4, 8, 9, 11), in float64 with mpmath for the bound.
 
     second_opinion.py C.json MODEL DATA     DATA: the folder of a task's IDX files, gzipped, or a CSV file, labels last
 
@@ -264,11 +264,86 @@ class Linear:
         return np.concatenate(out, 2)
 
 
+class Networks:
+    """Chains of layers with MaxMin units between them (docs/theory.md 11). The arguments are those of the first layer."""
+
+    def __init__(self, t):
+        layers = range(sum(name.endswith(".bias") for name in t))
+        self.W, self.c = ([t[f"layers.{l}.{part}"] for l in layers] for part in ("weight", "bias"))  # (H, w, inputs), (H, w)
+        self.s, self.H = t["scale"], len(t["scale"])
+
+    def arguments(self):
+        return self.W[0].reshape(-1, self.W[0].shape[2]), self.c[0].ravel()
+
+    def layers(self, z):
+        """The inputs of every layer but the first, (m, H, inputs) each, which of their pairs were swapped, and f (m, H, K)."""
+        z, inputs, swaps = z.reshape(len(z), self.H, -1), [], []
+        for W, c in zip(self.W[1:], self.c[1:]):
+            half = z.shape[2] // 2
+            p, q, rest = np.split(z, [half, 2 * half], 2)
+            inputs.append(np.concatenate([np.maximum(p, q), np.minimum(p, q), rest], 2))
+            swaps.append(p <= q)
+            z = np.einsum("mhj,hij->mhi", inputs[-1], W) + c
+        return inputs, swaps, z
+
+    def scores(self, z):
+        f = self.layers(z)[2] / self.s[:, None]
+        return np.clip(f, -1, 1) if f.shape[2] == 1 else softmax(f)
+
+    def slopes(self, z, a):
+        """Through the cut at -1 and 1."""
+        _, swaps, f = self.layers(z)
+        h = softmax(f / self.s[:, None])
+        dz = (a if f.shape[2] == 1 else h * (a - (a * h).sum(-1, keepdims=True))) / self.s[:, None]
+        for W, swapped in zip(self.W[:0:-1], swaps[::-1]):
+            half = swapped.shape[2]
+            p, q, rest = np.split(np.einsum("mhi,hij->mhj", dz, W), [half, 2 * half], 2)
+            dz = np.concatenate([np.where(swapped, q, p), np.where(swapped, p, q), rest], 2)
+        return dz.reshape(len(z), -1)
+
+    @staticmethod
+    def stretch(W):
+        """(H) of W (H, w, inputs), by Gershgorin: the largest sum of |G_ij| over a row, G of the shorter side."""
+        G = np.einsum("hij,hkj->hik", W, W) if W.shape[1] <= W.shape[2] else np.einsum("hji,hjk->hik", W, W)
+        return np.sqrt(np.abs(G).sum(2).max(1))
+
+    def drift(self, x, inputs, length, unit):
+        """How far f moves where ||e / unit|| <= length (m): the constants of all layers, and of all but the last, (H) each,
+        and what roundings take from an answer (m, H)."""
+        u, lip, inner, error = 2.0**-24, np.ones(self.H), np.ones(self.H), np.zeros((len(x), self.H))
+        for l, (W, c) in enumerate(zip(self.W, self.c)):
+            a, V = (inputs[l - 1], W) if l else (np.repeat(x[:, None], self.H, 1), W * unit)
+            n = W.shape[2]
+            k = n - np.arange(n) + 2
+            sizes = np.linalg.norm(np.einsum("mhj,hij->mhi", np.abs(a), k * np.abs(W)), axis=2)
+            moved = np.sqrt(((k * V) ** 2).sum((1, 2))) * (lip * length[:, None] + 2 * error)
+            error = self.stretch(V) * error + u / (1 - (n + 2) * u) * (sizes + moved + (n + 2) * np.linalg.norm(c, axis=1))
+            inner, lip = lip, lip * self.stretch(V)
+        return lip, inner, error
+
+    def lowest(self, x, y, ball, a):
+        """Lower limits of h_y - h_k (m, H, K - 1) over the ball."""
+        inputs, _, f = self.layers(x @ self.arguments()[0].T + self.arguments()[1])
+        length = ball.length(x, a["norm"], a["eps"])
+        lip, inner, error = self.drift(x, inputs, length, ball.unit)
+        if f.shape[2] == 1:
+            margin = columns(f, y)[..., 0] - lip * length[:, None] - 2 * error
+            return np.clip(margin / self.s, -1, 1)[..., None]
+        pairs = np.linalg.norm(self.W[-1][:, :, None] - self.W[-1][:, None], axis=3)  # (H, K, K)
+        others = np.arange(f.shape[2] - 1) + (np.arange(f.shape[2] - 1) >= y[:, None])
+        far = pairs.transpose(1, 2, 0)[y[:, None], others].transpose(0, 2, 1)  # (m, H, K - 1)
+        D = columns(f, y) - inner[:, None] * far * length[:, None, None] - 2 * np.sqrt(2) * error[..., None]
+        D /= self.s[:, None]
+        total = 1 + np.exp(-D).sum(2, keepdims=True)
+        return np.where(D >= 0, (1 - np.exp(-D)) / total, np.tanh(D / 2)) - 8 * (f.shape[2] + 8) * 2.0**-24
+
+
 class Model:
     """What is asked of a model: voters, P, Q, and which votes count."""
 
     def __init__(self, about, tensors):
-        self.voters = (Forest if "leaves" in tensors else Linear)(tensors)
+        self.voters = next(kind for key, kind in (("leaves", Forest), ("linear.weight", Linear), ("layers.0.weight", Networks))
+                           if key in tensors)(tensors)
         self.w, self.c = self.voters.arguments()
         self.P, self.Q, self.signed = tensors["prior"], tensors["posterior"], about["voters"] == "signed"
 
@@ -308,6 +383,12 @@ class Ball:
 
     def clip(self, x, x0):
         return np.clip(x, *self.ends(x0))
+
+    def length(self, x0, norm, b):
+        """Not below ||e / unit||_2 for any e of the ball (m): l1 by sum e^2 <= max |e| sum |e|."""
+        lo, hi = self.ends(x0)
+        room = np.minimum(b, np.maximum(hi - x0, x0 - lo) / np.maximum(self.unit, 1e-300)) * (self.unit > 0)
+        return {"l2": np.full(len(x0), b), "l1": np.sqrt(b * room.max(1)), "linf": np.linalg.norm(room, axis=1)}[norm]
 
     def spread(self, u, x0):
         """x0 moved by u (m, moving features) in their units."""
@@ -449,8 +530,8 @@ def rounding(x, model, a):
     return u / (1 - (d + 2) * u) * ((d + 2) * np.abs(model.c) + np.abs(x) @ k.T + a["eps"] * dual)
 
 
-def proved(x, y, model, a):
-    """Lower limits of v over the ball, (m, 1, H, K - 1), of the scores as they are computed."""
+def lowest(x, y, model, a):
+    """Lower limits of h_y - h_k over the ball (m, H, K - 1), from the ranges of arguments."""
     ball, z = a["ball"], x @ model.w.T + model.c
     w = model.w * ball.unit
     plus, minus = np.maximum(w, 0), np.maximum(-w, 0)
@@ -463,7 +544,13 @@ def proved(x, y, model, a):
         up, down = np.minimum((hi - point) / unit, a["eps"]), np.minimum((point - lo) / unit, a["eps"])
         high[i] = z[i] + most_gain(both, np.concatenate([up, down]), a["norm"], a["eps"])
         low[i] = z[i] - most_gain(both, np.concatenate([down, up]), a["norm"], a["eps"])
-    v = np.maximum(-1, model.voters.limits(low - off, high + off, y) - model.voters.units() * 2.0**-24)
+    return model.voters.limits(low - off, high + off, y) - model.voters.units() * 2.0**-24
+
+
+def proved(x, y, model, a):
+    """Lower limits of v over the ball, (m, 1, H, K - 1), of the scores as they are computed."""
+    network = isinstance(model.voters, Networks)
+    v = np.maximum(-1, model.voters.lowest(x, y, a["ball"], a) if network else lowest(x, y, model, a))
     if model.signed:
         v = np.where((v > 0).all(2, keepdims=True), 1.0, np.where(v > 0, 0.0, -1.0))
     return v[:, None]

@@ -51,14 +51,13 @@ static surety_data_settings world(void) {
 }
 
 static surety_train_settings training(surety_objective objective) {
-    surety_train_settings s;
-    surety_train_defaults(&s);
+    surety_train_settings s = surety_train_defaults();
     s.objective = objective;
-    s.set = SURETY_REAL; /* sums of real losses notice the slightest change of a perturbation */
+    s.voter_set = SURETY_REAL; /* sums of real losses notice the slightest change of a perturbation */
     s.defense.ball.norm = SURETY_LINF;
     s.defense.ball.radius = 0.05;
     s.defense.steps = 3;
-    s.kind.voters = 4;
+    s.voters.count = 4;
     s.step1_epochs = s.step2_epochs = 2;
     s.batch = 16;
     s.lr = 0.05;
@@ -69,7 +68,7 @@ static void train(const surety_train_settings *s, surety_model **out) {
     surety_error err = SURETY_ERROR_NONE;
     surety_train_result result;
     surety_checkpointing none = {0};
-    check_ok(surety_train(out, s, data, &none, &result, &one_thread, &err));
+    check_ok(surety_train(s, data, &none, out, &result, &one_thread, &err));
     surety_train_result_free(&result);
 }
 
@@ -79,10 +78,10 @@ static int begin(void **state) {
     write_world("X_train.npy", "y_train.npy", -1);
     surety_data_settings s = world();
     surety_train_settings t = training(SURETY_OBJECTIVE_SEEGER);
-    check_ok(surety_data_open(&data, &s, &err));
+    check_ok(surety_data_open(&s, &data, &err));
     train(&t, &model);
     check_ok(surety_model_save(model, files_path("m.safetensors"), &err));
-    surety_certify_defaults(&settings, model);
+    settings = surety_certify_defaults(model);
     settings.threat.samples = 5;
     settings.threat.steps = 3;
     settings.threat.step_size = settings.threat.ball.radius / 3; /* short: every step counts */
@@ -100,7 +99,7 @@ static int end(void **state) {
 
 static void make(surety_certificate *c, const surety_certify_settings *s) {
     surety_error err = SURETY_ERROR_NONE;
-    check_ok(surety_certify(c, model, data, s, &one_thread, &err));
+    check_ok(surety_certify(model, data, s, c, &one_thread, &err));
 }
 
 static const char *save(const char *name, const surety_certify_settings *s) {
@@ -116,7 +115,7 @@ static const char *save(const char *name, const surety_certify_settings *s) {
 static surety_status verify(surety_verification *v, const char *path, surety_error *err) {
     surety_verify_settings s = surety_verify_defaults();
     s.data.train = files_path("X_train.npy");
-    return surety_verify(v, path, &s, &one_thread, err);
+    return surety_verify(path, &s, v, &one_thread, err);
 }
 
 /* ---- what a certificate says ---- */
@@ -146,7 +145,7 @@ static void test_agrees_and_says_what_it_must(void **state) {
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         check(strstr(c.claim, parts[i]) != NULL, "no '%s' in: %s", parts[i], c.claim);
     check_ok(surety_certificate_save(&c, files_path("c.json"), &err));
-    check_ok(surety_certificate_load(&again, files_path("c.json"), &err));
+    check_ok(surety_certificate_load(files_path("c.json"), &again, &err));
     char *a = surety_certificate_json(&c), *b = surety_certificate_json(&again);
     assert_string_equal(a, b);
     assert_null(strstr(a, files_folder)); /* no path of this machine */
@@ -169,7 +168,7 @@ static void test_bits_for_any_number_of_threads(void **state) {
     char *texts[3];
     for (int t = 0; t < 3; t++) {
         surety_certificate c;
-        check_ok(surety_certify(&c, model, data, &settings, &(surety_run){.threads = t + 1}, &err));
+        check_ok(surety_certify(model, data, &settings, &c, &(surety_run){.threads = t + 1}, &err));
         texts[t] = surety_certificate_json(&c);
         surety_certificate_free(&c);
     }
@@ -340,11 +339,11 @@ static void refused(const surety_model *m, const surety_certify_settings *s, sur
                     const char *word) {
     surety_error err = SURETY_ERROR_NONE;
     surety_certificate c;
-    surety_status status = surety_certify(&c, m, data, s, &one_thread, &err);
+    surety_status status = surety_certify(m, data, s, &c, &one_thread, &err);
     check(status == code && (strstr(err.what, word) || strstr(err.expected, word)), "%s: %s",
           surety_status_name(status), err.what);
     assert_int_equal(c.claim[0], 0);
-    assert_int_equal(surety_certify(&c, m, data, s, &one_thread, NULL), code);
+    assert_int_equal(surety_certify(m, data, s, &c, &one_thread, NULL), code);
 }
 
 static void test_refusals(void **state) {
@@ -377,7 +376,7 @@ static void test_baseline_is_frozen_by_default(void **state) {
     surety_certify_settings s = settings;
     train(&t, &m);
     s.model_file = NULL;
-    check_ok(surety_certify(&c, m, data, &s, &one_thread, &err));
+    check_ok(surety_certify(m, data, &s, &c, &one_thread, &err));
     assert_string_equal(c.bound, "vote_frozen_max");
     assert_true(c.inputs.frozen && isnan(c.surrogate) && c.inputs.kl == 0);
     assert_true(c.value == surety_binomial_limit(c.counts.prior_max_wrong, LEARN, c.delta / 2) ||
@@ -403,7 +402,7 @@ static void test_other_data_is_refused(void **state) {
     surety_data *other, *was = data;
     surety_data_settings s = world();
     s.seed = 1;
-    check_ok(surety_data_open(&other, &s, &err));
+    check_ok(surety_data_open(&s, &other, &err));
     data = other;
     refused(model, &settings, SURETY_E_CHECK, "not the data");
     data = was;
@@ -615,7 +614,7 @@ static void test_files_that_are_none(void **state) {
                            "{\"format\": \"surety-certificate-1\", \"digest\": \"00\"}"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         const char *path = files_text("bad.json", texts[i]);
-        check_bad(surety_certificate_load(&c, path, &err), SURETY_E_INPUT);
+        check_bad(surety_certificate_load(path, &c, &err), SURETY_E_INPUT);
         check_bad(verify(&v, path, &err), SURETY_E_INPUT);
         assert_false(v.agrees);
     }
@@ -623,10 +622,10 @@ static void test_files_that_are_none(void **state) {
     save("c.json", &settings);
     surety_verify_settings s = surety_verify_defaults();
     err = (surety_error)SURETY_ERROR_NONE;
-    assert_int_equal(surety_verify(&v, files_path("c.json"), &s, &one_thread, &err), SURETY_E_USAGE);
+    assert_int_equal(surety_verify(files_path("c.json"), &s, &v, &one_thread, &err), SURETY_E_USAGE);
     s.data.train = files_path("X_train.npy");
     s.model = files_path("absent.safetensors");
-    check_bad(surety_verify(&v, files_path("c.json"), &s, &one_thread, &err), SURETY_E_INPUT);
+    check_bad(surety_verify(files_path("c.json"), &s, &v, &one_thread, &err), SURETY_E_INPUT);
 }
 
 /* ---- rows from memory ---- */
@@ -643,7 +642,7 @@ static surety_data *in_memory(float x[ROWS * D], int64_t y[ROWS]) {
     surety_data_settings s = world();
     surety_data *out = NULL;
     s.train = NULL;
-    check_ok(surety_data_from_arrays(&out, &a, &s, &err));
+    check_ok(surety_data_from_arrays(&a, &s, &out, &err));
     return out;
 }
 
@@ -658,7 +657,7 @@ static void test_rows_from_memory(void **state) {
     surety_certificate file, c;
     surety_data *memory = in_memory(x, y);
     make(&file, &settings);
-    check_ok(surety_certify(&c, model, memory, &settings, &one_thread, &err));
+    check_ok(surety_certify(model, memory, &settings, &c, &one_thread, &err));
     assert_true(c.data.file_count == 0 && file.data.file_count == 2 && c.value == file.value);
     assert_string_equal(c.data.sha256_prior, file.data.sha256_prior);
     assert_string_equal(c.data.sha256_learn, surety_data_describe(data)->set_sha256[SURETY_SET_LEARN]);
@@ -668,11 +667,11 @@ static void test_rows_from_memory(void **state) {
     check_ok(surety_certificate_save(&file, files_path("file.json"), &err));
     surety_verify_settings s = surety_verify_defaults();
     s.opened = memory;
-    check_ok(surety_verify(&v, files_path("memory.json"), &s, &one_thread, &err));
+    check_ok(surety_verify(files_path("memory.json"), &s, &v, &one_thread, &err));
     check(v.agrees && !strcmp(v.level, "bits"), "%s", v.reason);
     check_ok(verify(&v, files_path("memory.json"), &err));
     check(v.agrees, "%s", v.reason);
-    check_ok(surety_verify(&v, files_path("file.json"), &s, &one_thread, &err));
+    check_ok(surety_verify(files_path("file.json"), &s, &v, &one_thread, &err));
     check(!v.agrees && strstr(v.reason, "data.files"), "%s", v.reason);
     surety_data_free(memory);
     write_world("X_train.npy", "y_train.npy", 7); /* another row */
@@ -686,7 +685,7 @@ static void test_rows_from_memory(void **state) {
 
 static surety_status load_and_save(void *arg, surety_error *err) {
     surety_certificate c;
-    SURETY_TRY(surety_certificate_load(&c, arg, err));
+    SURETY_TRY(surety_certificate_load(arg, &c, err));
     surety_status status = surety_certificate_save(&c, files_path("copy.json"), err);
     surety_certificate_free(&c);
     return status;
@@ -695,7 +694,7 @@ static surety_status load_and_save(void *arg, surety_error *err) {
 static surety_status certify_once(void *arg, surety_error *err) {
     surety_certificate c;
     (void)arg;
-    SURETY_TRY(surety_certify(&c, model, data, &settings, &one_thread, err));
+    SURETY_TRY(surety_certify(model, data, &settings, &c, &one_thread, err));
     surety_certificate_free(&c);
     return SURETY_OK;
 }
@@ -737,14 +736,14 @@ static void write_files(const char *model_name, const char *certificate_name, co
     surety_model *m;
     double risk[2];
     size_t count;
-    check_ok(surety_model_load(&m, settings.model_file, &err));
+    check_ok(surety_model_load(settings.model_file, &m, &err));
     check_ok(surety_model_reals(m, "step1.risk", risk, 2, &count, &err));
     check_ok(surety_model_set_reals(m, "step1.risk", risk, count, &err));
     check_ok(surety_model_set_data(m, surety_data_describe(data), &err));
     check_ok(surety_model_save(m, files_path(model_name), &err));
     save(certificate_name, &settings);
-    check_ok(surety_evaluate_examples(files_path(examples_name), m, surety_data_set(data, SURETY_SET_TEST),
-                                      NULL, &settings.threat, &one_thread, &err));
+    check_ok(surety_evaluate_examples(m, surety_data_set(data, SURETY_SET_TEST), NULL, &settings.threat,
+                                      files_path(examples_name), &one_thread, &err));
     surety_model_free(m);
 }
 
@@ -792,12 +791,12 @@ static void *whole_way(void *arg) {
     surety_data *mine = NULL;
     surety_model *trained = NULL, *loaded = NULL;
     surety_certificate c = {0};
-    surety_status status = surety_data_open(&mine, &s, err);
+    surety_status status = surety_data_open(&s, &mine, err);
     if (status == SURETY_OK)
-        status = surety_train(&trained, &t, mine, &checkpointing, &result, &one_thread, err);
+        status = surety_train(&t, mine, &checkpointing, &trained, &result, &one_thread, err);
     if (status == SURETY_OK) status = surety_model_save(trained, files_path("m.safetensors"), err);
-    if (status == SURETY_OK) status = surety_model_load(&loaded, files_path("m.safetensors"), err);
-    if (status == SURETY_OK) status = surety_certify(&c, loaded, mine, &settings, &one_thread, err);
+    if (status == SURETY_OK) status = surety_model_load(files_path("m.safetensors"), &loaded, err);
+    if (status == SURETY_OK) status = surety_certify(loaded, mine, &settings, &c, &one_thread, err);
     if (status == SURETY_OK) status = surety_certificate_save(&c, files_path("stack.json"), err);
     if (status == SURETY_OK) status = verify(&v, files_path("stack.json"), err);
     surety_certificate_free(&c);

@@ -91,7 +91,7 @@ static void count_truth(surety_risks *risks, const sample *from, size_t classes,
                       .row = from->row,
                       .which = SURETY_SET_TEST,
                       .classes = classes};
-    check_ok(surety_evaluate_perturbed(risks, model, &set, attack, &one_thread, &err));
+    check_ok(surety_evaluate_perturbed(model, &set, attack, risks, &one_thread, &err));
 }
 
 /* The averaged-max risk of the model's vote under the attack, to about 0.005. */
@@ -121,25 +121,24 @@ static surety_data *open_world(size_t learn_size) {
     s.train = files_path("X_train.npy");
     s.learn_size = learn_size;
     s.test_size = 1;
-    check_ok(surety_data_open(&data, &s, &err));
+    check_ok(surety_data_open(&s, &data, &err));
     return data;
 }
 
 static surety_model *train(const plan *p, const surety_data *data, uint64_t seed) {
     surety_error err = SURETY_ERROR_NONE;
     surety_model *model;
-    surety_train_settings s;
+    surety_train_settings s = surety_train_defaults();
     surety_train_result result;
-    surety_train_defaults(&s);
     s.objective = p->objective;
     s.defense.kind = SURETY_ATTACK_NONE;
-    s.kind.voters = 3;
+    s.voters.count = 3;
     s.step1_epochs = s.step2_epochs = p->epochs;
     s.lr = 0.1;
     s.keep_last = p->skilled;
-    if (p->skilled) s.kind.mask = 0, s.kind.depth = 3;
+    if (p->skilled) s.voters.mask = 0, s.voters.depth = 3;
     s.seed = seed;
-    check_ok(surety_train(&model, &s, data, &(surety_checkpointing){0}, &result, &one_thread, &err));
+    check_ok(surety_train(&s, data, &(surety_checkpointing){0}, &model, &result, &one_thread, &err));
     surety_train_result_free(&result);
     return model;
 }
@@ -152,10 +151,9 @@ static int false_claim(const plan *p, uint64_t world) {
     write_world(&d, PRIOR + LEARN, draw_example);
     surety_data *data = open_world(LEARN);
     for (uint64_t k = 0; k < p->seeds; k++) {
-        surety_certify_settings s;
         surety_certificate c;
         surety_model *model = train(p, data, 100 * world + k);
-        surety_certify_defaults(&s, model);
+        surety_certify_settings s = surety_certify_defaults(model);
         s.threat.kind = SURETY_ATTACK_IFGSMU;
         s.threat.ball.radius = 0.05;
         s.threat.steps = 2;
@@ -163,7 +161,7 @@ static int false_claim(const plan *p, uint64_t world) {
         s.bound = p->bound;
         s.delta = delta;
         s.looks = p->looks;
-        check_ok(surety_certify(&c, model, data, &s, &one_thread, &err));
+        check_ok(surety_certify(model, data, &s, &c, &one_thread, &err));
         s.threat.seed = 7; /* draws that the certificate did not use */
         if (c.value < best) best = c.value, risk = truth(model, &s.threat);
         surety_certificate_free(&c);
@@ -218,19 +216,18 @@ static void test_learned_posterior(void **state) {
 static int false_class(const plan *p, uint64_t world, double announced) {
     surety_error err = SURETY_ERROR_NONE;
     draw d = {3000 * world + 5};
-    surety_certify_settings s;
     surety_certificate c;
     surety_risks risks;
     int wrong = 0;
     write_world(&d, 2 * PRIOR + 2 * LEARN, draw_class);
     surety_data *data = open_world(2 * LEARN);
     surety_model *model = train(p, data, world);
-    surety_certify_defaults(&s, model);
+    surety_certify_settings s = surety_certify_defaults(model);
     s.threat.kind = SURETY_ATTACK_NONE;
     s.statement = SURETY_SAY_CLASSES;
     s.delta = announced;
     s.looks = 1;
-    check_ok(surety_certify(&c, model, data, &s, &one_thread, &err));
+    check_ok(surety_certify(model, data, &s, &c, &one_thread, &err));
     assert_int_equal(c.limit_count, K);
     count_truth(&risks, &fresh_classes, K, model, &s.threat);
     for (size_t k = 0; k < K; k++) {

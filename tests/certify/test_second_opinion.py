@@ -129,6 +129,26 @@ def test_three_classes_of_linear_voters():
                       "--attack worst-case --norm linf --eps 0.04 --looks 1"])
 
 
+NETWORKS = ["--kind", "lipschitz", "--lr", 0.003, "--trees", 1]
+
+
+def test_networks_of_two_classes():
+    training = ["--learn-size", "300", *NETWORKS, "--epochs", "1", "--layers", "31,16"]
+    compare_task(SANDALS, training, ["--attack worst-case --looks 1", "--attack worst-case --eps 0.3 --looks 1 --per-class",
+                                     "--attack worst-case --norm l1 --eps 3 --looks 1",
+                                     "--attack worst-case --norm linf --eps 0.02 --looks 1",
+                                     "--attack pgdu --samples 4 --looks 1", "--attack apgd --looks 1"])
+    compare_task(SANDALS, [*training, "--trees", 3], ["--attack worst-case --looks 1 --bound best", "--attack apgd --looks 1"])
+
+
+def test_networks_of_three_classes():
+    for more in ([], ["--trees", 3], ["--trees", 3, "--voters", "signed"], [*write_tolerance(), "--box", "none"]):
+        eps = [] if "--tolerance" in more else ["--eps", 0.1]
+        compare_bugs([*NETWORKS, "--layers", "24,7", *eps, *more],
+                     ["--attack worst-case --looks 1", "--attack worst-case --norm l1 --eps 0.2 --looks 1",
+                      "--attack worst-case --norm linf --eps 0.04 --looks 1", "--attack pgdu --samples 3 --looks 1"])
+
+
 def test_three_classes_baseline():
     compare_bugs(["--objective", "baseline", "--defense", "certified", "--eps", 0.1, "--voters", "signed"],
                  ["--attack worst-case --looks 1", "--attack unif --looks 1", "--attack fgsm --looks 1"])

@@ -92,9 +92,9 @@ static void arrays_are_files_without_files(void **state) {
             s.test = make_csv("rows_test.csv", 30, 500);
         else
             s.test_size = 6;
-        check_ok(surety_data_open(&file, &s, &err));
+        check_ok(surety_data_open(&s, &file, &err));
         s.train = s.test = NULL;
-        check_ok(surety_data_from_arrays(&data, &a, &s, &err));
+        check_ok(surety_data_from_arrays(&a, &s, &data, &err));
         free(m);
         same_sets(file, data);
         const surety_data_info *info = surety_data_describe(data), *was = surety_data_describe(file);
@@ -127,7 +127,7 @@ static void arrays_and_other_formats(void **state) {
     s.learn_size = 4, s.test_size = 3, s.seed = 5;
     surety_arrays a = {.m = M, .d = D, .features = x, .labels = y};
     surety_data *in = NULL, *file = NULL;
-    check_ok(surety_data_from_arrays(&in, &a, &s, &err));
+    check_ok(surety_data_from_arrays(&a, &s, &in, &err));
     files_put("arrays-labels-idx1-ubyte", labels, sizeof labels);
     put_npy("X_bytes.npy", SURETY_U1, idx + 16, M, D), put_npy("y_bytes.npy", SURETY_U1, labels + 8, M, 0);
     put_npy("X_floats.npy", SURETY_F4, x, M, D), put_npy("y_floats.npy", SURETY_I8, y, M, 0);
@@ -136,7 +136,7 @@ static void arrays_and_other_formats(void **state) {
     files_put(names[0], idx, sizeof idx);
     for (int i = 0; i < 4; i++) {
         s.train = files_path(names[i]);
-        check_ok(surety_data_open(&file, &s, &err));
+        check_ok(surety_data_open(&s, &file, &err));
         same_sets(in, file);
         surety_data_free(file);
     }
@@ -162,7 +162,7 @@ static void arrays_split_by_indices(void **state) {
     surety_split split = some_split();
     surety_data_settings s = settings();
     a.split = &split;
-    check_ok(surety_data_from_arrays(&data, &a, &s, &err));
+    check_ok(surety_data_from_arrays(&a, &s, &data, &err));
     for (int k = 0; k < SURETY_SETS; k++) {
         const surety_set *set = surety_data_set(data, (surety_set_name)k);
         assert_int_equal(set->m, split.m[k]);
@@ -187,15 +187,15 @@ static void arrays_split_by_indices(void **state) {
     a = in_memory(&m, 1); /* T of its own, or none */
     split.m[SURETY_SET_TEST] = 0, split.rows[SURETY_SET_TEST] = NULL;
     a.split = &split;
-    check_ok(surety_data_from_arrays(&data, &a, &s, &err));
+    check_ok(surety_data_from_arrays(&a, &s, &data, &err));
     assert_int_equal(surety_data_set(data, SURETY_SET_TEST)->m, 20);
     surety_data_free(data);
     a.test_m = 0, a.test_features = NULL;
-    check_ok(surety_data_from_arrays(&data, &a, &s, &err));
+    check_ok(surety_data_from_arrays(&a, &s, &data, &err));
     assert_int_equal(surety_data_set(data, SURETY_SET_TEST)->m, 0);
     surety_data_free(data);
     a.split = NULL;
-    check_ok(surety_data_from_arrays(&data, &a, &s, &err));
+    check_ok(surety_data_from_arrays(&a, &s, &data, &err));
     assert_int_equal(surety_data_describe(data)->m[SURETY_SET_PRIOR], 50);
     surety_data_free(data);
 }
@@ -210,7 +210,7 @@ static digests digests_of(const surety_arrays *a, const surety_data_settings *s)
     surety_error err = SURETY_ERROR_NONE;
     surety_data *data = NULL;
     digests all;
-    check_ok(surety_data_from_arrays(&data, a, s, &err));
+    check_ok(surety_data_from_arrays(a, s, &data, &err));
     const surety_data_info *info = surety_data_describe(data);
     memcpy(all.set_sha256, info->set_sha256, sizeof all.set_sha256);
     memcpy(all.class_sha256, info->class_sha256, sizeof all.class_sha256);
@@ -282,7 +282,7 @@ static void digests_tell_what_differs(void **state) {
 static surety_status try_arrays(const surety_arrays *a, const surety_data_settings *s, surety_error *err) {
     surety_data *data = (surety_data *)err;
     *err = (surety_error)SURETY_ERROR_NONE;
-    surety_status status = surety_data_from_arrays(&data, a, s, err);
+    surety_status status = surety_data_from_arrays(a, s, &data, err);
     assert_true((status == SURETY_OK) == (data != NULL));
     surety_data_free(data);
     return status;
@@ -399,7 +399,7 @@ static surety_status arrays_for_allocations(void *arg, surety_error *err) {
     const surety_arrays *a = arg;
     surety_data_settings s = settings();
     surety_data *data = NULL;
-    surety_status status = surety_data_from_arrays(&data, a, &s, err);
+    surety_status status = surety_data_from_arrays(a, &s, &data, err);
     surety_data_free(data);
     return status;
 }

@@ -27,7 +27,7 @@ static surety_data *open_world(const world *w, size_t d, surety_copies_rule rule
                        .test_features = w->tx,
                        .test_labels = w->ty};
     surety_data *data = NULL;
-    check_ok(surety_data_from_arrays(&data, &a, &s, &err));
+    check_ok(surety_data_from_arrays(&a, &s, &data, &err));
     return data;
 }
 
@@ -161,7 +161,7 @@ static void equal_rows_are_dropped_before_the_split(void **state) {
     s.learn_size = 10, s.copies = SURETY_COPIES_DROP;
     size_t odd = 0, rounds = 200;
     for (s.seed = 0; s.seed < rounds; s.seed++) {
-        check_ok(surety_data_from_arrays(&data, &a, &s, &err));
+        check_ok(surety_data_from_arrays(&a, &s, &data, &err));
         const surety_data_info *info = surety_data_describe(data);
         assert_int_equal(info->m[SURETY_SET_PRIOR], 30);
         assert_int_equal(info->m[SURETY_SET_LEARN], 10);
@@ -197,7 +197,7 @@ static void nothing_to_drop_changes_nothing(void **state) {
     surety_arrays a = {.m = M, .d = D, .features = w.x, .labels = w.y, .split = &split};
     surety_data_settings s = plain_settings();
     s.copies = SURETY_COPIES_DROP;
-    assert_int_equal(surety_data_from_arrays(&kept, &a, &s, &err), SURETY_E_USAGE);
+    assert_int_equal(surety_data_from_arrays(&a, &s, &kept, &err), SURETY_E_USAGE);
 }
 
 int main(void) {

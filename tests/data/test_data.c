@@ -72,7 +72,7 @@ static void compare_task(const surety_task *task, const char *folder) {
     surety_data_settings settings = plain_settings();
     surety_data *data = NULL;
     settings.task = task->name;
-    check_ok(surety_data_open(&data, &settings, &err));
+    check_ok(surety_data_open(&settings, &data, &err));
     const surety_data_info *info = surety_data_describe(data);
     assert_int_equal(info->train, task->train);
     assert_int_equal(info->test, task->test);
@@ -126,7 +126,7 @@ static void tasks_of(const char *dataset) {
     surety_error err = SURETY_ERROR_NONE;
     surety_data_list list;
     use_machine();
-    check_ok(surety_data_list_make(&list, NULL, &err));
+    check_ok(surety_data_list_make(NULL, &list, &err));
     assert_int_equal(list.count, TASKS);
     for (size_t i = 0; i < list.count; i++) {
         const surety_task_place *place = &list.places[i];
@@ -185,7 +185,7 @@ static surety_status open_task(const char *task, const char *data_dir, surety_er
     surety_data *data = NULL;
     settings.task = task;
     settings.data_dir = data_dir;
-    surety_status status = surety_data_open(&data, &settings, err);
+    surety_status status = surety_data_open(&settings, &data, err);
     surety_data_free(data);
     return status;
 }
@@ -203,7 +203,7 @@ static void wrong_sums(void **state) {
     check_bad(open_task("mnist-1v7", files_path("wrong/mnist"), &err), SURETY_E_INPUT); /* files directly */
     surety_data_list list;
     check_ok(
-        (err = (surety_error)SURETY_ERROR_NONE, surety_data_list_make(&list, files_path("wrong"), &err)));
+        (err = (surety_error)SURETY_ERROR_NONE, surety_data_list_make(files_path("wrong"), &list, &err)));
     assert_false(list.places[0].found);
     assert_non_null(strstr(list.places[0].problem, "SHA-256"));
     assert_non_null(strstr(list.places[5].problem, "dataset-fashion-mnist"));
@@ -310,7 +310,7 @@ static void splits_are_disjoint(void **state) {
         surety_data *data = NULL;
         int seen[90] = {0}, in_order = 1;
         s.seed = (uint64_t)seed;
-        check_ok(surety_data_open(&data, &s, &err));
+        check_ok(surety_data_open(&s, &data, &err));
         const surety_data_info *info = surety_data_describe(data);
         assert_true(info->m[SURETY_SET_LEARN] == 10 && info->m[SURETY_SET_TEST] == 6);
         assert_int_equal(info->m[SURETY_SET_PRIOR], 44);
@@ -338,8 +338,8 @@ static void same_seed_same_split(void **state) {
     surety_error err = SURETY_ERROR_NONE;
     surety_data *a = NULL, *b = NULL;
     surety_data_settings s = own(make_csv("same.csv", 90, 0), make_csv("same_test.csv", 30, 500));
-    check_ok(surety_data_open(&a, &s, &err));
-    check_ok(surety_data_open(&b, &s, &err));
+    check_ok(surety_data_open(&s, &a, &err));
+    check_ok(surety_data_open(&s, &b, &err));
     for (int k = 0; k < SURETY_SETS; k++) {
         const surety_set *x = surety_data_set(a, (surety_set_name)k),
                          *y = surety_data_set(b, (surety_set_name)k);
@@ -360,7 +360,7 @@ static void same_seed_same_split(void **state) {
 
 static surety_status open_own(const surety_data_settings *s, surety_error *err) {
     surety_data *data = NULL;
-    surety_status status = surety_data_open(&data, s, err);
+    surety_status status = surety_data_open(s, &data, err);
     surety_data_free(data);
     return status;
 }
@@ -394,7 +394,7 @@ static void classes_that_do_not_occur(void **state) {
     s.test = files_text("two_test.csv", "a,label\n.5,8\n.25,3\n");
     s.learn_size = 2;
     surety_data *data = NULL;
-    check_ok((err = (surety_error)SURETY_ERROR_NONE, surety_data_open(&data, &s, &err)));
+    check_ok((err = (surety_error)SURETY_ERROR_NONE, surety_data_open(&s, &data, &err)));
     assert_string_equal(surety_data_describe(data)->labels[0], "3");
     assert_string_equal(surety_data_describe(data)->labels[1], "8");
     surety_data_free(data);
@@ -427,7 +427,7 @@ static void files_that_do_not_fit(void **state) {
     assert_string_equal(err.what, "the table lacks the column 'b'; it has 'a'");
     s.test = files_text("swapped.csv", "b,label,a\n0,3,1\n0,8,.5\n"); /* by name, in any order */
     surety_data *data = NULL;
-    check_ok((err = (surety_error)SURETY_ERROR_NONE, surety_data_open(&data, &s, &err)));
+    check_ok((err = (surety_error)SURETY_ERROR_NONE, surety_data_open(&s, &data, &err)));
     const surety_set *test = surety_data_set(data, SURETY_SET_TEST);
     assert_true(test->x[0] == 1 && test->x[1] == 0 && test->x[test->stride] == .5f);
     surety_data_free(data);
@@ -460,7 +460,7 @@ static void equal_rows_are_counted(void **state) {
                                  files_text("equal_test.csv", "-0,3\n1,8\n0,8\n0.5,3\n"));
     s.learn_size = 2;
     surety_data *data = NULL;
-    check_ok(surety_data_open(&data, &s, &err));
+    check_ok(surety_data_open(&s, &data, &err));
     const surety_data_info *info = surety_data_describe(data);
     assert_int_equal(info->copies.learn_in_prior, 2);
     assert_int_equal(info->copies.test_in_prior, 2);
@@ -499,7 +499,7 @@ static void settings_are_checked(void **state) {
         check(surety_data_check(&s[i], &err) == SURETY_E_USAGE, "case %d passes", i);
         check(err.what[0] && err.expected[0], "case %d says nothing", i);
         surety_data *data = (surety_data *)&err;
-        assert_int_equal(surety_data_open(&data, &s[i], NULL), SURETY_E_USAGE);
+        assert_int_equal(surety_data_open(&s[i], &data, NULL), SURETY_E_USAGE);
         assert_null(data);
     }
     surety_data_settings good = own("train.csv", "test.csv");
@@ -515,7 +515,7 @@ static void json_says_the_same(void **state) {
     surety_data *data = NULL;
     json_t *root = NULL;
     s.test_size = 6;
-    check_ok(surety_data_open(&data, &s, &err));
+    check_ok(surety_data_open(&s, &data, &err));
     char *text = surety_data_info_json(surety_data_describe(data));
     check_ok(surety_json_parse(&root, text, strlen(text), "info", &err));
     assert_true(json_is_null(json_object_get(root, "task")));
@@ -530,7 +530,7 @@ static void json_says_the_same(void **state) {
     free(text);
     surety_data_free(data);
     surety_data_list list;
-    check_ok(surety_data_list_make(&list, files_path("nowhere"), &err));
+    check_ok(surety_data_list_make(files_path("nowhere"), &list, &err));
     text = surety_data_list_json(&list);
     check_ok(surety_json_parse(&root, text, strlen(text), "list", &err));
     json_t *tasks = json_object_get(root, "tasks");
@@ -561,7 +561,7 @@ static surety_status json_for_allocations(void *arg, surety_error *err) {
 
 static surety_status list_for_allocations(void *arg, surety_error *err) {
     surety_data_list list;
-    SURETY_TRY(surety_data_list_make(&list, arg, err));
+    SURETY_TRY(surety_data_list_make(arg, &list, err));
     char *text = surety_data_list_json(&list);
     surety_data_list_free(&list);
     free(text);
@@ -574,7 +574,7 @@ static void failing_allocations(void **state) {
     surety_data_settings s = own(make_csv("alloc\xff.csv", 90, 0), make_csv("alloc_test.csv", 30, 500));
     surety_data *data = NULL;
     files_fail_allocations(open_for_allocations, &s);
-    check_ok(surety_data_open(&data, &s, &err));
+    check_ok(surety_data_open(&s, &data, &err));
     surety_data_info info = *surety_data_describe(data);
     files_fail_allocations(json_for_allocations, &info);
     surety_data_free(data);

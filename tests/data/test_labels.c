@@ -46,7 +46,7 @@ static surety_data_settings own(const char *train) {
 static surety_data *opened(const surety_data_settings *s) {
     surety_error err = SURETY_ERROR_NONE;
     surety_data *data = NULL;
-    check_ok(surety_data_open(&data, s, &err));
+    check_ok(surety_data_open(s, &data, &err));
     return data;
 }
 
@@ -54,7 +54,7 @@ static surety_data *opened(const surety_data_settings *s) {
 static surety_error refused(const surety_data_settings *s, surety_status status) {
     surety_error err = SURETY_ERROR_NONE;
     surety_data *data = NULL;
-    surety_status got = surety_data_open(&data, s, &err);
+    surety_status got = surety_data_open(s, &data, &err);
     check(got == status, "%s instead of %s", surety_status_name(got), surety_status_name(status));
     surety_data_free(data);
     return err;
@@ -87,10 +87,10 @@ static surety_data *animals_in_memory(const surety_data_settings *settings) {
     for (int i = 0; i < M; i++) x[i][0] = (float)(i / 100.), x[i][1] = 0.5f, y[i] = i % 3;
     surety_arrays a = {
         .m = M, .d = 2, .features = &x[0][0], .labels = y, .label_names = animals, .label_count = 3};
-    check_ok(surety_data_from_arrays(&data, &a, &s, &err));
+    check_ok(surety_data_from_arrays(&a, &s, &data, &err));
     y[4] = 3;
     surety_data *none = NULL;
-    assert_int_equal(surety_data_from_arrays(&none, &a, &s, &err), SURETY_E_INPUT);
+    assert_int_equal(surety_data_from_arrays(&a, &s, &none, &err), SURETY_E_INPUT);
     assert_string_equal(err.what, "there is no name 3 among the 3 label_names");
     assert_string_equal(err.place, "row 4");
     return data;
@@ -300,7 +300,7 @@ static void rare_classes(void **state) {
         surety_error err = SURETY_ERROR_NONE;
         surety_data *data = NULL;
         s.learn_size = 2, s.test_size = 1, s.seed = seed;
-        if (surety_data_open(&data, &s, &err) == SURETY_OK) {
+        if (surety_data_open(&s, &data, &err) == SURETY_OK) {
             found++;
             assert_int_equal(surety_data_describe(data)->class_m[SURETY_SET_PRIOR][2], 1);
         } else if (strstr(err.what, "no row of the class 'rare' is left for S'")) {
@@ -400,7 +400,7 @@ static void where_labels_are(void **state) {
 
 static surety_status open_for_allocations(void *arg, surety_error *err) {
     surety_data *data = NULL;
-    surety_status status = surety_data_open(&data, arg, err);
+    surety_status status = surety_data_open(arg, &data, err);
     surety_data_free(data);
     return status;
 }

@@ -20,7 +20,7 @@ static surety_status open_train(const char *train, const char *labels, const cha
     s.header = header;
     s.learn_size = 1;
     s.test_size = 1;
-    surety_status status = surety_data_open(&data, &s, err);
+    surety_status status = surety_data_open(&s, &data, err);
     if (out)
         *out = data;
     else
@@ -339,7 +339,7 @@ static void csv_values(void **state) {
     s.learn_size = 1;
     s.test_size = 1;
     s.boxed = 0;
-    check_ok(surety_data_open(&data, &s, &err));
+    check_ok(surety_data_open(&s, &data, &err));
     for (int k = 0; k < SURETY_SETS; k++) {
         const surety_set *set = surety_data_set(data, (surety_set_name)k);
         for (size_t i = 0; i < set->m; i++)

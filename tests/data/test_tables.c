@@ -11,7 +11,7 @@
 static surety_status try_open(surety_data **out, const surety_data_settings *s, surety_error *err) {
     surety_data *data = NULL;
     *err = (surety_error)SURETY_ERROR_NONE;
-    surety_status status = surety_data_open(&data, s, err);
+    surety_status status = surety_data_open(s, &data, err);
     if (out)
         *out = data;
     else
@@ -22,7 +22,7 @@ static surety_status try_open(surety_data **out, const surety_data_settings *s, 
 static surety_data *open_ok(const surety_data_settings *s) {
     surety_error err = SURETY_ERROR_NONE;
     surety_data *data = NULL;
-    check_ok(surety_data_open(&data, s, &err));
+    check_ok(surety_data_open(s, &data, &err));
     return data;
 }
 
@@ -463,7 +463,7 @@ static void units_stay_together(void **state) {
 
 static surety_status open_for_allocations(void *arg, surety_error *err) {
     surety_data *data = NULL;
-    surety_status status = surety_data_open(&data, arg, err);
+    surety_status status = surety_data_open(arg, &data, err);
     surety_data_free(data);
     return status;
 }

@@ -25,7 +25,7 @@ static void write_file(const char *text) {
 
 static surety_status read_text(const char *text, surety_tolerance **out, surety_error *err) {
     write_file(text);
-    return surety_tolerance_read(out, path, &features, err);
+    return surety_tolerance_read(path, &features, out, err);
 }
 
 #define REST "\"blood, pressure\",1,,\n\"say \"\"x\"\"\",2,,\nflag,0,,\n"
@@ -89,9 +89,9 @@ static void bad_tables_get_a_sentence(void **state) {
     surety_tolerance *t = NULL;
     write_file("feature,radius\n");
     assert_int_equal(truncate(path, 40), 0); /* zero bytes behind it */
-    assert_int_equal(surety_tolerance_read(&t, path, &features, &err), SURETY_E_INPUT);
+    assert_int_equal(surety_tolerance_read(path, &features, &t, &err), SURETY_E_INPUT);
     err = (surety_error)SURETY_ERROR_NONE;
-    assert_int_equal(surety_tolerance_read(&t, "/nowhere/t.csv", &features, &err), SURETY_E_INPUT);
+    assert_int_equal(surety_tolerance_read("/nowhere/t.csv", &features, &t, &err), SURETY_E_INPUT);
 }
 
 /* Every value of the range lands in the scaled one, a radius is never too small, and neither is wider than
@@ -107,7 +107,7 @@ static void scaled_outward(void **state) {
         double radius = pow(10, draw_real(&r, -4, 4)), lo = draw_normal(&r) * pow(10, draw_real(&r, -3, 3)),
                hi = lo + pow(10, draw_real(&r, -8, 3));
         surety_features one = {.d = 1, .shift = &shift, .factor = &factor};
-        check_ok(surety_tolerance_new(&t, &one, &radius, &lo, &hi, &err));
+        check_ok(surety_tolerance_new(&one, &radius, &lo, &hi, &t, &err));
         long double exact = (long double)radius * (long double)factor;
         assert_true((long double)t->unit[0] >= exact && (long double)t->unit[0] <= exact * (1 + 0x1p-51L));
         for (int k = 0; k < 6; k++) {
@@ -135,16 +135,16 @@ static void json_and_copies_keep_every_bit(void **state) {
             hi[j] = draw_size(&r, 0, 1) ? draw_normal(&r) + 9 : HUGE_VAL;
         }
         surety_features f = {4, names, shift, factor, moves};
-        check_ok(surety_tolerance_new(&t, &f, radius, lo, hi, &err));
+        check_ok(surety_tolerance_new(&f, radius, lo, hi, &t, &err));
         char *text = surety_tolerance_json(t);
         check_ok(surety_tolerance_parse(&again, text, &f, &err));
-        check_ok(surety_tolerance_copy(&copy, t, &err));
+        check_ok(surety_tolerance_copy(t, &copy, &err));
         assert_true(surety_tolerance_same(t, again) && surety_tolerance_same(t, copy));
         assert_memory_equal(t->radius, again->radius, sizeof radius);
         assert_memory_equal(t->lo, copy->lo, sizeof lo);
         radius[0] = nextafter(radius[0], 2);
         surety_tolerance_free(copy);
-        check_ok(surety_tolerance_new(&copy, &f, radius, lo, hi, &err));
+        check_ok(surety_tolerance_new(&f, radius, lo, hi, &copy, &err));
         assert_false(surety_tolerance_same(t, copy));
         assert_true(surety_tolerance_same(NULL, NULL) && !surety_tolerance_same(t, NULL));
         free(text);
@@ -191,7 +191,7 @@ static void every_allocation_may_fail(void **state) {
         surety_tolerance *t = NULL;
         surety_error err = SURETY_ERROR_NONE;
         surety_memory_hook(refuse_one, &left);
-        status = surety_tolerance_read(&t, path, &features, &err);
+        status = surety_tolerance_read(path, &features, &t, &err);
         surety_memory_hook(NULL, NULL);
         check(status == SURETY_OK || (status == SURETY_E_MEMORY && !t), "allocation %ld: %s", n, err.what);
         surety_tolerance_free(t);

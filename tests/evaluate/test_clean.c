@@ -25,8 +25,8 @@ static surety_set examples(void) {
 /* Both voters answer this class; SURETY_TIED: all scores are equal. */
 static surety_voters *voters_for(uint8_t class) {
     surety_voters *v = NULL;
-    surety_voters_settings s = {.kind = "linear", .voters = H, .classes = K};
-    check_ok(surety_voters_new(&v, &s, D, 0, &err));
+    surety_voters_settings s = {.kind = "linear", .count = H, .classes = K};
+    check_ok(surety_voters_new(&s, D, 0, &v, &err));
     for (size_t k = 0; k < surety_voters_tensors(v); k++) {
         surety_tensor t = surety_voters_tensor(v, k);
         for (size_t n = 0; n < t.rows * t.stride; n++) t.values[n] = 0;
@@ -50,7 +50,7 @@ static void answers_are_counted(void **state) {
             surety_clean clean;
             surety_voters *v = voters_for(classes[c]);
             surety_vote vote = {v, weights, signed_too ? SURETY_SIGNED : SURETY_REAL};
-            check_ok(surety_evaluate_clean(&clean, &vote, &set, &info, NULL, &err));
+            check_ok(surety_evaluate_clean(&vote, &set, &info, &clean, NULL, &err));
             size_t column = classes[c] == SURETY_TIED ? K : classes[c];
             for (size_t n = 0; n < (size_t)K * (K + 1); n++) {
                 size_t true_class = n / (K + 1), examples_of[K] = {8, 0, 32};
@@ -69,7 +69,7 @@ static void json_says_the_same(void **state) {
     surety_set set = examples();
     surety_voters *v = voters_for(2);
     surety_vote vote = {v, weights, SURETY_REAL};
-    check_ok(surety_evaluate_clean(&clean, &vote, &set, &info, NULL, &err));
+    check_ok(surety_evaluate_clean(&vote, &set, &info, &clean, NULL, &err));
     char *confusion = surety_json_canonical(surety_confusion_json(&clean));
     char *errors = surety_json_canonical(surety_class_errors_json(names, &clean));
     assert_string_equal(confusion, "[[0,0,8,0],[0,0,0,0],[0,0,32,0]]");
@@ -87,7 +87,7 @@ static surety_status use_everything(void *arg, surety_error *error) {
     surety_clean clean;
     surety_set set = examples();
     surety_vote vote = {arg, weights, SURETY_REAL};
-    surety_status status = surety_evaluate_clean(&clean, &vote, &set, &info, NULL, error);
+    surety_status status = surety_evaluate_clean(&vote, &set, &info, &clean, NULL, error);
     if (status != SURETY_OK) return status;
     char *confusion = surety_json_text(surety_confusion_json(&clean));
     char *errors = surety_json_text(surety_class_errors_json(names, &clean));
@@ -106,7 +106,7 @@ static void bad_calls(void **state) {
     surety_vote vote = {v, weights, SURETY_REAL};
     set.m = 0;
     surety_error none = SURETY_ERROR_NONE;
-    assert_int_equal(surety_evaluate_clean(&clean, &vote, &set, &info, NULL, &none), SURETY_E_INPUT);
+    assert_int_equal(surety_evaluate_clean(&vote, &set, &info, &clean, NULL, &none), SURETY_E_INPUT);
     files_fail_allocations(use_everything, v);
     surety_voters_free(v);
 }

@@ -187,7 +187,7 @@ static void not_a_number_stays_visible(void **state) {
                 double column = surety_margin_column(&vote, c->h + n, L, c->y[n]);
                 check(isnan(column) == (n == i), "column %zu, set %d: %g", n, sign, column);
             }
-            check(isnan(surety_voter_margin(c->h + t * width * L + i, L, width, vote.set, c->y[i])),
+            check(isnan(surety_voter_margin(c->h + t * width * L + i, L, width, vote.voter_set, c->y[i])),
                   "one voter, set %d", sign);
         }
         if (c->K > 2) assert_int_equal(surety_label_of(c->h + t * width * L + i, L, c->K), SURETY_TIED);

@@ -44,7 +44,7 @@ static void case_free(proof_case *c) {
 
 static surety_worst *worst_of(const proof_case *c) {
     surety_worst *w;
-    check_ok(surety_worst_new(&w, c->v.voters, &c->ball, 0, c->v.vote.set, &err));
+    check_ok(surety_worst_new(&w, c->v.voters, &c->ball, 0, c->v.vote.voter_set, &err));
     return w;
 }
 
@@ -67,7 +67,7 @@ static double smallest_v(const float *low, size_t others, size_t y, size_t k) {
 static double naive_limit(const proof_case *c, const float *low, size_t t, size_t n, size_t i) {
     const float *mine = low + t * c->others * L + i;
     size_t y = c->e.y[i];
-    if (c->v.vote.set == SURETY_REAL) return (double)mine[n * L];
+    if (c->v.vote.voter_set == SURETY_REAL) return (double)mine[n * L];
     if (c->others == 1) return mine[0] > 0 ? 1 : -1;
     return smallest_v(mine, c->others, y, n + (n >= y));
 }
@@ -110,9 +110,8 @@ static void limits_are_those_of_possible_labels(void **state) {
 
 /* pgd on the rows at this radius; wrong[i]: it found a point where the vote errs. */
 static void attack(const proof_case *c, draw *r, const surety_examples *e, double radius, int *wrong) {
-    surety_threat s;
+    surety_threat s = surety_threat_defaults();
     surety_attacker *a;
-    surety_threat_defaults(&s);
     s.kind = SURETY_ATTACK_PGD;
     s.ball = c->ball;
     s.ball.radius = radius;
@@ -154,7 +153,7 @@ static void no_attack_beats_a_proof(void **state) {
             check(!(proved[i] && wrong[i]), "robust and vulnerable at once");
             check(proved[i] == (radius[i] >= c.ball.radius), "proved %d, radius %g of %g", proved[i],
                   radius[i], c.ball.radius);
-            proofs[c.v.vote.set == SURETY_REAL][c.others > 1] += proved[i];
+            proofs[c.v.vote.voter_set == SURETY_REAL][c.others > 1] += proved[i];
             defeats += wrong[i];
             if (radius[i] > 0 && i % 5 == 0) check_radius(&c, &r, w, i, radius[i]);
         }

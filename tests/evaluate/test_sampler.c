@@ -70,7 +70,7 @@ static void check_example(const seen *s, const surety_threat *threat, const sure
     float *h = calloc(s->H, sizeof *h);
     if (threat->kind == SURETY_WORST_CASE) {
         surety_worst *worst;
-        check_ok(surety_worst_new(&worst, v, &threat->ball, threat->budget, vote->set, &err));
+        check_ok(surety_worst_new(&worst, v, &threat->ball, threat->budget, vote->voter_set, &err));
         const float *low = surety_worst_run(worst, &e, &threat->ball.radius);
         for (size_t t = 0; t < s->H; t++)
             assert_true(s->votes[i * SAMPLES * s->H + t] == low[t * SURETY_LANES]);
@@ -96,8 +96,7 @@ static void check_example(const seen *s, const surety_threat *threat, const sure
 }
 
 static surety_threat any_threat(draw *r) {
-    surety_threat t;
-    surety_threat_defaults(&t);
+    surety_threat t = surety_threat_defaults();
     do t.kind = (surety_threat_kind)draw_size(r, 0, SURETY_THREATS - 1);
     while (t.kind == SURETY_ATTACK_SEARCH); /* that is of trees */
     t.ball.norm = (surety_norm)draw_size(r, 0, 2);

@@ -78,7 +78,7 @@ static surety_status open_fetched(const char *folder, surety_error *err) {
     surety_data *data = NULL;
     s.task = "fashion-sandal-v-boot";
     s.data_dir = folder;
-    surety_status status = surety_data_open(&data, &s, err);
+    surety_status status = surety_data_open(&s, &data, err);
     surety_data_free(data);
     return status;
 }

@@ -18,15 +18,14 @@ static surety_model *small_model(int forest, uint64_t seed) {
     surety_error err = SURETY_ERROR_NONE;
     surety_voters *v = NULL;
     surety_model *m = NULL;
-    surety_voters_settings s = {.kind = "soft-forest", .voters = 3, .depth = 2, .mask = 0.4};
+    surety_voters_settings s = {.kind = "soft-forest", .count = 3, .depth = 2, .mask = 0.4};
     if (forest)
-        check_ok(surety_voters_new(&v, &s, 5, seed, &err));
+        check_ok(surety_voters_new(&s, 5, seed, &v, &err));
     else
         check_ok(
-            surety_voters_new(&v, &(surety_voters_settings){.kind = "linear", .voters = 3}, 5, seed, &err));
-    surety_model_facts facts;
-    surety_model_facts_defaults(&facts);
-    facts.set = SURETY_REAL;
+            surety_voters_new(&(surety_voters_settings){.kind = "linear", .count = 3}, 5, seed, &v, &err));
+    surety_model_facts facts = surety_model_facts_defaults();
+    facts.voter_set = SURETY_REAL;
     facts.seed = seed;
     facts.priors_compared = 20;
     facts.delta = 0.1 / 3;
@@ -37,12 +36,12 @@ static surety_model *small_model(int forest, uint64_t seed) {
     const double radius[] = {0.1, 0, 1. / 3, 2, 1e-9}, lo[] = {-HUGE_VAL, -1, 0.1, -HUGE_VAL, 0},
                  hi[] = {HUGE_VAL, 1. / 3, HUGE_VAL, 3, 0};
     if (!forest) {
-        check_ok(surety_tolerance_new(&tolerance, &(surety_features){.d = 5}, radius, lo, hi, &err));
+        check_ok(surety_tolerance_new(&(surety_features){.d = 5}, radius, lo, hi, &tolerance, &err));
         facts.ball.tolerance = tolerance;
         facts.ball.slack = SURETY_SCALED;
     }
     const double prior[] = {0.2, 0.3, 0.5}, posterior[] = {0, 0.25, 0.75};
-    check_ok(surety_model_new(&m, v, prior, posterior, &facts, &err));
+    check_ok(surety_model_new(v, prior, posterior, &facts, &m, &err));
     surety_tolerance_free(tolerance); /* the model has its own */
     check_ok(surety_model_set_text(m, "note", "t\xc3\xa4sch \"quoted\" \\ \n", &err));
     check_ok(surety_model_set_reals(m, "step1.risk", (const double[]){0.5, 0.1, 1. / 3}, 3, &err));
@@ -74,7 +73,7 @@ static bytes model_bytes(int forest) {
 static surety_status try_bytes(const void *data, size_t size, surety_error *err) {
     surety_model *m = NULL;
     *err = (surety_error)SURETY_ERROR_NONE;
-    surety_status status = surety_model_load(&m, files_put("damaged", data, size), err);
+    surety_status status = surety_model_load(files_put("damaged", data, size), &m, err);
     if (status != SURETY_OK) {
         check(status == SURETY_E_INPUT && err->code == status, "status %s: %s", surety_status_name(status),
               err->what);
@@ -100,8 +99,9 @@ static void assert_same_model(const surety_model *a, const surety_model *b) {
         if (s.mask) assert_memory_equal(s.mask, t.mask, s.rows * s.stride);
     }
     const surety_model_facts *f = surety_model_about(a), *g = surety_model_about(b);
-    assert_true(f->set == g->set && f->seed == g->seed && f->priors_compared == g->priors_compared &&
-                f->delta == g->delta && f->ball.norm == g->ball.norm && f->ball.radius == g->ball.radius &&
+    assert_true(f->voter_set == g->voter_set && f->seed == g->seed &&
+                f->priors_compared == g->priors_compared && f->delta == g->delta &&
+                f->ball.norm == g->ball.norm && f->ball.radius == g->ball.radius &&
                 f->ball.has_box == g->ball.has_box);
     assert_true(f->ball.slack == g->ball.slack &&
                 surety_tolerance_same(f->ball.tolerance, g->ball.tolerance));
@@ -120,7 +120,7 @@ static void what_is_written_reads_back(void **state) {
             surety_error err = SURETY_ERROR_NONE;
             surety_model *m = small_model(forest, seed), *again = NULL;
             check_ok(surety_model_save(m, files_path("a"), &err));
-            check_ok(surety_model_load(&again, files_path("a"), &err));
+            check_ok(surety_model_load(files_path("a"), &again, &err));
             assert_same_model(m, again);
             check_ok(surety_model_save(again, files_path("b"), &err)); /* equal models are equal files */
             bytes a = read_bytes(files_path("a")), b = read_bytes(files_path("b"));
@@ -133,11 +133,12 @@ static void what_is_written_reads_back(void **state) {
             /* the loaded voters answer at once */
             const float x[5] = {0.1f, 0.9f, 0.3f, 0.7f, 0.5f};
             double one, two;
-            surety_vote p = surety_model_vote(m, SURETY_PRIOR), q = surety_model_vote(again, SURETY_PRIOR);
+            surety_vote p = surety_model_vote(m, SURETY_WEIGHTS_PRIOR),
+                        q = surety_model_vote(again, SURETY_WEIGHTS_PRIOR);
             check_ok(surety_vote_predict(&p, x, 5, 1, &one, NULL, &err));
             check_ok(surety_vote_predict(&q, x, 5, 1, &two, NULL, &err));
             assert_true(one == two && q.weights[0] == 0.2 &&
-                        surety_model_vote(m, SURETY_POSTERIOR).weights[0] == 0);
+                        surety_model_vote(m, SURETY_WEIGHTS_POSTERIOR).weights[0] == 0);
             free(a.data), free(b.data);
             surety_model_free(m), surety_model_free(again);
         }
@@ -158,7 +159,7 @@ static void bytes_are_the_file(void **state) {
         uint8_t *moved = malloc(size + 3);
         memcpy(moved + 3, encoded, size);
         surety_bytes_free(encoded);
-        check_ok(surety_model_decode(&again, moved + 3, size, NULL, &err));
+        check_ok(surety_model_decode(moved + 3, size, NULL, &again, &err));
         free(moved);
         assert_same_model(m, again);
         surety_model_free(again);
@@ -193,7 +194,7 @@ static surety_status try_cut(const bytes *b, size_t size, surety_error *err) {
     uint8_t *part = malloc(size ? size : 1);
     memcpy(part, b->data, size);
     *err = (surety_error)SURETY_ERROR_NONE;
-    surety_status status = surety_model_decode(&m, part, size, "the bytes", err);
+    surety_status status = surety_model_decode(part, size, "the bytes", &m, err);
     free(part);
     assert_true((status == SURETY_OK) == (m != NULL));
     if (status != SURETY_OK) assert_string_equal(err->file, "the bytes");
@@ -214,7 +215,7 @@ static void cut_off_anywhere(void **state) {
         assert_int_equal(try_cut(&b, b.size, &err), SURETY_OK);
         surety_model *none = (surety_model *)&err;
         err = (surety_error)SURETY_ERROR_NONE;
-        assert_int_equal(surety_model_decode(&none, NULL, 0, NULL, &err), SURETY_E_INPUT);
+        assert_int_equal(surety_model_decode(NULL, 0, NULL, &none, &err), SURETY_E_INPUT);
         assert_true(!none && err.file[0]);
         b.data[b.size] = 0; /* one byte too many */
         assert_int_equal(try_bytes(b.data, b.size + 1, &err), SURETY_E_INPUT);
@@ -544,7 +545,7 @@ static void texts_and_numbers(void **state) {
     check_ok(surety_model_set_real(m, "one", values[7], &err));
     check_ok(surety_model_set_count(m, "whole", UINT64_MAX, &err));
     check_ok(surety_model_save(m, files_path("t"), &err));
-    check_ok(surety_model_load(&again, files_path("t"), &err));
+    check_ok(surety_model_load(files_path("t"), &again, &err));
     check_ok(surety_model_reals(again, "list", back, 64, &count, &err));
     assert_int_equal(count, 64);
     assert_memory_equal(values, back, sizeof values);
@@ -581,9 +582,9 @@ static void wrong_models_are_refused(void **state) {
     surety_error err = SURETY_ERROR_NONE;
     surety_voters *v = NULL;
     surety_model *m = NULL;
-    check_ok(surety_voters_new(&v, &(surety_voters_settings){.kind = "linear", .voters = 2}, 3, 0, &err));
+    check_ok(surety_voters_new(&(surety_voters_settings){.kind = "linear", .count = 2}, 3, 0, &v, &err));
     surety_model_facts facts[9];
-    for (int i = 0; i < 9; i++) surety_model_facts_defaults(&facts[i]);
+    for (int i = 0; i < 9; i++) facts[i] = surety_model_facts_defaults();
     facts[1].delta = 0;
     facts[2].delta = 1;
     facts[3].delta = NAN;
@@ -595,20 +596,20 @@ static void wrong_models_are_refused(void **state) {
     const double half[] = {0.5, 0.5}, zero[] = {0, 1}, short_sum[] = {0.5, 0.4}, nan[] = {NAN, 1};
     for (int i = 1; i < 9; i++) {
         err = (surety_error)SURETY_ERROR_NONE;
-        check(surety_model_new(&m, v, half, half, &facts[i], &err) != SURETY_OK && !m && err.what[0],
+        check(surety_model_new(v, half, half, &facts[i], &m, &err) != SURETY_OK && !m && err.what[0],
               "facts %d pass", i);
     }
     const double *bad[][2] = {{zero, half}, {short_sum, half}, {nan, half}, {half, short_sum}, {half, nan}};
     for (int i = 0; i < 5; i++) {
         err = (surety_error)SURETY_ERROR_NONE;
-        assert_int_equal(surety_model_new(&m, v, bad[i][0], bad[i][1], &facts[0], &err), SURETY_E_INPUT);
+        assert_int_equal(surety_model_new(v, bad[i][0], bad[i][1], &facts[0], &m, &err), SURETY_E_INPUT);
     }
     surety_voters_tensor(v, 1).values[1] = NAN;
     err = (surety_error)SURETY_ERROR_NONE;
-    assert_int_equal(surety_model_new(&m, v, half, zero, &facts[0], &err), SURETY_E_INPUT);
+    assert_int_equal(surety_model_new(v, half, zero, &facts[0], &m, &err), SURETY_E_INPUT);
     surety_voters_tensor(v, 1).values[1] = 0;
     err = (surety_error)SURETY_ERROR_NONE;
-    check_ok(surety_model_new(&m, v, half, zero, &facts[0], &err)); /* takes over the voters */
+    check_ok(surety_model_new(v, half, zero, &facts[0], &m, &err)); /* takes over the voters */
     surety_model_free(m);
 }
 
@@ -665,7 +666,7 @@ static void data_is_remembered(void **state) {
     surety_data_info info = some_info();
     check_ok(surety_model_set_data(m, &info, &err));
     check_ok(surety_model_save(m, files_path("d"), &err));
-    check_ok(surety_model_load(&again, files_path("d"), &err));
+    check_ok(surety_model_load(files_path("d"), &again, &err));
     check_ok(surety_model_check_data(again, &info, &err));
     check_ok(surety_model_data_settings(again, &s, &err));
     assert_string_equal(s.task, "mnist-1v7");
@@ -751,7 +752,7 @@ static void labels_are_remembered(void **state) {
         info.header = whole ? SURETY_HEADER_AUTO : SURETY_HEADER_NO;
         check_ok(surety_model_set_data(m, &info, &err));
         check_ok(surety_model_save(m, files_path("labels"), &err));
-        check_ok(surety_model_load(&again, files_path("labels"), &err));
+        check_ok(surety_model_load(files_path("labels"), &again, &err));
         check_ok(surety_model_data_settings(again, &s, &err));
         assert_int_equal(s.class_count, info.classes);
         for (size_t k = 0; k < s.class_count; k++) assert_string_equal(s.classes[k], info.labels[k]);
@@ -780,7 +781,7 @@ static void rows_are_remembered(void **state) {
     surety_data_info info = some_info(), elsewhere = info;
     surety_overlap found;
     check_ok(surety_model_set_data(m, &info, &err));
-    assert_int_equal(surety_model_overlap(&found, m, &info, SURETY_SET_TEST, &err),
+    assert_int_equal(surety_model_overlap(m, &info, SURETY_SET_TEST, &found, &err),
                      SURETY_E_CHECK); /* none */
     assert_non_null(strstr(err.expected, "train it again"));
     err = (surety_error)SURETY_ERROR_NONE;
@@ -788,10 +789,10 @@ static void rows_are_remembered(void **state) {
     info.m[SURETY_SET_LEARN] = 2, info.row_digests[SURETY_SET_LEARN] = learn;
     check_ok(surety_model_set_data(m, &info, &err));
     check_ok(surety_model_save(m, files_path("rows"), &err));
-    check_ok(surety_model_load(&again, files_path("rows"), &err));
+    check_ok(surety_model_load(files_path("rows"), &again, &err));
     check_ok(surety_model_check_data(again, &info, &err));
     elsewhere.m[SURETY_SET_TEST] = 6, elsewhere.row_digests[SURETY_SET_TEST] = other;
-    check_ok(surety_model_overlap(&found, again, &elsewhere, SURETY_SET_TEST, &err));
+    check_ok(surety_model_overlap(again, &elsewhere, SURETY_SET_TEST, &found, &err));
     assert_true(found.m == 6 && found.in_prior == 2 && found.in_learn == 2 && found.known == 4);
     elsewhere.m[SURETY_SET_LEARN] = 6, elsewhere.row_digests[SURETY_SET_LEARN] = other, elsewhere.fresh = 1;
     assert_int_equal(surety_model_check_fresh(again, &elsewhere, NULL), SURETY_E_CHECK);
@@ -832,7 +833,7 @@ static surety_status use_everything(void *arg, surety_error *err) {
     char sum[65];
     surety_data_info info = some_info();
     remove(files_path("saved"));
-    surety_status status = surety_model_load(&m, files_path("full"), err);
+    surety_status status = surety_model_load(files_path("full"), &m, err);
     if (status == SURETY_OK) status = surety_model_set_reals(m, "list", (const double[]){1}, 1, err);
     if (status == SURETY_OK) status = surety_model_set_data(m, &info, err);
     if (status == SURETY_OK) status = surety_model_sha256(m, sum, err);
@@ -879,7 +880,7 @@ static surety_status words_once(void *arg, files_result *result, surety_error *e
 
 static surety_status read_once(void *arg, files_result *result, surety_error *err) {
     surety_model *m = NULL;
-    SURETY_TRY(surety_model_load(&m, arg, err));
+    SURETY_TRY(surety_model_load(arg, &m, err));
     surety_status status = surety_model_encode(m, (uint8_t **)&result->bytes, &result->size, err);
     surety_model_free(m);
     return status;
@@ -888,7 +889,7 @@ static surety_status read_once(void *arg, files_result *result, surety_error *er
 /* What is said of a model that was read: the names of its classes too. */
 static surety_status told_once(void *arg, files_result *result, surety_error *err) {
     surety_model *m = NULL;
-    SURETY_TRY(surety_model_load(&m, arg, err));
+    SURETY_TRY(surety_model_load(arg, &m, err));
     surety_status status = words_once(m, result, err);
     surety_model_free(m);
     return status;
@@ -925,7 +926,7 @@ static void a_failed_save_leaves_the_old_file(void **state) {
     assert_int_equal(surety_model_save(m, files_folder, &err), SURETY_E_USAGE);
     surety_model *none = m;
     err = (surety_error)SURETY_ERROR_NONE;
-    assert_int_equal(surety_model_load(&none, files_path("nothing"), &err), SURETY_E_INPUT);
+    assert_int_equal(surety_model_load(files_path("nothing"), &none, &err), SURETY_E_INPUT);
     assert_null(none);
     surety_model_free(m);
 }

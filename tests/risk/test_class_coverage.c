@@ -24,7 +24,7 @@ static surety_risk *open_pair(const double *q, const double *p, size_t K) {
     surety_error err = SURETY_ERROR_NONE;
     surety_risk *risk = NULL;
     surety_risk_settings settings = {PAIR, 1, 0, q, p, K};
-    check_ok(surety_risk_new(&risk, &settings, &err));
+    check_ok(surety_risk_new(&settings, &risk, &err));
     return risk;
 }
 
@@ -229,7 +229,7 @@ static void risks_on(const law *l, const sample *s, int first, int end, const do
     surety_error err = SURETY_ERROR_NONE;
     surety_risk *risk = NULL;
     surety_risk_settings settings = {VOTERS, SAMPLES, l->signed_votes, q, p, l->K};
-    check_ok(surety_risk_new(&risk, &settings, &err));
+    check_ok(surety_risk_new(&settings, &risk, &err));
     for (int i = first; i < end; i++)
         check_ok(surety_risk_add_scores(risk, s->scores[i][0], VOTERS * MOST, s->y[i], &err));
     check_ok(surety_risk_result(risk, out, &err));

@@ -205,7 +205,7 @@ static surety_risk *open_risk(const problem *p) {
     surety_error err = SURETY_ERROR_NONE;
     surety_risk *a = NULL;
     surety_risk_settings s = {p->H, p->n, p->signed_votes, p->q, p->has_prior ? p->p : NULL, p->K};
-    check_ok(surety_risk_new(&a, &s, &err));
+    check_ok(surety_risk_new(&s, &a, &err));
     return a;
 }
 
@@ -305,11 +305,11 @@ static void by_hand(void **state) {
     const float scores[] = {.25f, .5f, .25f, .5f, .25f, .25f, 0, .5f, .5f, 0, 0, 1};
     const double q[] = {.75, .25};
     const uint64_t one = SURETY_LOSS_ONE;
-    surety_risk_settings s = {.voters = 2, .samples = 2, .posterior = q, .prior = q, .classes = 3};
+    surety_risk_settings s = {.voter_count = 2, .samples = 2, .posterior = q, .prior = q, .classes = 3};
     surety_error err = SURETY_ERROR_NONE;
     surety_risk *a = NULL;
     surety_risks r;
-    check_ok(surety_risk_new(&a, &s, &err));
+    check_ok(surety_risk_new(&s, &a, &err));
     check_ok(surety_risk_add_scores(a, scores, 6, 1, &err));
     check_ok(surety_risk_result(a, &r, &err));
     assert_true(r.wrong == 1 && r.tied == 0 && r.max_wrong == 1 && r.prior_wrong == 1);
@@ -328,7 +328,7 @@ static void by_hand(void **state) {
 /* ---- bits ---- */
 
 static void same(const surety_risks *a, const surety_risks *b) {
-    size_t arrays = SURETY_RISK_ARRAYS * a->voters + 2 * a->classes;
+    size_t arrays = SURETY_RISK_ARRAYS * a->voter_count + 2 * a->classes;
     assert_true(a->m == b->m && a->classes == b->classes);
     assert_memory_equal(&a->wrong, &b->wrong, 9 * sizeof(uint64_t));
     assert_memory_equal(&a->averaged, &b->averaged, 7 * sizeof(double));
@@ -423,11 +423,11 @@ static void refused(surety_status got, surety_error *err, surety_status code, co
 static void bad_votes_are_refused(void **state) {
     (void)state;
     const double q[] = {.5, .5};
-    surety_risk_settings s = {.voters = 2, .samples = 2, .posterior = q, .classes = 3};
+    surety_risk_settings s = {.voter_count = 2, .samples = 2, .posterior = q, .classes = 3};
     surety_error err = SURETY_ERROR_NONE;
     surety_risk *a = NULL, *one = NULL;
     surety_risks r;
-    check_ok(surety_risk_new(&a, &s, &err));
+    check_ok(surety_risk_new(&s, &a, &err));
     const float bad[] = {NAN, -1e-7f, 1.5f, INFINITY};
     for (int k = 0; k < 4; k++) {
         float scores[12] = {1, 0, 0, 1, 0, 0, 1, 0, 0, 1, 0, 0};
@@ -446,23 +446,23 @@ static void bad_votes_are_refused(void **state) {
     refused(surety_risk_add_limits(a, scores, 1, 1, &err), &err, SURETY_E_USAGE, "");
     refused(surety_risk_result(a, &r, &err), &err, SURETY_E_USAGE, ""); /* nothing was added */
     s.samples = 1;
-    check_ok(surety_risk_new(&one, &s, &err));
+    check_ok(surety_risk_new(&s, &one, &err));
     const float limits[] = {1, -1, 0, NAN};
     refused(surety_risk_add_limits(one, limits, 1, 2, &err), &err, SURETY_E_INPUT, "voter 1, class 1");
     refused(surety_risk_add_limits(one, limits, 1, 1, &err), &err, SURETY_E_INPUT, "voter 1, class 2");
     refused(surety_risk_merge(one, a, &err), &err, SURETY_E_USAGE, "");
     surety_risk_free(a), surety_risk_free(one);
     s.signed_votes = 1;
-    check_ok(surety_risk_new(&one, &s, &err));
+    check_ok(surety_risk_new(&s, &one, &err));
     const float not_signs[] = {1, -1, .5f, 0};
     refused(surety_risk_add_limits(one, not_signs, 1, 2, &err), &err, SURETY_E_INPUT, "voter 1, class 0");
     surety_risk_free(one);
     s.classes = 1;
-    refused(surety_risk_new(&a, &s, &err), &err, SURETY_E_USAGE, "");
+    refused(surety_risk_new(&s, &a, &err), &err, SURETY_E_USAGE, "");
     s.classes = 256;
-    refused(surety_risk_new(&a, &s, &err), &err, SURETY_E_USAGE, "");
+    refused(surety_risk_new(&s, &a, &err), &err, SURETY_E_USAGE, "");
     s.classes = 255, s.samples = (size_t)SURETY_RISK_SAMPLES / 254 + 1;
-    refused(surety_risk_new(&a, &s, &err), &err, SURETY_E_USAGE, "");
+    refused(surety_risk_new(&s, &a, &err), &err, SURETY_E_USAGE, "");
 }
 
 static int fail_at(void *arg, size_t bytes) {
@@ -474,7 +474,7 @@ static void every_allocation_may_fail(void **state) {
     (void)state;
     const double q[] = {.5, .5};
     const uint8_t labels[] = {0, 1, 255, 2};
-    surety_risk_settings s = {.voters = 2, .samples = 2, .posterior = q, .classes = 3};
+    surety_risk_settings s = {.voter_count = 2, .samples = 2, .posterior = q, .classes = 3};
     surety_status status = SURETY_E_MEMORY;
     for (int k = 0; status != SURETY_OK; k++) {
         int left = k;
@@ -482,7 +482,7 @@ static void every_allocation_may_fail(void **state) {
         surety_risk *a = NULL;
         surety_risks r = {0};
         surety_memory_hook(fail_at, &left);
-        status = surety_risk_new(&a, &s, &err);
+        status = surety_risk_new(&s, &a, &err);
         if (status == SURETY_OK) status = surety_risk_add_labels(a, labels, 2, 1, &err);
         if (status == SURETY_OK) status = surety_risk_result(a, &r, &err);
         surety_memory_hook(NULL, NULL);

@@ -39,7 +39,7 @@ static void measure(draw *sample, draw *coins, tossing how, surety_risks *out) {
     surety_risk *risk = NULL;
     surety_risk_settings settings = {H, N, 0, q, q, 2};
     uint32_t coin = (uint32_t)draw_bits(coins);
-    check_ok(surety_risk_new(&risk, &settings, &err));
+    check_ok(surety_risk_new(&settings, &risk, &err));
     for (size_t i = 0; i < M; i++) {
         float votes[N][H];
         draw_example(sample, votes);

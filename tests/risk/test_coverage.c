@@ -69,7 +69,7 @@ static void repeat(const coins *c, size_t h, size_t first, size_t end, const dou
     surety_error err = SURETY_ERROR_NONE;
     surety_risk *risk = NULL;
     surety_risk_settings settings = {voters, 1, signed_votes, q, q, 2};
-    check_ok(surety_risk_new(&risk, &settings, &err));
+    check_ok(surety_risk_new(&settings, &risk, &err));
     for (size_t i = first; i < end; i++) {
         float votes[8];
         for (size_t k = 0; k < voters; k++) votes[k] = heads(c, i, h) ? 1 : -1;
@@ -132,7 +132,7 @@ static void adversarial_posterior(void **state) {
     for (size_t h = 0; h < COINS; h++) p[h] = 1. / COINS;
     for (int kind = 0; kind < 2; kind++) { /* signed votes: binomial limits; real: kl_inv */
         surety_risk_settings settings = {COINS, 1, kind == 0, p, p, 2};
-        check_ok(surety_risk_new(&risk, &settings, &err));
+        check_ok(surety_risk_new(&settings, &risk, &err));
         for (uint32_t t = 0; t < (uint32_t)check_count(100, 2000); t++) {
             enum { m = 20 };
             toss(&c, 100000 + t, m);
@@ -272,7 +272,7 @@ static void risks_on(const law *l, const sample *s, int first, int end, const do
     surety_error err = SURETY_ERROR_NONE;
     surety_risk *risk = NULL;
     surety_risk_settings settings = {VOTERS, SAMPLES, l->signed_votes, q, p, 2};
-    check_ok(surety_risk_new(&risk, &settings, &err));
+    check_ok(surety_risk_new(&settings, &risk, &err));
     for (int i = first; i < end; i++)
         check_ok(surety_risk_add(risk, &s->votes[i][0][0], VOTERS, s->y[i], &err));
     check_ok(surety_risk_result(risk, out, &err));

@@ -37,7 +37,7 @@ static void draw_problem(draw *s, problem *t) {
     for (size_t h = 0; h < t->H; h++) t->p[h] = 3 * uniform(s), wrong[h] = most * uniform(s);
     surety_simplex_softmax(t->p, t->H, t->p);
     surety_risk_settings settings = {t->H, 1, 0, t->p, t->p, 2};
-    check_ok(surety_risk_new(&risk, &settings, &err));
+    check_ok(surety_risk_new(&settings, &risk, &err));
     int real = uniform(s) < .5, perfect = uniform(s) < .3;
     for (size_t i = 0; i < t->m; i++) {
         float votes[MAX_H];
@@ -137,7 +137,7 @@ static void equal_voters_keep_the_prior(void **state) {
     const double p[] = {.2, .3, .5};
     surety_risk_settings settings = {3, 1, 0, p, p, 2};
     surety_risk *risk = NULL;
-    check_ok(surety_risk_new(&risk, &settings, &err));
+    check_ok(surety_risk_new(&settings, &risk, &err));
     const float right[] = {1, 1, 1}, wrong[] = {-1, -1, -1};
     for (int i = 0; i < 100; i++) check_ok(surety_risk_add(risk, i % 10 ? right : wrong, 3, 1, &err));
     surety_risks risks;

@@ -163,7 +163,7 @@ static void run(const problem *p, surety_risks *out) {
     surety_error err = SURETY_ERROR_NONE;
     surety_risk *a = NULL;
     surety_risk_settings s = settings_of(p);
-    check_ok(surety_risk_new(&a, &s, &err));
+    check_ok(surety_risk_new(&s, &a, &err));
     add_all(a, p);
     check_ok(surety_risk_result(a, out, &err));
     surety_risk_free(a);
@@ -284,7 +284,7 @@ static void same_result(const surety_risks *a, const surety_risks *b) {
     assert_int_equal(a->tv_sum, b->tv_sum);
     assert_int_equal(a->tandem_sum, b->tandem_sum);
     assert_memory_equal(&a->averaged, &b->averaged, 7 * sizeof(double));
-    assert_memory_equal(a->loss, b->loss, 7 * a->voters * sizeof *a->loss);
+    assert_memory_equal(a->loss, b->loss, 7 * a->voter_count * sizeof *a->loss);
 }
 
 /* The same bits for any number of threads, any order of examples and any tree of merges. */
@@ -299,8 +299,8 @@ static void order_does_not_matter(void **state) {
         enum { PARTS = 5 };
         surety_risk *parts[PARTS], *threads[PARTS];
         for (int k = 0; k < PARTS; k++) {
-            check_ok(surety_risk_new(&parts[k], &settings, &err));
-            check_ok(surety_risk_new(&threads[k], &settings, &err));
+            check_ok(surety_risk_new(&settings, &parts[k], &err));
+            check_ok(surety_risk_new(&settings, &threads[k], &err));
         }
         uint32_t order[MAX_M];
         surety_address where = {0, (uint32_t)t, 0, 0, SURETY_FOR_ORDER};
@@ -339,11 +339,11 @@ static void ways_in_agree(void **state) {
         surety_risk_settings settings = settings_of(&p);
         surety_risk *a = NULL, *b = NULL;
         settings.posterior = p.p;
-        check_ok(surety_risk_new(&a, &settings, &err));
+        check_ok(surety_risk_new(&settings, &a, &err));
         add_all(a, &p);
         check_ok(surety_risk_reset(a, p.q, &err));
         settings.posterior = p.q;
-        check_ok(surety_risk_new(&b, &settings, &err));
+        check_ok(surety_risk_new(&settings, &b, &err));
         for (size_t i = 0; i < p.m; i++) {
             const float *votes = p.votes + i * p.n * p.H;
             for (size_t j = 0; j < p.n; j++)
@@ -466,7 +466,7 @@ static void refusals(void **state) {
     surety_error err = SURETY_ERROR_NONE;
     surety_risk *a = NULL, *b = NULL;
     surety_risk_settings s = settings_of(&p);
-    check_ok(surety_risk_new(&a, &s, &err));
+    check_ok(surety_risk_new(&s, &a, &err));
     const float bad[] = {NAN, INFINITY, -INFINITY, 1.0000001f, -2};
     for (int k = 0; k < 5; k++) {
         p.votes[4] = bad[k];
@@ -486,16 +486,16 @@ static void refusals(void **state) {
     expect_refusal(surety_risk_reset(a, negative, &err), &err, SURETY_E_INPUT, "voter 1");
     err = (surety_error)SURETY_ERROR_NONE;
     s.prior = not_a_number;
-    expect_refusal(surety_risk_new(&b, &s, &err), &err, SURETY_E_INPUT, "voter 2");
+    expect_refusal(surety_risk_new(&s, &b, &err), &err, SURETY_E_INPUT, "voter 2");
     assert_null(b);
     s.prior = NULL;
-    check_ok(surety_risk_new(&b, &s, &err));
+    check_ok(surety_risk_new(&s, &b, &err));
     assert_int_equal(surety_risk_merge(a, b, &err), SURETY_E_USAGE);
     surety_risk_free(a), surety_risk_free(b);
     s.samples = 0;
-    assert_int_equal(surety_risk_new(&a, &s, &err), SURETY_E_USAGE);
+    assert_int_equal(surety_risk_new(&s, &a, &err), SURETY_E_USAGE);
     s.samples = (size_t)SURETY_RISK_SAMPLES + 1;
-    assert_int_equal(surety_risk_new(&a, &s, &err), SURETY_E_USAGE);
+    assert_int_equal(surety_risk_new(&s, &a, &err), SURETY_E_USAGE);
 }
 
 /* Sums cannot overflow: the accumulator stops before they could. Doubling it reaches the limit quickly. */
@@ -506,7 +506,7 @@ static void stops_before_overflow(void **state) {
     surety_risk *a = NULL;
     surety_risk_settings s = settings_of(&p);
     s.prior = NULL;
-    check_ok(surety_risk_new(&a, &s, &err));
+    check_ok(surety_risk_new(&s, &a, &err));
     add_all(a, &p);
     for (int k = 0; k < 30; k++) check_ok(surety_risk_merge(a, a, &err));
     assert_int_equal(surety_risk_merge(a, a, &err), SURETY_E_INPUT);
@@ -533,7 +533,7 @@ static void every_allocation_may_fail(void **state) {
         surety_risk *a = NULL;
         surety_risks r = {0};
         surety_memory_hook(fail_at, &left);
-        status = surety_risk_new(&a, &s, &err);
+        status = surety_risk_new(&s, &a, &err);
         if (status == SURETY_OK) status = surety_risk_add(a, p.votes, 3, 1, &err);
         if (status == SURETY_OK) status = surety_risk_result(a, &r, &err);
         surety_memory_hook(NULL, NULL);

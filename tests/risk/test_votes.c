@@ -94,7 +94,7 @@ static char *run_text(const surety_votes_settings *s, int threads) {
     surety_error err = SURETY_ERROR_NONE;
     surety_votes_result r;
     surety_run run = {.threads = threads};
-    check_ok(surety_bound_votes(s, &run, &r, &err));
+    check_ok(surety_bound_votes(s, &r, &run, &err));
     char *text = surety_votes_json(&r);
     assert_non_null(text);
     surety_votes_free(&r);
@@ -126,11 +126,11 @@ static void agrees_with_the_layers_below(void **state) {
     surety_votes_settings s = arrays_of(e);
     s.hold_out = 7, s.signed_votes = 1, s.delta = .1, s.priors_compared = 3, s.looks = 2;
     surety_votes_result r;
-    check_ok(surety_bound_votes(&s, NULL, &r, &err));
+    check_ok(surety_bound_votes(&s, &r, NULL, &err));
     surety_risk *part[2];
     surety_risks risks[2];
     surety_risk_settings settings = {H, N, 1, e->q, e->p, 2};
-    for (int k = 0; k < 2; k++) check_ok(surety_risk_new(&part[k], &settings, &err));
+    for (int k = 0; k < 2; k++) check_ok(surety_risk_new(&settings, &part[k], &err));
     for (size_t i = 0; i < M; i++)
         check_ok(surety_risk_add(part[i >= M - 7], e->v + i * N * H, H, e->y[i], &err));
     for (int k = 0; k < 2; k++) check_ok(surety_risk_result(part[k], &risks[k], &err));
@@ -221,7 +221,7 @@ static void learning_helps_and_says_so(void **state) {
 static void refused(const surety_votes_settings *s, surety_status code, const char *place) {
     surety_error err = SURETY_ERROR_NONE;
     surety_votes_result r;
-    surety_status got = surety_bound_votes(s, NULL, &r, &err);
+    surety_status got = surety_bound_votes(s, &r, NULL, &err);
     check(got == code && !strcmp(err.place, place) && err.what[0], "%s at '%s': %s", surety_status_name(got),
           err.place, err.what);
     assert_null(r.posterior);
@@ -434,7 +434,7 @@ static void allocations_may_fail(const surety_votes_settings *s) {
         surety_votes_result r;
         surety_run run = {.threads = 1};
         surety_memory_hook(fail_at, &left);
-        status = surety_bound_votes(s, &run, &r, &err);
+        status = surety_bound_votes(s, &r, &run, &err);
         surety_memory_hook(NULL, NULL);
         if (status != SURETY_OK) assert_int_equal(status, SURETY_E_MEMORY);
         surety_votes_free(&r);
@@ -462,7 +462,7 @@ static void stops_when_asked(void **state) {
     surety_votes_result r;
     volatile sig_atomic_t stop = 1;
     surety_run run = {.threads = 2, .stop = &stop};
-    assert_int_equal(surety_bound_votes(&s, &run, &r, &err), SURETY_E_STOPPED);
+    assert_int_equal(surety_bound_votes(&s, &r, &run, &err), SURETY_E_STOPPED);
 }
 
 int main(void) {

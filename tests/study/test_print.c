@@ -175,7 +175,7 @@ static void compare_rows(twin_case *c) {
 
 static void compare_case(const surety_data *data, surety_norm norm, surety_voter_set set,
                          surety_threat_kind defense, size_t *seen) {
-    twin_case c = {.cell = {.norm = norm, .set = set, .defense = defense},
+    twin_case c = {.cell = {.norm = norm, .voter_set = set, .defense = defense},
                    .settings = surety_study_defaults()};
     static const size_t sizes[] = {PRIOR, LEARN, TEST};
     c.settings.epochs = EPOCHS, c.settings.steps = 5, c.settings.samples = 7;
@@ -202,7 +202,7 @@ static void test_twin(void **state) {
     size_t seen = 0;
     (void)state;
     s.task = "fashion-sandal-v-boot";
-    if (surety_data_open(&data, &s, &err)) {
+    if (surety_data_open(&s, &data, &err)) {
         print_message("Fashion-MNIST is not here\n");
         skip();
     }

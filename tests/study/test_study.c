@@ -30,8 +30,9 @@ static void test_grid_covers_print(void **state) {
             surety_cell_attacks(objectives[k], attacks);
             for (size_t a = 0; a < SURETY_CELL_ATTACKS; a++)
                 for (int q = 0; q < SURETY_QUANTITIES; q++) {
-                    surety_printed key = {cells[i].task, cells[i].norm, objectives[k],      cells[i].defense,
-                                          attacks[a],    cells[i].set,  (surety_quantity)q, 0};
+                    surety_printed key = {
+                        cells[i].task, cells[i].norm,      objectives[k],      cells[i].defense,
+                        attacks[a],    cells[i].voter_set, (surety_quantity)q, 0};
                     size_t at = surety_results_find(&r, &key);
                     if (at == r.count) continue;
                     check(isnan(r.values[at]), "printed number %zu belongs to two cells", at);
@@ -160,7 +161,7 @@ static surety_data *small_data(void) {
     s.train = path;
     s.learn_size = 70;
     s.test_size = 50;
-    check_ok(surety_data_open(&data, &s, &err));
+    check_ok(surety_data_open(&s, &data, &err));
     return data;
 }
 
@@ -182,7 +183,7 @@ static surety_model *saved_model(const surety_cell *cell, const char *objective)
     surety_model *model = NULL;
     surety_cell_name(cell, name);
     snprintf(path, sizeof path, "%s/models/%s-%s.safetensors", folder, name, objective);
-    check_ok(surety_model_load(&model, path, &err));
+    check_ok(surety_model_load(path, &model, &err));
     return model;
 }
 
@@ -190,8 +191,7 @@ static surety_model *saved_model(const surety_cell *cell, const char *objective)
  */
 static void check_curve(const json_t *curve, const surety_model *model, const surety_data *data,
                         size_t steps) {
-    surety_row_settings settings;
-    surety_row_defaults(&settings, model);
+    surety_row_settings settings = surety_row_defaults(model);
     settings.threat.kind = SURETY_ATTACK_PGD;
     settings.threat.steps = steps;
     const json_t *eps = json_object_get(curve, "eps"), *risks = json_object_get(curve, "risk");
@@ -200,8 +200,8 @@ static void check_curve(const json_t *curve, const surety_model *model, const su
     for (size_t i = 0; i < 9; i++) {
         surety_attack_result found;
         settings.threat.ball.radius = json_number_value(json_array_get(eps, i));
-        check_ok(surety_evaluate_attacked(&found, model, surety_data_set(data, SURETY_SET_TEST),
-                                          &settings.threat, NULL, &err));
+        check_ok(surety_evaluate_attacked(model, surety_data_set(data, SURETY_SET_TEST), &settings.threat,
+                                          &found, NULL, &err));
         assert_true(json_number_value(json_array_get(risks, i)) == (double)found.fooled / (double)found.m);
     }
 }
@@ -209,7 +209,7 @@ static void check_curve(const json_t *curve, const surety_model *model, const su
 /* Every row against surety_evaluate_row of the model that the cell saved; one thread against three. */
 static void check_cell(unsigned defense, surety_voter_set set, const surety_data *data) {
     surety_study_settings s = small_settings();
-    surety_cell cell = {.norm = SURETY_L2, .set = set, .defense = defense, .seed = 3};
+    surety_cell cell = {.norm = SURETY_L2, .voter_set = set, .defense = defense, .seed = 3};
     surety_run one = {.threads = 1}, three = {.threads = 3};
     json_t *found, *again, *row;
     size_t at;
@@ -221,14 +221,13 @@ static void check_cell(unsigned defense, surety_voter_set set, const surety_data
     json_array_foreach(json_object_get(found, "rows"), at, row) {
         surety_model *model = saved_model(&cell, json_string_value(json_object_get(row, "algorithm")));
         surety_row mine;
-        surety_row_settings settings;
-        surety_row_defaults(&settings, model);
+        surety_row_settings settings = surety_row_defaults(model);
         settings.threat.samples = s.samples;
         settings.threat.steps = s.steps;
         check_ok(surety_threat_parse(json_string_value(json_object_get(row, "attack")), &settings.threat.kind,
                                      &err));
         int worst = settings.threat.kind == SURETY_WORST_CASE;
-        check_ok(surety_evaluate_row(&mine, model, data, &settings, &one, &err));
+        check_ok(surety_evaluate_row(model, data, &settings, &mine, &one, &err));
         if (worst)
             assert_true(number(row, "not_proved") == mine.test.averaged_max);
         else
@@ -331,7 +330,8 @@ static surety_status results_once(void *arg, files_result *result, surety_error 
 }
 
 static void check_results(void) {
-    cell_to_run c = {.s = small_settings(), .cell = {.norm = SURETY_L2, .set = SURETY_SIGNED, .seed = 3}};
+    cell_to_run c = {.s = small_settings(),
+                     .cell = {.norm = SURETY_L2, .voter_set = SURETY_SIGNED, .seed = 3}};
     files_fail_each(results_once, &c, check_count(101, 7));
 }
 

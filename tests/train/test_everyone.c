@@ -27,7 +27,7 @@ static int set_up(void **state) {
         }
     }
     s.learn_size = 40, s.test_size = 20;
-    return surety_data_from_arrays(&data, &a, &s, &err) != SURETY_OK;
+    return surety_data_from_arrays(&a, &s, &data, &err) != SURETY_OK;
 }
 
 static int tear_down(void **state) {
@@ -90,7 +90,7 @@ static void *run_process(void *arg) {
     process *p = arg;
     surety_train_result result = {0};
     surety_run run = {.threads = 1, .everyone = p->with ? &p->everyone : NULL};
-    p->status = surety_train(&p->model, &p->settings, data, NULL, &result, &run, &p->err);
+    p->status = surety_train(&p->settings, data, NULL, &p->model, &result, &run, &p->err);
     surety_train_result_free(&result);
     return NULL;
 }
@@ -110,13 +110,12 @@ static void run_all(process *of, size_t size, const surety_train_settings *setti
 }
 
 static surety_train_settings training(void) {
-    surety_train_settings s;
-    surety_train_defaults(&s);
-    s.kind.voters = 3;
+    surety_train_settings s = surety_train_defaults();
+    s.voters.count = 3;
     s.defense.ball.norm = SURETY_LINF;
     s.defense.ball.radius = 0.05;
     s.defense.steps = 2;
-    s.set = SURETY_REAL;
+    s.voter_set = SURETY_REAL;
     s.objective = SURETY_OBJECTIVE_BASELINE;
     s.step1_epochs = s.step2_epochs = 2;
     s.batch = 40;
@@ -176,8 +175,8 @@ static void step_2(void **state) {
 static void grown_trees(void **state) {
     surety_train_settings s = training();
     (void)state;
-    s.kind.kind = "trees";
-    s.step1_epochs = s.kind.voters;
+    s.voters.kind = "trees";
+    s.step1_epochs = s.voters.count;
     s.defense.kind = SURETY_WORST_CASE;
     check_same(&s);
 }
@@ -185,8 +184,8 @@ static void grown_trees(void **state) {
 static void networks(void **state) {
     surety_train_settings s = training();
     (void)state;
-    s.kind.kind = "lipschitz";
-    s.kind.layers[0] = 8, s.kind.layers[1] = 4;
+    s.voters.kind = "lipschitz";
+    s.voters.layers[0] = 8, s.voters.layers[1] = 4;
     s.defense.kind = SURETY_WORST_CASE;
     check_same(&s);
 }

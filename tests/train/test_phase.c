@@ -88,22 +88,21 @@ static task *opposite(draw *r) {
 }
 
 static void run_phase(surety_train_state *state, const surety_set *train, const surety_set *choose) {
-    surety_train_settings s;
+    surety_train_settings s = surety_train_defaults();
     surety_timing timing = {0};
     surety_voters *voters;
-    surety_train_defaults(&s);
     s.defense.kind = SURETY_ATTACK_NONE;
-    s.kind = (surety_voters_settings){.kind = "linear", .voters = 4};
+    s.voters = (surety_voters_settings){.kind = "linear", .count = 4};
     s.batch = 16;
     s.lr = 0.1;
-    check_ok(surety_voters_new(&voters, &s.kind, D, 1, &err));
+    check_ok(surety_voters_new(&s.voters, D, 1, &voters, &err));
     check_ok(surety_train_state_new(state, voters, EPOCHS, 0, &err));
     surety_phase phase = {.name = "step 1",
                           .train = train,
                           .choose = choose,
                           .moves_voters = 1,
                           .epochs = EPOCHS,
-                          .first_pass = 1};
+                          .first_epoch = 1};
     check_ok(surety_phase_run(&phase, &s, state, NULL, NULL, &timing, NULL, &err));
 }
 
@@ -200,25 +199,24 @@ static void line_of_classes(task *t, draw *r, size_t K) {
 /* One step over the whole set. Adam's first moment after it is (1 - 0.9) times the gradient. */
 static void one_step(const surety_voters_settings *kind, const task *t, int logistic,
                      surety_train_state *state) {
-    surety_train_settings s;
+    surety_train_settings s = surety_train_defaults();
     surety_timing timing = {0};
     surety_voters *voters;
-    surety_train_defaults(&s);
     s.defense.kind = SURETY_ATTACK_NONE;
-    s.kind = *kind;
+    s.voters = *kind;
     s.loss = logistic ? SURETY_LOSS_LOGISTIC : SURETY_LOSS_LINEAR;
     s.batch = M;
-    check_ok(surety_voters_new(&voters, kind, D, 3, &err));
+    check_ok(surety_voters_new(kind, D, 3, &voters, &err));
     check_ok(surety_train_state_new(state, voters, 1, 0, &err));
     surety_phase phase = {
-        .name = "step 1", .train = &t->train, .moves_voters = 1, .epochs = 1, .first_pass = 1};
+        .name = "step 1", .train = &t->train, .moves_voters = 1, .epochs = 1, .first_epoch = 1};
     check_ok(surety_phase_run(&phase, &s, state, NULL, NULL, &timing, NULL, &err));
 }
 
 static void check_gradient(const surety_voters_settings *kind, const task *t, int logistic) {
     surety_train_state state;
     surety_voters *fresh;
-    check_ok(surety_voters_new(&fresh, kind, D, 3, &err));
+    check_ok(surety_voters_new(kind, D, 3, &fresh, &err));
     one_step(kind, t, logistic, &state);
     objective o = {.v = fresh, .set = &t->train, .logistic = logistic};
     for (size_t k = 0; k < fresh->tensor_count; k++) {
@@ -253,11 +251,11 @@ static void test_gradient_of_a_batch(void **state) {
     for (size_t K = 2; K <= 5; K++) {
         line_of_classes(t, &r, K);
         for (int logistic = 0; logistic < 2; logistic++) {
-            check_gradient(&(surety_voters_settings){.kind = "linear", .voters = 4, .classes = K}, t,
+            check_gradient(&(surety_voters_settings){.kind = "linear", .count = 4, .classes = K}, t,
                            logistic);
             check_gradient(
                 &(surety_voters_settings){
-                    .kind = "soft-forest", .voters = 4, .depth = 2, .mask = 0.2, .classes = K},
+                    .kind = "soft-forest", .count = 4, .depth = 2, .mask = 0.2, .classes = K},
                 t, logistic);
         }
     }

@@ -79,9 +79,8 @@ static surety_arrays in_memory(int with_test) {
 }
 
 static surety_train_settings training(void) {
-    surety_train_settings s;
-    surety_train_defaults(&s);
-    s.kind.voters = 3;
+    surety_train_settings s = surety_train_defaults();
+    s.voters.count = 3;
     s.defense.ball.radius = 0.1;
     s.defense.steps = 2;
     s.step1_epochs = s.step2_epochs = 2;
@@ -95,7 +94,7 @@ static surety_model *train(const surety_data *data, const surety_checkpointing *
     surety_train_settings s = training();
     surety_train_result result;
     surety_model *model = NULL;
-    check_ok(surety_train(&model, &s, data, checkpointing, &result, &one, &err));
+    check_ok(surety_train(&s, data, checkpointing, &model, &result, &one, &err));
     surety_train_result_free(&result);
     return model;
 }
@@ -114,7 +113,7 @@ static void same_bytes(const surety_model *a, const surety_model *b, const char 
 static surety_data *open_arrays(const surety_arrays *a, const surety_data_settings *s) {
     surety_error err = SURETY_ERROR_NONE;
     surety_data *data = NULL;
-    check_ok(surety_data_from_arrays(&data, a, s, &err));
+    check_ok(surety_data_from_arrays(a, s, &data, &err));
     return data;
 }
 
@@ -135,7 +134,7 @@ static void files_and_arrays_give_the_same_bytes(void **state) {
         for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
             s.train = files_path(files[i][0]);
             s.test = with_test ? files_path(files[i][1]) : NULL;
-            check_ok(surety_data_open(&data, &s, &err));
+            check_ok(surety_data_open(&s, &data, &err));
             surety_model *other = train(data, NULL);
             same_bytes(model, other, files[i][0]);
             check_ok(surety_model_check_data(model, surety_data_describe(data), &err));
@@ -155,7 +154,7 @@ static void checkpoints_know_rows(void **state) {
     surety_data *file = NULL, *data = open_arrays(&a, &s);
     surety_checkpointing to = {.file = files_path("checkpoint")};
     s.train = files_path("train.csv"), s.test = files_path("test.csv");
-    check_ok(surety_data_open(&file, &s, &err));
+    check_ok(surety_data_open(&s, &file, &err));
     surety_model *whole = train(file, &to);
     to.resume = 1;
     surety_model *resumed = train(data, &to);
@@ -168,7 +167,7 @@ static void checkpoints_know_rows(void **state) {
     surety_train_settings t = training();
     surety_train_result result;
     surety_model *none = NULL;
-    check_bad(surety_train(&none, &t, data, &to, &result, NULL, &err), SURETY_E_USAGE);
+    check_bad(surety_train(&t, data, &to, &none, &result, NULL, &err), SURETY_E_USAGE);
     check(strstr(err.what, "rows_"), "%s", err.what);
     x[0][0] = was;
     surety_model_free(whole), surety_model_free(resumed);
@@ -181,7 +180,7 @@ static surety_status fresh(const surety_model *model, const surety_arrays *a, co
     surety_error err = SURETY_ERROR_NONE;
     surety_data *data = open_arrays(a, s);
     surety_overlap overlap;
-    surety_status status = surety_evaluate_origin(&origin, &overlap, model, data, &err);
+    surety_status status = surety_evaluate_origin(model, data, &origin, &overlap, &err);
     check(status == SURETY_OK || (strstr(err.what, "another way") && err.expected[0]) ||
               strstr(err.what, "other classes"),
           "%s", err.what);
@@ -196,7 +195,7 @@ static void rows_are_known_again(void **state) {
     surety_data_settings s = split_settings(), other = s;
     surety_data *data = NULL;
     s.train = files_path("train-images-idx3-ubyte"), s.test = files_path("test-images-idx3-ubyte");
-    check_ok(surety_data_open(&data, &s, &err));
+    check_ok(surety_data_open(&s, &data, &err));
     surety_model *model = train(data, NULL);
     surety_data_free(data);
     surety_arrays a = in_memory(1), none = in_memory(0);

@@ -24,7 +24,7 @@ static surety_status empty(surety_voters **out, size_t H, size_t d, surety_error
 static surety_status make(surety_voters **out, const surety_voters_settings *settings, size_t d,
                           uint64_t seed, surety_error *err) {
     (void)seed;
-    return empty(out, settings->voters, d, err);
+    return empty(out, settings->count, d, err);
 }
 
 /* The number of features is nowhere in this kind: one. */

@@ -171,8 +171,7 @@ static inline void place_point(block *k, draw *r, size_t i, int noise) {
 /* pgd with many restarts on one voter after another, any label; its points are in the ball by contract. */
 static inline void attack_block(block *k, draw *r, size_t restarts) {
     surety_error err = SURETY_ERROR_NONE;
-    surety_threat s;
-    surety_threat_defaults(&s);
+    surety_threat s = surety_threat_defaults();
     s.ball = k->ball;
     s.restarts = restarts;
     s.steps = 8;

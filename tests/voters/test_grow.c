@@ -39,9 +39,9 @@ static void fill(sample *s, draw *r, size_t classes, int missing) {
 }
 
 static surety_voters *make(size_t trees, size_t depth, size_t classes) {
-    surety_voters_settings settings = {.kind = "trees", .voters = trees, .depth = depth, .classes = classes};
+    surety_voters_settings settings = {.kind = "trees", .count = trees, .depth = depth, .classes = classes};
     surety_voters *v;
-    check_ok(surety_voters_new(&v, &settings, FEATURES, 0, &err));
+    check_ok(surety_voters_new(&settings, FEATURES, 0, &v, &err));
     return v;
 }
 
@@ -90,8 +90,7 @@ static void check_value(const surety_voters *v, const surety_set *set, const sur
 }
 
 static surety_ball linf(double radius) {
-    surety_ball ball;
-    surety_ball_defaults(&ball);
+    surety_ball ball = surety_ball_defaults();
     ball.norm = SURETY_LINF, ball.radius = radius;
     return ball;
 }

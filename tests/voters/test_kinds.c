@@ -23,14 +23,13 @@ static surety_data *small_data(void) {
     fclose(file);
     surety_data_settings s = plain_settings();
     s.train = path, s.learn_size = 100, s.test_size = 100;
-    check_ok(surety_data_open(&data, &s, &err));
+    check_ok(surety_data_open(&s, &data, &err));
     return data;
 }
 
 static surety_train_settings settings(void) {
-    surety_train_settings s;
-    surety_train_defaults(&s);
-    s.kind.kind = "constant", s.kind.voters = 3;
+    surety_train_settings s = surety_train_defaults();
+    s.voters.kind = "constant", s.voters.count = 3;
     s.defense.kind = SURETY_ATTACK_NONE;
     s.objective = SURETY_OBJECTIVE_SEEGER;
     s.step1_epochs = 3, s.step2_epochs = 2;
@@ -40,7 +39,7 @@ static surety_train_settings settings(void) {
 static void test_registry(void **state) {
     surety_voters *v = NULL;
     surety_error wrong = SURETY_ERROR_NONE;
-    surety_voters_settings s = {.kind = "constnt", .voters = 2};
+    surety_voters_settings s = {.kind = "constnt", .count = 2};
     (void)state;
     assert_string_equal(surety_kind_name(0), "soft-forest");
     assert_string_equal(surety_kind_name(1), "linear");
@@ -48,7 +47,7 @@ static void test_registry(void **state) {
     assert_string_equal(surety_kind_name(3), "lipschitz");
     assert_string_equal(surety_kind_name(4), "constant");
     assert_null(surety_kind_name(5));
-    assert_int_equal(surety_voters_new(&v, &s, 4, 0, &wrong), SURETY_E_USAGE);
+    assert_int_equal(surety_voters_new(&s, 4, 0, &v, &wrong), SURETY_E_USAGE);
     assert_non_null(strstr(wrong.what, "did you mean 'constant'"));
 }
 
@@ -59,23 +58,22 @@ static void test_grows(void **state) {
     surety_train_result result;
     char path[128];
     (void)state;
-    check_ok(surety_train(&model, &s, data, NULL, &result, NULL, &err));
+    check_ok(surety_train(&s, data, NULL, &model, &result, NULL, &err));
     const surety_voters *v = surety_model_voters(model);
     double mean = 0;
-    const surety_set *prior = surety_data_set(data, SURETY_SET_PRIOR);
-    for (size_t i = 0; i < prior->m; i++) mean += surety_sign(prior->y[i]) / (double)prior->m;
+    const surety_set *prior_set = surety_data_set(data, SURETY_SET_PRIOR);
+    for (size_t i = 0; i < prior_set->m; i++) mean += surety_sign(prior_set->y[i]) / (double)prior_set->m;
     for (size_t t = 0; t < result.step1_best; t++)
         assert_true(surety_voters_tensor(v, 0).values[t] == (float)mean);
     snprintf(path, sizeof path, "%s/model", folder);
     check_ok(surety_model_save(model, path, &err));
-    check_ok(surety_model_load(&again, path, &err));
+    check_ok(surety_model_load(path, &again, &err));
     assert_string_equal(surety_voters_kind(surety_model_voters(again)), "constant");
     assert_true(surety_voters_same(v, surety_model_voters(again)));
 
     surety_risks risks;
-    surety_ball ball;
-    surety_ball_defaults(&ball);
-    check_ok(surety_evaluate_worst(&risks, again, surety_data_set(data, SURETY_SET_TEST), &ball, NULL, &err));
+    surety_ball ball = surety_ball_defaults();
+    check_ok(surety_evaluate_worst(again, surety_data_set(data, SURETY_SET_TEST), &ball, &risks, NULL, &err));
     size_t negative = 0;
     const surety_set *test = surety_data_set(data, SURETY_SET_TEST);
     for (size_t i = 0; i < test->m; i++) negative += !test->y[i];
@@ -96,15 +94,14 @@ static void test_what_it_cannot(void **state) {
     surety_attack_result found;
     (void)state;
     s.objective = SURETY_OBJECTIVE_BASELINE;
-    check_ok(surety_train(&model, &s, data, NULL, &result, NULL, &err));
-    surety_threat attack;
-    surety_threat_defaults(&attack);
+    check_ok(surety_train(&s, data, NULL, &model, &result, NULL, &err));
+    surety_threat attack = surety_threat_defaults();
     const surety_set *test = surety_data_set(data, SURETY_SET_TEST);
-    assert_int_equal(surety_evaluate_attacked(&found, model, test, &attack, NULL, &wrong), SURETY_E_USAGE);
+    assert_int_equal(surety_evaluate_attacked(model, test, &attack, &found, NULL, &wrong), SURETY_E_USAGE);
     assert_string_equal(wrong.what,
                         "pgd needs a gradient to the input, which voters of the kind constant do not have");
     attack.kind = SURETY_ATTACK_UNIF;
-    check_ok(surety_evaluate_attacked(&found, model, test, &attack, NULL, &err));
+    check_ok(surety_evaluate_attacked(model, test, &attack, &found, NULL, &err));
     double risk = (double)found.fooled / (double)found.m;
     assert_true(risk > 0.2 && risk < 0.4);
     surety_model_free(model);

@@ -18,14 +18,14 @@ enum { BITS = 200 };
 static surety_voters *new_networks(const surety_voters_settings *s, size_t d, uint64_t seed) {
     surety_error err = SURETY_ERROR_NONE;
     surety_voters *v = NULL;
-    check_ok(surety_voters_new(&v, s, d, seed, &err));
+    check_ok(surety_voters_new(s, d, seed, &v, &err));
     return v;
 }
 
 /* Of any shape, wide and tall layers, odd widths; orthonormal as they are made, or not at all; biases. */
 static surety_voters *random_networks(draw *r, size_t most_d, size_t most_H) {
     surety_voters_settings s = {.kind = "lipschitz",
-                                .voters = draw_size(r, 1, most_H),
+                                .count = draw_size(r, 1, most_H),
                                 .classes = draw_size(r, 0, 1) ? 2 : draw_size(r, 3, 9),
                                 .scale = exp2((double)draw_size(r, 0, 6) - 3)};
     for (size_t l = 0, n = draw_size(r, 1, 3); l < n; l++) s.layers[l] = draw_size(r, 1, 24);
@@ -188,11 +188,12 @@ static void no_attack_beats_the_limits(void **state) {
 
 /* ---- limits that are no wider than the mathematics ---- */
 
-/* sqrt of Gershgorin's limit for W diag(r), of the shorter side. */
+/* sqrt of Gershgorin's limit for W diag(r), of the shorter side; of a square W that of its rows, as the
+ * program does: the sums over its columns are others. */
 static double exact_norm(const surety_voters *v, size_t l, size_t t, const surety_tolerance *tolerance) {
     size_t w = surety_layer_outputs(v, l), inputs = surety_layer_inputs(v, l);
-    size_t stride = surety_layer_weight(v, l)->stride, side = w < inputs ? w : inputs,
-           terms = w < inputs ? inputs : w;
+    int rows = w <= inputs;
+    size_t stride = surety_layer_weight(v, l)->stride, side = rows ? w : inputs, terms = rows ? inputs : w;
     const float *W = surety_network_weight(v, l, t);
     mpfr_t dot, product, sum, most;
     mpfr_inits2(BITS, dot, product, sum, most, (mpfr_ptr)0);
@@ -202,8 +203,7 @@ static double exact_norm(const surety_voters *v, size_t l, size_t t, const suret
         for (size_t j = 0; j < side; j++) {
             mpfr_set_ui(dot, 0, MPFR_RNDN);
             for (size_t k = 0; k < terms; k++) {
-                size_t p = w < inputs ? i * stride + k : k * stride + i,
-                       q = w < inputs ? j * stride + k : k * stride + j;
+                size_t p = rows ? i * stride + k : k * stride + i, q = rows ? j * stride + k : k * stride + j;
                 mpfr_set_flt(product, W[p], MPFR_RNDN);
                 mpfr_mul_d(product, product, (double)W[q], MPFR_RNDN);
                 if (tolerance && !l) {
@@ -291,7 +291,7 @@ static void limits_are_no_wider_than_the_formula(void **state) {
 /* A network whose units never change places around x: f is linear there, f(x + e) = f(x) + <g, e>. */
 static surety_voters *linear_network(size_t d, size_t classes, uint64_t seed) {
     surety_voters_settings s = {
-        .kind = "lipschitz", .voters = 1, .classes = classes, .layers = {16, 8}, .scale = 64};
+        .kind = "lipschitz", .count = 1, .classes = classes, .layers = {16, 8}, .scale = 64};
     surety_voters *v = new_networks(&s, d, seed);
     for (size_t l = 0; l < 2; l++)
         for (size_t i = 0; i < s.layers[l] / 2; i++) surety_network_bias(v, l, 0)[i] = l ? 400 : 20;
@@ -352,7 +352,7 @@ static void mutants_of_the_constant_are_caught(void **state) {
     surety_tolerance *tolerance;
     double radius[20], lo[20], hi[20];
     for (size_t j = 0; j < 20; j++) radius[j] = 2, lo[j] = -HUGE_VAL, hi[j] = HUGE_VAL;
-    check_ok(surety_tolerance_new(&tolerance, &(surety_features){.d = 20}, radius, lo, hi, &err));
+    check_ok(surety_tolerance_new(&(surety_features){.d = 20}, radius, lo, hi, &tolerance, &err));
     ball.tolerance = tolerance;
     caught(linear_network(20, 2, 9), ball, 1.99, "units of a tolerance that do not count");
 }
@@ -384,7 +384,7 @@ static void roundings_count(void **state) {
 static void summing_before_the_cut_is_no_proof(void **state) {
     (void)state;
     draw r = {8};
-    surety_voters_settings s = {.kind = "lipschitz", .voters = 2, .layers = {2}, .scale = 1};
+    surety_voters_settings s = {.kind = "lipschitz", .count = 2, .layers = {2}, .scale = 1};
     surety_voters *v = new_networks(&s, 2, 1);
     const float identity[] = {1, 0, 0, 1};
     for (size_t t = 0; t < 2; t++) {
@@ -462,7 +462,7 @@ static void steps_stay_on_the_surface(void **state) {
         surety_error err = SURETY_ERROR_NONE;
         surety_voters *v = random_networks(&r, 60, 2), *w;
         size_t layers[SURETY_LAYERS] = {0}, d = v->d;
-        surety_voters_settings s = {.kind = "lipschitz", .voters = v->H, .classes = v->classes};
+        surety_voters_settings s = {.kind = "lipschitz", .count = v->H, .classes = v->classes};
         surety_voters_layers(v, layers);
         memcpy(s.layers, layers, sizeof layers);
         surety_voters_free(v);
@@ -512,7 +512,7 @@ static void gradients_lie_along_the_surface(void **state) {
     const size_t shapes[][2] = {{5, 20}, {20, 5}, {16, 16}, {1, 7}, {33, 17}};
     for (size_t n = 0; n < sizeof shapes / sizeof *shapes; n++) {
         surety_error err = SURETY_ERROR_NONE;
-        surety_voters_settings s = {.kind = "lipschitz", .voters = 1, .layers = {shapes[n][0]}};
+        surety_voters_settings s = {.kind = "lipschitz", .count = 1, .layers = {shapes[n][0]}};
         surety_voters *v = new_networks(&s, shapes[n][1], n);
         float *g[SURETY_TENSORS];
         for (size_t k = 0; k < v->tensor_count; k++) {
@@ -534,7 +534,7 @@ static void gradients_lie_along_the_surface(void **state) {
 
 static void scales_are_powers_of_two(void **state) {
     (void)state;
-    surety_voters_settings s = {.kind = "lipschitz", .voters = 2, .layers = {3}};
+    surety_voters_settings s = {.kind = "lipschitz", .count = 2, .layers = {3}};
     surety_voters *v = new_networks(&s, 4, 1);
     const float bad[] = {3, 0, -2, 0x1p-60f, 1.0000001f};
     surety_error err = SURETY_ERROR_NONE;

@@ -33,7 +33,7 @@ static long prove_all(const surety_vote *vote, surety_ball ball, draw *d) {
     surety_prover *prover = NULL;
     long proved_ones = 0, allocated = 0;
     uint8_t answer, again, other[1];
-    check_ok(surety_prover_new(&prover, vote, &ball, 100, &err));
+    check_ok(surety_prover_new(vote, &ball, 100, &prover, &err));
     for (int i = 0; i < INPUTS; i++) {
         float x[D], moved[D];
         for (int j = 0; j < D; j++) x[j] = (float)draw_real(d, -1, 1);
@@ -67,16 +67,14 @@ static void no_point_of_a_proved_ball_differs(void **state) {
             for (int set = 0; set < 2; set++)
                 for (size_t K = 2; K <= 3; K++) {
                     surety_error err = SURETY_ERROR_NONE;
-                    surety_voters_settings s;
+                    surety_voters_settings s = surety_voters_defaults();
                     surety_voters *voters = NULL;
-                    surety_ball ball;
+                    surety_ball ball = surety_ball_defaults();
                     double weights[7];
-                    surety_voters_defaults(&s);
-                    surety_ball_defaults(&ball);
-                    s.kind = kinds[k], s.voters = 7, s.classes = K;
+                    s.kind = kinds[k], s.count = 7, s.classes = K;
                     ball.norm = (surety_norm)norm, ball.radius = 0.05, ball.has_box = 0;
                     for (int h = 0; h < 7; h++) weights[h] = 1. / 7;
-                    check_ok(surety_voters_new(&voters, &s, D, 1, &err));
+                    check_ok(surety_voters_new(&s, D, 1, &voters, &err));
                     surety_vote vote = {voters, weights, set ? SURETY_SIGNED : SURETY_REAL};
                     proved += prove_all(&vote, ball, &d);
                     asked += INPUTS;
@@ -91,7 +89,7 @@ static void a_monitor_allocates_nothing(void **state) {
     surety_monitor m;
     long allocated = 0;
     surety_memory_hook(count_allocation, &allocated);
-    check_ok(surety_monitor_start(&m, 0.1, 0.05, &err));
+    check_ok(surety_monitor_start(0.1, 0.05, &m, &err));
     for (int i = 0; i < 1000; i++) surety_monitor_add(&m, i % 7 == 0);
     assert_true(surety_monitor_limit(&m) < 1);
     surety_memory_hook(NULL, NULL);

@@ -21,12 +21,12 @@ static surety_voters *spread_voters(draw *r, size_t most_depth, size_t most_d, s
     size_t d = draw_size(r, 1, most_d), H = draw_size(r, 1, most_H),
            K = draw_size(r, 0, 1) ? 2 : draw_size(r, 3, 12);
     surety_voters_settings s = {.kind = "soft-forest",
-                                .voters = H,
+                                .count = H,
                                 .depth = draw_size(r, 1, most_depth),
                                 .mask = draw_real(r, 0, 0.9),
                                 .classes = K};
-    if (draw_size(r, 0, 3) == 0) s = (surety_voters_settings){.kind = "linear", .voters = H, .classes = K};
-    check_ok(surety_voters_new(&v, &s, d, draw_bits(r) >> 1, &err));
+    if (draw_size(r, 0, 3) == 0) s = (surety_voters_settings){.kind = "linear", .count = H, .classes = K};
+    check_ok(surety_voters_new(&s, d, draw_bits(r) >> 1, &v, &err));
     for (size_t k = 0; k < surety_voters_tensors(v); k++) {
         surety_tensor t = surety_voters_tensor(v, k);
         for (size_t i = 0; i < t.rows; i++)
@@ -446,11 +446,11 @@ static void what_could_overflow_is_not_limited(void **state) {
         surety_error err = SURETY_ERROR_NONE;
         surety_voters *v = NULL;
         surety_voters_settings s = {.kind = round / 2 ? "linear" : "soft-forest",
-                                    .voters = 2,
+                                    .count = 2,
                                     .depth = 2,
                                     .mask = 0,
                                     .classes = round % 2 ? 2 : 5};
-        check_ok(surety_voters_new(&v, &s, 20, 1, &err));
+        check_ok(surety_voters_new(&s, 20, 1, &v, &err));
         surety_tensor w = surety_voters_tensor(v, 0);
         for (size_t j = 0; j < 20; j++) w.values[j] = j % 2 ? 3e37f : -3e37f;
         surety_voters_changed(v);
@@ -496,11 +496,11 @@ static last_step last_step_new(draw *r) {
     last_step k = {0};
     size_t K = draw_size(r, 0, 9) ? draw_size(r, 2, 12) : draw_size(r, 13, 255), H = draw_size(r, 1, 3);
     surety_voters_settings s = {.kind = draw_size(r, 0, 1) ? "linear" : "soft-forest",
-                                .voters = H,
+                                .count = H,
                                 .depth = draw_size(r, 1, 8),
                                 .mask = 0,
                                 .classes = K};
-    check_ok(surety_voters_new(&k.v, &s, 1, draw_bits(r) >> 1, &err));
+    check_ok(surety_voters_new(&s, 1, draw_bits(r) >> 1, &k.v, &err));
     double spread = pow(10, draw_real(r, -2, 2));
     for (size_t n = 0; k.v->depth && n < k.v->tensors[2].length; n++)
         k.v->tensors[2].values[n] = (float)(spread * draw_normal(r));
@@ -662,7 +662,7 @@ static void units_are_scaled_weights(void **state) {
             radius[j] = round % 2 ? 1 : ldexp(1, (int)draw_size(&r, 0, 20) - 10);
             lo[j] = plain.has_box ? 0 : -HUGE_VAL, hi[j] = plain.has_box ? radius[j] : HUGE_VAL;
         }
-        check_ok(surety_tolerance_new(&tolerance, &(surety_features){.d = d}, radius, lo, hi, &err));
+        check_ok(surety_tolerance_new(&(surety_features){.d = d}, radius, lo, hi, &tolerance, &err));
         surety_ball own = plain;
         own.tolerance = tolerance, own.has_box = 0;
         scaled = k;

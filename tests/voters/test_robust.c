@@ -116,16 +116,15 @@ static void fill(block *k, draw *r, surety_norm norm, int box) {
         H = draw_size(r, 1, 5), stride = surety_padded(d), K = draw_size(r, 0, 1) ? 2 : draw_size(r, 3, 5);
     *k = (block){0};
     surety_voters_settings s = {.kind = "soft-forest",
-                                .voters = H,
+                                .count = H,
                                 .depth = draw_size(r, 1, 3),
                                 .mask = draw_size(r, 0, 1) ? 0.4 : 0,
                                 .classes = K};
     if (draw_size(r, 0, 3))
-        check_ok(surety_voters_new(&k->v, &s, d, draw_bits(r) >> 1, &err));
+        check_ok(surety_voters_new(&s, d, draw_bits(r) >> 1, &k->v, &err));
     else
-        check_ok(surety_voters_new(&k->v,
-                                   &(surety_voters_settings){.kind = "linear", .voters = H, .classes = K}, d,
-                                   draw_bits(r) >> 1, &err));
+        check_ok(surety_voters_new(&(surety_voters_settings){.kind = "linear", .count = H, .classes = K}, d,
+                                   draw_bits(r) >> 1, &k->v, &err));
     double most = norm == SURETY_L2 ? 1.5 : norm == SURETY_LINF ? 0.3 : 4;
     k->twin = (twin){.v = k->v, .ball = {norm, draw_real(r, 0.1, 1) * most, box, 0, 1, NULL, 0}};
     if (draw_size(r, 0, 2) == 0) k->twin.ball.tolerance = random_tolerance(r, d, 0.3);

@@ -78,8 +78,8 @@ def check(lib, norm, slack, rounds, seed):
         x, shift, factor, radius = random_case(random, d)
         tolerance = ctypes.c_void_p()
         features = Features(d, None, shift.ctypes.data, factor.ctypes.data, None)
-        assert lib.surety_tolerance_new(ctypes.byref(tolerance), ctypes.byref(features), radius.ctypes.data_as(ctypes.c_void_p),
-                                        None, None, None) == 0
+        assert lib.surety_tolerance_new(ctypes.byref(features), radius.ctypes.data_as(ctypes.c_void_p), None, None,
+                                        ctypes.byref(tolerance), None) == 0
         ball = Ball(NORMS.index(norm), b, 0, 0, 0, tolerance, slack)
         z = read(x, shift, factor)
         cover = Fraction(lib.surety_ball_cover(ctypes.byref(ball), b, z.ctypes.data, d))

@@ -80,15 +80,15 @@ static surety_voters *random_voters(draw *r, size_t most_depth, size_t most_d) {
     double spread = draw_real(r, 0, 1) < 0.5 ? 1 : draw_real(r, 1, 8);
     if (draw_size(r, 0, 3) == 0) {
         spread = sqrt(spread); /* if all of them saturate, differences of the twin have no digits left */
-        check_ok(surety_voters_new(&v, &(surety_voters_settings){.kind = "linear", .voters = H, .classes = K},
-                                   d, draw_bits(r) >> 1, &err));
+        check_ok(surety_voters_new(&(surety_voters_settings){.kind = "linear", .count = H, .classes = K}, d,
+                                   draw_bits(r) >> 1, &v, &err));
     } else {
         surety_voters_settings s = {.kind = "soft-forest",
-                                    .voters = H,
+                                    .count = H,
                                     .depth = draw_size(r, 1, most_depth),
                                     .mask = draw_real(r, 0, 0.9),
                                     .classes = K};
-        check_ok(surety_voters_new(&v, &s, d, draw_bits(r) >> 1, &err));
+        check_ok(surety_voters_new(&s, d, draw_bits(r) >> 1, &v, &err));
     }
     for (size_t k = 0; k < surety_voters_tensors(v); k++) {
         surety_tensor t = surety_voters_tensor(v, k);
@@ -652,12 +652,12 @@ static void generic_agrees_up_to_rounding(void **state) {
 static void new_forests_are_glorot_normal(void **state) {
     (void)state;
     surety_error err = SURETY_ERROR_NONE;
-    surety_voters_settings s = {.kind = "soft-forest", .voters = 400, .depth = 3, .mask = 0.3};
+    surety_voters_settings s = {.kind = "soft-forest", .count = 400, .depth = 3, .mask = 0.3};
     size_t d = 77, I = 7, J = 8;
     surety_voters *v = NULL, *again = NULL, *other = NULL;
-    check_ok(surety_voters_new(&v, &s, d, 5, &err));
-    check_ok(surety_voters_new(&again, &s, d, 5, &err));
-    check_ok(surety_voters_new(&other, &s, d, 6, &err));
+    check_ok(surety_voters_new(&s, d, 5, &v, &err));
+    check_ok(surety_voters_new(&s, d, 5, &again, &err));
+    check_ok(surety_voters_new(&s, d, 6, &other, &err));
     surety_tensor w = surety_voters_tensor(v, 0), u = surety_voters_tensor(v, 2);
     double kept = 0, sum = 0, squares = 0, leaves = 0;
     for (size_t i = 0; i < w.rows; i++)
@@ -686,39 +686,38 @@ static void wrong_settings_get_a_sentence(void **state) {
     const struct {
         surety_voters_settings s;
         size_t d;
-    } bad[] = {{{.kind = "soft-forest", .voters = 0, .depth = 2, .mask = 0.5}, 4},
-               {{.kind = "soft-forest", .voters = 2000000, .depth = 2, .mask = 0.5}, 4},
-               {{.kind = "soft-forest", .voters = 5, .depth = 0, .mask = 0.5}, 4},
-               {{.kind = "soft-forest", .voters = 5, .depth = 9, .mask = 0.5}, 4},
-               {{.kind = "soft-forest", .voters = 5, .depth = 2, .mask = -0.1}, 4},
-               {{.kind = "soft-forest", .voters = 5, .depth = 2, .mask = 1}, 4},
-               {{.kind = "soft-forest", .voters = 5, .depth = 2, .mask = NAN}, 4},
-               {{.kind = "soft-forest", .voters = 5, .depth = 2, .mask = 0.5}, 0},
-               {{.kind = "soft-forest", .voters = 5, .depth = 2, .mask = 0.5}, SIZE_MAX},
-               {{.kind = "soft-forest", .voters = 5, .depth = 2, .mask = 0.5}, (size_t)1 << 60},
-               {{.kind = "lipschitz", .voters = 1}, 4},
-               {{.kind = "lipschitz", .voters = 1, .layers = {4, 5000}}, 4},
-               {{.kind = "lipschitz", .voters = 0, .layers = {4}}, 4}};
+    } bad[] = {{{.kind = "soft-forest", .count = 0, .depth = 2, .mask = 0.5}, 4},
+               {{.kind = "soft-forest", .count = 2000000, .depth = 2, .mask = 0.5}, 4},
+               {{.kind = "soft-forest", .count = 5, .depth = 0, .mask = 0.5}, 4},
+               {{.kind = "soft-forest", .count = 5, .depth = 9, .mask = 0.5}, 4},
+               {{.kind = "soft-forest", .count = 5, .depth = 2, .mask = -0.1}, 4},
+               {{.kind = "soft-forest", .count = 5, .depth = 2, .mask = 1}, 4},
+               {{.kind = "soft-forest", .count = 5, .depth = 2, .mask = NAN}, 4},
+               {{.kind = "soft-forest", .count = 5, .depth = 2, .mask = 0.5}, 0},
+               {{.kind = "soft-forest", .count = 5, .depth = 2, .mask = 0.5}, SIZE_MAX},
+               {{.kind = "soft-forest", .count = 5, .depth = 2, .mask = 0.5}, (size_t)1 << 60},
+               {{.kind = "lipschitz", .count = 1}, 4},
+               {{.kind = "lipschitz", .count = 1, .layers = {4, 5000}}, 4},
+               {{.kind = "lipschitz", .count = 0, .layers = {4}}, 4}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         surety_error err = SURETY_ERROR_NONE;
         surety_voters *v = NULL;
-        assert_int_equal(surety_voters_new(&v, &bad[i].s, bad[i].d, 0, &err), SURETY_E_USAGE);
+        assert_int_equal(surety_voters_new(&bad[i].s, bad[i].d, 0, &v, &err), SURETY_E_USAGE);
         assert_true(err.what[0] && !v);
     }
     const size_t linear[][2] = {{0, 3}, {3, 0}, {2000000, 3}, {3, SIZE_MAX - 3}};
     for (size_t i = 0; i < sizeof linear / sizeof *linear; i++) {
         surety_error err = SURETY_ERROR_NONE;
         surety_voters *v = NULL;
-        assert_int_equal(
-            surety_voters_new(&v, &(surety_voters_settings){.kind = "linear", .voters = linear[i][0]},
-                              linear[i][1], 0, &err),
-            SURETY_E_USAGE);
+        assert_int_equal(surety_voters_new(&(surety_voters_settings){.kind = "linear", .count = linear[i][0]},
+                                           linear[i][1], 0, &v, &err),
+                         SURETY_E_USAGE);
         assert_true(err.what[0] && !v);
     }
     surety_error err = SURETY_ERROR_NONE;
     surety_voters *v = NULL;
-    assert_int_equal(surety_voters_new(&v, &(surety_voters_settings){.kind = "linear", .voters = 2}, 2,
-                                       UINT64_C(1) << 63, &err),
+    assert_int_equal(surety_voters_new(&(surety_voters_settings){.kind = "linear", .count = 2}, 2,
+                                       UINT64_C(1) << 63, &v, &err),
                      SURETY_E_USAGE);
     surety_norm norm;
     err = (surety_error)SURETY_ERROR_NONE;
@@ -733,15 +732,15 @@ static int fail_at(void *arg, size_t bytes) {
 }
 
 static surety_status use_everything(surety_error *err) {
-    surety_voters_settings s = {.kind = "soft-forest", .voters = 3, .depth = 2, .mask = 0.5};
+    surety_voters_settings s = {.kind = "soft-forest", .count = 3, .depth = 2, .mask = 0.5};
     surety_voters *forest = NULL, *linear = NULL;
     const float x[5] = {1, 2, 3, 4, 5};
     float h[3];
     double worst;
-    surety_status status = surety_voters_new(&forest, &s, 5, 0, err);
+    surety_status status = surety_voters_new(&s, 5, 0, &forest, err);
     if (status == SURETY_OK)
         status =
-            surety_voters_new(&linear, &(surety_voters_settings){.kind = "linear", .voters = 3}, 5, 0, err);
+            surety_voters_new(&(surety_voters_settings){.kind = "linear", .count = 3}, 5, 0, &linear, err);
     if (status == SURETY_OK) status = surety_voters_outputs(forest, x, 5, 1, h, NULL, err);
     if (status == SURETY_OK) status = surety_voters_check_gradient(linear, 0, &worst, err);
     surety_voters_free(forest), surety_voters_free(linear);
