@@ -126,6 +126,11 @@ SURETY_API surety_status surety_agree(const char *what, const char *text, const 
 #define SURETY_LARGEST_FILE ((uint64_t)4 << 30)
 SURETY_API void surety_reading(const surety_run *run, uint64_t largest);
 
+/* 1: from now on blocks of a megabyte or more that the calling thread asks for, and all that it reads, lie in
+ * files without a name instead of in memory, in $TMPDIR or else /var/tmp, and files may have any size: for
+ * data that is larger than memory. Results are the same. 0, the default: in memory. */
+SURETY_API void surety_streaming(int on);
+
 /* 0: from now on this process writes no file: what calls would write goes nowhere, and they succeed. For
  * processes that leave writing to another one (surety_run.everyone). 1, the default: files are written. */
 SURETY_API void surety_writing(int on);

@@ -19,7 +19,7 @@ void surety_memory_hook(surety_alloc_hook hook, void *arg) {
 
 /* ---- blocks in files ---- */
 
-static _Thread_local int spills;
+static _Thread_local int streaming;
 
 /* Those that are there. Few, so a list will do; it begins with what was made last. */
 typedef struct spilled {
@@ -31,14 +31,12 @@ typedef struct spilled {
 static spilled *the_spilled;
 static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
 
-int surety_spill(int on) {
-    int before = spills;
-    spills = on;
-    return before;
+void surety_streaming(int on) {
+    streaming = on;
 }
 
-int surety_spills(void) {
-    return spills;
+int surety_streams(void) {
+    return streaming;
 }
 
 /* A file without a name, of so many bytes, mapped. */
@@ -101,7 +99,7 @@ surety_status surety_alloc(void *out, size_t count, size_t size, surety_error *e
                            count, size);
     bytes = bytes ? (bytes + SURETY_ALIGN - 1) / SURETY_ALIGN * SURETY_ALIGN : SURETY_ALIGN;
     int allowed = !the_hook || the_hook(the_hook_arg, bytes);
-    if (allowed && spills && bytes >= SURETY_LARGE_BLOCK) {
+    if (allowed && streaming && bytes >= SURETY_LARGE_BLOCK) {
         surety_status status = spill(&memory, bytes, err);
         memcpy(out, &memory, sizeof memory);
         return status;
@@ -119,4 +117,40 @@ void surety_free(void *memory) {
 
 void surety_bytes_free(uint8_t *bytes) {
     surety_free(bytes);
+}
+
+/* ---- sorting ---- */
+
+/* Two sorted runs, [from, middle) and [middle, end), into one. */
+static void merge_runs(char *out, const char *from, const char *middle, const char *end, size_t size,
+                       int (*compare)(const void *, const void *)) {
+    const char *second = middle;
+    for (; from < middle && second < end; out += size) {
+        const char **least = compare(from, second) <= 0 ? &from : &second;
+        memcpy(out, *least, size);
+        *least += size;
+    }
+    memcpy(out, from, (size_t)(middle - from));
+    memcpy(out + (middle - from), second, (size_t)(end - second));
+}
+
+surety_status surety_sort(void *list, size_t count, size_t size, int (*compare)(const void *, const void *),
+                          surety_error *err) {
+    char *spare = NULL, *from = list;
+    SURETY_TRY(surety_alloc(&spare, count, size, err));
+    char *to = spare;
+    for (size_t run = 1; run < count; run *= 2) { /* runs of so many are sorted */
+        for (size_t first = 0; first < count; first += 2 * run) {
+            size_t middle = count - first < run ? count : first + run;
+            size_t end = count - middle < run ? count : middle + run;
+            merge_runs(to + first * size, from + first * size, from + middle * size, from + end * size, size,
+                       compare);
+        }
+        char *merged = to;
+        to = from;
+        from = merged;
+    }
+    if (from != list) memcpy(list, from, count * size);
+    surety_free(spare);
+    return SURETY_OK;
 }

@@ -23,13 +23,15 @@ static inline size_t surety_padded(size_t d) {
 surety_status surety_alloc(void *out, size_t count, size_t size, surety_error *err);
 void surety_free(void *memory);
 
-/* 1: from now on blocks of SURETY_LARGE_BLOCK bytes or more that the calling thread asks for lie in mapped
- * files without a name, in $TMPDIR or else /var/tmp: data that is larger than memory. Nobody else can reach
- * such a file, so nobody can shorten or change it; room on the disk is taken at once, and lack of it is
- * SURETY_E_SYSTEM. Returns what held before. */
+/* Whether surety_streaming is on: blocks of SURETY_LARGE_BLOCK bytes or more then lie in mapped files without
+ * a name. Nobody else can reach such a file, so nobody can shorten or change it; room on the disk is taken at
+ * once, and lack of it is SURETY_E_SYSTEM. */
 enum { SURETY_LARGE_BLOCK = 1 << 20 };
-int surety_spill(int on);
-int surety_spills(void);
+int surety_streams(void);
+
+/* qsort, but stable, and with its second copy in such a block: memory of its own does not grow with count. */
+surety_status surety_sort(void *list, size_t count, size_t size, int (*compare)(const void *, const void *),
+                          surety_error *err);
 
 /* Asked before every allocation; returning 0 makes it fail. NULL removes it. Not for use beside running
  * calls. */

@@ -90,8 +90,7 @@ static surety_status check_rows(const surety_data *data, surety_error *err) {
     uint32_t *rows;
     SURETY_TRY(surety_alloc(&rows, S->m, sizeof *rows, err));
     memcpy(rows, S->row, S->m * sizeof *rows);
-    qsort(rows, S->m, sizeof *rows, by_number);
-    surety_status status = SURETY_OK;
+    surety_status status = surety_sort(rows, S->m, sizeof *rows, by_number, err);
     for (size_t i = 1; i < S->m && status == SURETY_OK; i++)
         if (rows[i] == rows[i - 1])
             status = surety_fail(err, SURETY_E_CHECK, "row %" PRIu32 " is in S twice", rows[i]);

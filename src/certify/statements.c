@@ -248,7 +248,7 @@ static surety_status take_radius(surety_certifying *w, radii *r, surety_error *e
     uint64_t k = 0;
     int some = 0;
     SURETY_TRY(radii_of_units(r, &m, err));
-    qsort(r->radius, m, sizeof *r->radius, by_radius);
+    SURETY_TRY(surety_sort(r->radius, m, sizeof *r->radius, by_radius, err));
     SURETY_TRY(may_fail(w, m, &k, &some, err));
     some = some && r->radius[k] >= 0;
     c->radius = some ? rounded_down(r->radius[k]) : (double)NAN;

@@ -296,6 +296,7 @@ surety_status cli_parse(cli *c, size_t min_words, size_t max_words) {
         return cli_wrong(c, "option --threads takes 0 to 4096, not %d", c->run.threads);
     if (!c->quiet) c->run.progress = cli_progress, c->run.progress_arg = c;
     surety_reading(&c->run, c->largest_file);
+    surety_streaming(c->stream);
     return cli_files_note(c);
 }
 

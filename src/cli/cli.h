@@ -74,6 +74,7 @@ struct cli {
     cli_file files[CLI_FILES];
     size_t file_count;
     bool json, quiet, helped; /* helped: --help was asked for and printed; return SURETY_OK at once */
+    bool stream;              /* --stream, of commands that have it: see surety_streaming */
     enum { CLI_HELP, CLI_MAN, CLI_COMPLETION } helping; /* what --help prints, see cli_help */
     uint64_t largest_file;                              /* bytes, see surety_reading */
     cli_part part;

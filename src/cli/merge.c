@@ -5,7 +5,7 @@
 #include "cli/parts.h"
 
 /* Runs the parts' command again, with their counts instead of its own. */
-static surety_status run_again(cli *c, surety_part *part, const char *out, bool stream) {
+static surety_status run_again(cli *c, surety_part *part, const char *out) {
     size_t count;
     const char *const *words = surety_part_words(part, &count);
     static char option[] = "--out", json[] = "--json", quiet[] = "--quiet", streamed[] = "--stream";
@@ -18,7 +18,7 @@ static surety_status run_again(cli *c, surety_part *part, const char *out, bool 
         if (!strcmp(cli_commands[i]->name, words[0])) again.command = cli_commands[i];
     for (size_t i = 1; i < count; i++) argv[again.argc++] = (char *)(uintptr_t)words[i];
     if (out) argv[again.argc++] = option, argv[again.argc++] = (char *)(uintptr_t)out;
-    if (stream) argv[again.argc++] = streamed;
+    if (c->stream) argv[again.argc++] = streamed;
     if (c->json) argv[again.argc++] = json;
     if (c->quiet) argv[again.argc++] = quiet;
     again.argv = argv;
@@ -35,13 +35,12 @@ static surety_status run_again(cli *c, surety_part *part, const char *out, bool 
 static surety_status run(cli *c) {
     const char *out = NULL;
     surety_part *part = NULL;
-    bool stream = false;
     cli_output(c, "out", "FILE", &out, "where the certificate or the curve goes");
-    cli_flag(c, "stream", &stream, "for data larger than memory, as in the commands that made the parts");
+    cli_flag(c, "stream", &c->stream, "for data larger than memory, as in the commands that made the parts");
     surety_status status = cli_parse(c, 1, SURETY_PARTS_MOST);
     if (status != SURETY_OK || c->helped) return status;
     status = surety_parts_load(c->words, c->word_count, &part, &c->error);
-    return status == SURETY_OK ? run_again(c, part, out, stream) : status;
+    return status == SURETY_OK ? run_again(c, part, out) : status;
 }
 
 const cli_command cli_merge = {

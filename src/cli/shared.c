@@ -173,8 +173,6 @@ static const char *show_scaling(const void *target, char *buffer, size_t size) {
     return "standard; none for images and tasks";
 }
 
-static bool stream;
-
 void cli_data_file_options(cli *c, surety_data_settings *data) {
     cli_text(c, "data-dir", "DIR", &data->data_dir,
              "where the task's dataset is; else $SURETY_DATA, the cache folder, /usr/share/datasets");
@@ -192,7 +190,7 @@ void cli_data_file_options(cli *c, surety_data_settings *data) {
     cli_other(c, "copies", "refuse|keep|drop", &data->copies, read_copies, show_copies,
               "rows of S that also occur in S', if they are more than 1 %; drop: of equal rows one is kept, "
               "before the split");
-    cli_flag(c, "stream", &stream,
+    cli_flag(c, "stream", &c->stream,
              "for data larger than memory: keep it in unnamed files in $TMPDIR or /var/tmp, with room for "
              "twice the data; results are the same");
 }
@@ -222,10 +220,6 @@ static surety_status check_fresh(cli *c) {
 
 void cli_box_option(cli *c, surety_data_settings *data) {
     cli_other(c, "box", "LO,HI|none", data, read_box, show_box, "features and perturbed features lie in it");
-}
-
-bool cli_stream(void) {
-    return stream;
 }
 
 void cli_data_options(cli *c, surety_data_settings *data) {
@@ -314,9 +308,7 @@ surety_status cli_open_data(cli *c, surety_data **data, const surety_data_settin
                             surety_threat *attack) {
     if (settings->test && cli_given(c, "test-size"))
         return cli_wrong(c, "--test and --test-size do not go together: T is one of the two");
-    surety_data_settings own = *settings;
-    own.stream = cli_stream();
-    surety_status status = surety_data_open(&own, data, &c->error);
+    surety_status status = surety_data_open(settings, data, &c->error);
     const surety_data_info *info = status == SURETY_OK ? surety_data_describe(*data) : NULL;
     for (size_t i = 0; info && i < info->files && status == SURETY_OK; i++)
         status = cli_file_check(c, &(cli_file){NULL, info->file[i].path, false});

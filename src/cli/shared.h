@@ -15,8 +15,6 @@
 /* Where data are: --data-dir, --train and --test with what belongs to them. For commands that take all else
  * from a model. */
 void cli_data_file_options(cli *c, surety_data_settings *data);
-/* --stream, which is one of them: for surety_data_settings.stream. */
-bool cli_stream(void);
 
 /* The same, and which data: --task, --classes, --learn-size, --test-size, --box. */
 void cli_data_options(cli *c, surety_data_settings *data);

@@ -69,7 +69,7 @@ static surety_status name_group(making *m, size_t first, size_t end, char **at, 
 
 static surety_status group_all(making *m, size_t *bad, surety_error *err) {
     size_t different = 0, bytes = 0;
-    qsort(m->entries, m->count, sizeof *m->entries, by_text);
+    SURETY_TRY(surety_sort(m->entries, m->count, sizeof *m->entries, by_text, err));
     for (size_t i = 0; i < m->count; i++)
         if (!i || !same_text(&m->entries[i - 1], &m->entries[i]))
             different++, bytes += m->entries[i].text.length + sizeof(char[32]);

@@ -151,8 +151,7 @@ static surety_status place_rows(const counting *c, const surety_set *set, place 
             if (!isnan(x[j])) s += c->weight[j] * (double)x[j];
         out[i] = (place){s, x, i};
     }
-    qsort(out, set->m, sizeof *out, by_place);
-    return SURETY_OK;
+    return surety_sort(out, set->m, sizeof *out, by_place, err);
 }
 
 static int within(const counting *c, const float *a, const float *b, double tolerance) {
@@ -269,15 +268,15 @@ surety_status surety_copies_drop(uint32_t *rows, size_t *count, const uint8_t *d
     for (size_t i = 0; i < more; i++)
         all[*count + i] =
             (digested){known->digests + SURETY_SHA256_BYTES * (size_t)known->rows[i], known->rows[i], 1};
-    qsort(all, total, sizeof *all, by_digest);
-    for (size_t i = 0, end; i < total; i = end) {
+    surety_status status = surety_sort(all, total, sizeof *all, by_digest, err);
+    for (size_t i = 0, end; i < total && status == SURETY_OK; i = end) {
         for (end = i + 1; end < total && !memcmp(all[i].digest, all[end].digest, SURETY_SHA256_BYTES);) end++;
         const surety_address address = {.purpose = SURETY_FOR_COPIES, .row = all[i].row};
         if (!all[i].known)
             rows[kept++] = all[i + surety_random_below(seed, address, 0, (uint32_t)(end - i))].row;
     }
-    qsort(rows, kept, sizeof *rows, by_row);
+    if (status == SURETY_OK) status = surety_sort(rows, kept, sizeof *rows, by_row, err);
     *count = kept;
     surety_free(all);
-    return SURETY_OK;
+    return status;
 }

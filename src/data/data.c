@@ -197,10 +197,8 @@ surety_status surety_data_open(const surety_data_settings *settings, surety_data
     *out = NULL;
     SURETY_TRY(surety_data_check(settings, err));
     const surety_task *task = settings->task ? surety_task_find(settings->task, err) : NULL;
-    int spilled = surety_spill(settings->stream);
     surety_status status = task ? open_task(&tables, settings, task, err) : open_own(&tables, settings, err);
     if (status == SURETY_OK) status = surety_data_build(out, &tables, settings, task, NULL, err);
-    surety_spill(spilled);
     surety_tables_close(&tables);
     return status;
 }

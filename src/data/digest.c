@@ -105,8 +105,8 @@ surety_status surety_digest_class(char text[SURETY_SHA256_TEXT], const surety_ta
     m = 0;
     for (size_t i = 0; i < t->rows; i++)
         if (classes[i] == k) memcpy(sorted + BYTES * m++, digests + BYTES * i, BYTES);
-    qsort(sorted, m, BYTES, by_bytes);
-    surety_status status = begin(&sum, t->d, m, err);
+    surety_status status = surety_sort(sorted, m, BYTES, by_bytes, err);
+    if (status == SURETY_OK) status = begin(&sum, t->d, m, err);
     if (status == SURETY_OK) status = surety_sha256_add(sum, sorted, BYTES * m, err);
     if (status == SURETY_OK) status = surety_sha256_text(sum, text, err);
     surety_sha256_free(sum);

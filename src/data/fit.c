@@ -11,14 +11,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LONGEST = 32 << 20 }; /* bytes of a preparation: a model's header may have 64 MB */
+enum {
+    LONGEST = 32 << 20, /* bytes of a preparation: a model's header may have 64 MB */
+    WIDE = 16           /* columns that are gathered in one pass over the rows: a line of memory */
+};
 
 typedef struct fitting {
     const surety_preparation *like;
     const surety_table *table;
     uint32_t *rows; /* sorted */
     size_t count;
-    float *values; /* of a column that are there */
+    float *values;  /* (WIDE, count) of the columns that are at work, those that are there */
+    size_t n[WIDE]; /* how many */
 } fitting;
 
 static int by_row(const void *a, const void *b) {
@@ -51,14 +55,19 @@ static int fills(const surety_preparation *r) {
     return r->missing == SURETY_MISSING_MEDIAN || r->missing == SURETY_MISSING_FLAG;
 }
 
-/* x: the n values that are there, in the order of rows; sorted when this returns. */
+/* x: the n values that are there, in the order of rows; perhaps sorted when this returns. */
 static surety_status fit_number(const fitting *f, const char *name, json_t **column, float *x, size_t n,
                                 surety_error *err) {
     const surety_preparation *r = f->like;
     double shift = 0, factor = 1;
+    float low = n ? x[0] : 0, high = low;
     if (n && r->scaling == SURETY_SCALE_STANDARD) factor = 1 / sqrt(spread(x, n, &shift));
-    qsort(x, n, sizeof *x, by_value);
-    int constant = !n || (r->scaling != SURETY_SCALE_NONE && x[0] == x[n - 1]);
+    for (size_t i = 0; i < n; i++) {
+        if (x[i] < low) low = x[i];
+        if (x[i] > high) high = x[i];
+    }
+    int constant = !n || (r->scaling != SURETY_SCALE_NONE && low == high);
+    if (fills(r) && !constant) SURETY_TRY(surety_sort(x, n, sizeof *x, by_value, err));
     if (fills(r) && !constant)
         *column = surety_json_put(
             *column, "median",
@@ -70,8 +79,7 @@ static surety_status fit_number(const fitting *f, const char *name, json_t **col
         return SURETY_OK;
     }
     if (r->scaling == SURETY_SCALE_NONE) return SURETY_OK;
-    if (r->scaling == SURETY_SCALE_MINMAX)
-        shift = (double)x[0], factor = 1 / ((double)x[n - 1] - (double)x[0]);
+    if (r->scaling == SURETY_SCALE_MINMAX) shift = (double)low, factor = 1 / ((double)high - (double)low);
     if (!(factor >= (double)FLT_MIN && factor <= (double)FLT_MAX)) return cannot_scale(name, err);
     *column = surety_json_put(*column, "factor", surety_json_real((double)(float)factor));
     *column = surety_json_put(*column, "shift", surety_json_real((double)(float)shift));
@@ -117,14 +125,15 @@ static surety_status fit_category(const fitting *f, size_t j, const char *name, 
     return SURETY_OK;
 }
 
-/* The values of column j that are there, into f->values: how many. */
-static size_t gather(const fitting *f, size_t j) {
-    size_t n = 0;
-    for (size_t i = 0; i < f->count; i++) {
-        float value = surety_table_value(f->table, f->rows[i], j);
-        if (!isnan(value)) f->values[n++] = value;
-    }
-    return n;
+/* The values of the columns from `first` on that are there. */
+static void gather(fitting *f, size_t first) {
+    size_t left = f->like->column_count - first, wide = left < WIDE ? left : WIDE;
+    memset(f->n, 0, sizeof f->n);
+    for (size_t i = 0; i < f->count; i++)
+        for (size_t k = 0; k < wide; k++) {
+            float value = surety_table_value(f->table, f->rows[i], first + k);
+            if (!isnan(value)) f->values[k * f->count + f->n[k]++] = value;
+        }
 }
 
 static surety_status fit_columns(fitting *f, json_t **columns, surety_error *err) {
@@ -132,11 +141,13 @@ static surety_status fit_columns(fitting *f, json_t **columns, surety_error *err
         const surety_column_preparation *c = &f->like->columns[j];
         json_t *column = SURETY_JSON_OBJECT({"name", surety_json_string(c->name)});
         int as_it_is = f->like->scaling == SURETY_SCALE_NONE && f->like->missing == SURETY_MISSING_ERROR;
+        size_t k = j % WIDE;
         surety_status status = SURETY_OK;
+        if (!k && !as_it_is) gather(f, j);
         if (c->categorical)
             status = fit_category(f, j, c->name, &column, err);
         else if (!as_it_is)
-            status = fit_number(f, c->name, &column, f->values, gather(f, j), err);
+            status = fit_number(f, c->name, &column, f->values + k * f->count, f->n[k], err);
         if (status != SURETY_OK) {
             json_decref(column);
             return status;
@@ -161,8 +172,8 @@ static surety_status check_fitted(const surety_preparation *r, size_t count, sur
 
 static surety_status fit(fitting *f, surety_preparation **out, surety_error *err) {
     json_t *columns = json_array(), *root = NULL;
-    qsort(f->rows, f->count, sizeof *f->rows, by_row);
-    surety_status status = fit_columns(f, &columns, err);
+    surety_status status = surety_sort(f->rows, f->count, sizeof *f->rows, by_row, err);
+    if (status == SURETY_OK) status = fit_columns(f, &columns, err);
     if (status != SURETY_OK) {
         json_decref(columns);
         return status;
@@ -178,7 +189,8 @@ surety_status surety_preparation_fit(surety_preparation **out, const surety_prep
     fitting f = {.like = like, .table = table, .count = count};
     *out = NULL;
     surety_status status = surety_alloc(&f.rows, count, sizeof *f.rows, err);
-    if (status == SURETY_OK) status = surety_alloc(&f.values, count, sizeof *f.values, err);
+    size_t wide = like->column_count < WIDE ? like->column_count : WIDE;
+    if (status == SURETY_OK) status = surety_alloc(&f.values, count * wide, sizeof *f.values, err);
     if (status == SURETY_OK) {
         if (count) memcpy(f.rows, rows, count * sizeof *rows);
         status = fit(&f, out, err);

@@ -19,15 +19,17 @@ void surety_labels_free(surety_labels *labels) {
     *labels = (surety_labels){0};
 }
 
-/* Sorts, and moves the different elements to the front: how many. */
-static size_t distinct(void *list, size_t count, size_t size, int (*compare)(const void *, const void *)) {
+/* Sorts, and moves the different elements to the front, *count of them. */
+static surety_status distinct(void *list, size_t *count, size_t size,
+                              int (*compare)(const void *, const void *), surety_error *err) {
     char *at = list;
     size_t n = 0;
-    qsort(list, count, size, compare);
-    for (size_t i = 0; i < count; i++)
+    SURETY_TRY(surety_sort(list, *count, size, compare, err));
+    for (size_t i = 0; i < *count; i++)
         if (!n || compare(at + (n - 1) * size, at + i * size) != 0)
             memmove(at + n++ * size, at + i * size, size);
-    return n;
+    *count = n;
+    return SURETY_OK;
 }
 
 /* A row's label: where it is in the sorted list of the different ones. */
@@ -56,8 +58,9 @@ surety_status surety_labels_integers(surety_table *t, const int64_t *values, sur
     int64_t *sorted = NULL;
     SURETY_TRY(surety_alloc(&sorted, t->rows, sizeof *sorted, err));
     memcpy(sorted, values, t->rows * sizeof *sorted);
-    size_t count = distinct(sorted, t->rows, sizeof *sorted, by_value);
-    surety_status status = reserve(l, t->rows, count, count * DIGITS, err);
+    size_t count = t->rows;
+    surety_status status = distinct(sorted, &count, sizeof *sorted, by_value, err);
+    if (status == SURETY_OK) status = reserve(l, t->rows, count, count * DIGITS, err);
     for (size_t k = 0; k < count && status == SURETY_OK; k++) {
         l->names[k] = l->text + k * DIGITS;
         snprintf(l->text + k * DIGITS, DIGITS, "%" PRId64, sorted[k]);
@@ -227,8 +230,9 @@ surety_status surety_labels_texts(surety_table *t, const surety_text *texts, sur
     if (status != SURETY_OK || numbers) return status;
     SURETY_TRY(surety_alloc(&different, t->rows, sizeof *different, err));
     memcpy(different, texts, t->rows * sizeof *different);
-    size_t count = distinct(different, t->rows, sizeof *different, by_name);
-    status = check_spelling(t, texts, different, count, err);
+    size_t count = t->rows;
+    status = distinct(different, &count, sizeof *different, by_name, err);
+    if (status == SURETY_OK) status = check_spelling(t, texts, different, count, err);
     if (status == SURETY_OK) status = name_texts(t, texts, different, count, err);
     surety_free(different);
     return status;

@@ -327,7 +327,7 @@ static surety_status keep_digests(surety_data *data, const surety_set *set, cons
     SURETY_TRY(surety_alloc(own, set->m, sizeof **own, err));
     for (size_t i = 0; i < set->m; i++)
         memcpy(*own + i, digests + SURETY_SHA256_BYTES * (size_t)set->row[i], sizeof **own);
-    qsort(*own, set->m, sizeof **own, by_number);
+    SURETY_TRY(surety_sort(*own, set->m, sizeof **own, by_number, err));
     data->info.row_digests[set->which] = *own;
     return SURETY_OK;
 }

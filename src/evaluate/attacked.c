@@ -8,15 +8,21 @@
 #include "surety/evaluate.h"
 #include "voters/ball.h"
 
+/* What a thread, or a process, has found. */
+typedef struct findings {
+    surety_attack_result counts; /* fooled (by class), units_fooled, tied, norm_max and found_by */
+    int64_t norms;               /* sum of norms, each rounded down to a multiple of 1 / scale */
+} findings;
+
 typedef struct attacking {
     const surety_threat *threat;
     const surety_vote *vote;
     const surety_set *set;
-    size_t n, first;             /* k of the first example of this wave */
-    float *points;               /* (wave, n, stride), or NULL: nobody wants them */
-    double *norms;               /* (m) sums over an example's perturbations */
-    surety_attack_result *found; /* per thread: fooled (by class), tied and norm_max */
-    uint8_t *fooled;             /* (units) 1: some row of it is fooled */
+    size_t n, first; /* k of the first example of this wave */
+    double scale;    /* of norms: the sum over all perturbations is at most 2^62 */
+    float *points;   /* (wave, n, stride), or NULL: nobody wants them */
+    findings *found; /* per thread */
+    uint8_t *fooled; /* (units) 1: some row of it is fooled; NULL where a row is a unit */
 } attacking;
 
 static surety_status see_point(void *arg, const surety_ended *e, size_t j, const float *x,
@@ -24,10 +30,10 @@ static surety_status see_point(void *arg, const surety_ended *e, size_t j, const
     const attacking *w = arg;
     const surety_set *set = w->set;
     double norm = surety_ball_distance(&w->threat->ball, x, set->x + e->i * set->stride, set->d);
-    surety_attack_result *found = &w->found[e->thread];
+    findings *f = &w->found[e->thread];
     (void)err;
-    if (norm > found->norm_max) found->norm_max = norm;
-    w->norms[e->k] += norm;
+    if (norm > f->counts.norm_max) f->counts.norm_max = norm;
+    f->norms += (int64_t)(norm * w->scale);
     float *kept = w->points ? w->points + ((e->k - w->first) * w->n + j) * set->stride : NULL;
     for (size_t i = 0; kept && i < set->d; i++) kept[i] = x[i];
     return SURETY_OK;
@@ -36,9 +42,8 @@ static surety_status see_point(void *arg, const surety_ended *e, size_t j, const
 static surety_status see_votes(void *arg, const surety_ended *e, const float *votes, size_t ld,
                                surety_error *err) {
     const attacking *w = arg;
-    surety_attack_result *found = &w->found[e->thread];
-    int adapts = surety_threat_about(w->threat->kind)->adapts;
-    size_t unit = w->set->unit ? w->set->unit[e->i] : e->i;
+    surety_attack_result *found = &w->found[e->thread].counts;
+    int adapts = surety_threat_about(w->threat->kind)->adapts, some = 0;
     (void)err;
     for (size_t j = 0; j < e->n; j++) {
         uint8_t y = w->set->y[e->i];
@@ -48,14 +53,18 @@ static surety_status see_votes(void *arg, const surety_ended *e, const float *vo
         found->fooled += !(margin > 0);
         found->class_fooled[y] += !(margin > 0);
         found->tied += margin == 0;
-        if (!(margin > 0)) __atomic_store_n(&w->fooled[unit], 1, __ATOMIC_RELAXED);
+        some |= !(margin > 0);
     }
+    if (!w->fooled)
+        found->units_fooled += (size_t)some;
+    else if (some)
+        __atomic_store_n(&w->fooled[w->set->unit[e->i]], 1, __ATOMIC_RELAXED);
     return SURETY_OK;
 }
 
 /* A wave of examples is attacked in parallel, then handed out in order: memory is flat in m. */
 static surety_status attack_wave(const attacking *w, surety_sampler *sampler, size_t end,
-                                 surety_perturbed_fn sink, void *arg, const surety_run *run,
+                                 const surety_perturbed_sink *sink, const surety_run *run,
                                  surety_error *err) {
     surety_sampling sampling = {.set = w->set,
                                 .first = w->first,
@@ -69,30 +78,33 @@ static surety_status attack_wave(const attacking *w, surety_sampler *sampler, si
     SURETY_TRY(surety_sampler_run(sampler, &sampling, NULL, run, err));
     for (size_t i = 0; sink && i < end - w->first; i++)
         for (size_t j = 0; j < w->n; j++)
-            SURETY_TRY(sink(arg, w->first + i, j, w->points + (i * w->n + j) * w->set->stride, err));
+            SURETY_TRY(
+                sink->fn(sink->arg, w->first + i, j, w->points + (i * w->n + j) * w->set->stride, err));
     if (sink) surety_report(run, "attack", end, w->set->m, "");
     return SURETY_OK;
 }
 
-/* What all processes found. Counts are summed; what one process knows, a norm or the flag of a unit, is 0
- * elsewhere; of the largest norm and the attack, each process tells its own in a place of its own. */
-static surety_status gather(const attacking *w, surety_attack_result *r, const surety_run *run,
-                            surety_error *err) {
+/* What all processes found. Counts are summed; the flag of a unit is 0 where its rows are not; of the largest
+ * norm and the attack, each process tells its own in a place of its own. */
+static surety_status gather(const attacking *w, findings *f, const surety_run *run, surety_error *err) {
     const surety_everyone *all = run ? run->everyone : NULL;
-    size_t m = w->set->m, K = w->set->classes, heads = 2 + K, size = all ? all->size : 0;
-    int64_t *sums = NULL, *norms, *flags, *own;
+    surety_attack_result *r = &f->counts;
+    size_t K = w->set->classes, heads = 4 + K, size = all ? all->size : 0;
+    size_t units = w->fooled ? r->units : 0, count = heads + 2 * size + units;
+    int64_t *sums = NULL, *flags, *own;
     if (!all) return SURETY_OK;
-    SURETY_TRY(surety_alloc(&sums, heads + 2 * size + m + r->units, sizeof *sums, err));
-    own = sums + heads, norms = own + 2 * size, flags = norms + m;
+    SURETY_TRY(surety_alloc(&sums, count, sizeof *sums, err));
+    own = sums + heads, flags = own + 2 * size;
     sums[0] = (int64_t)r->fooled, sums[1] = (int64_t)r->tied;
-    for (size_t k = 0; k < K; k++) sums[2 + k] = (int64_t)r->class_fooled[k];
+    sums[2] = (int64_t)r->units_fooled, sums[3] = f->norms;
+    for (size_t k = 0; k < K; k++) sums[4 + k] = (int64_t)r->class_fooled[k];
     if (all->rank < size) memcpy(&own[2 * all->rank], &r->norm_max, sizeof r->norm_max);
     if (all->rank < size) own[2 * all->rank + 1] = (int64_t)r->found_by;
-    memcpy(norms, w->norms, m * sizeof *norms);
-    for (size_t i = 0; i < r->units; i++) flags[i] = w->fooled[i];
-    surety_status status = surety_sum_everyone(run, sums, heads + 2 * size + m + r->units, err);
+    for (size_t i = 0; i < units; i++) flags[i] = w->fooled[i];
+    surety_status status = surety_sum_everyone(run, sums, count, err);
     r->fooled = (uint64_t)sums[0], r->tied = (uint64_t)sums[1];
-    for (size_t k = 0; k < K; k++) r->class_fooled[k] = (uint64_t)sums[2 + k];
+    r->units_fooled = (size_t)sums[2], f->norms = sums[3];
+    for (size_t k = 0; k < K; k++) r->class_fooled[k] = (uint64_t)sums[4 + k];
     for (size_t i = 0; i < size; i++) {
         double norm;
         memcpy(&norm, &own[2 * i], sizeof norm);
@@ -100,47 +112,50 @@ static surety_status gather(const attacking *w, surety_attack_result *r, const s
         if ((surety_threat_kind)own[2 * i + 1] > r->found_by)
             r->found_by = (surety_threat_kind)own[2 * i + 1];
     }
-    memcpy(w->norms, norms, m * sizeof *norms);
-    for (size_t i = 0; i < r->units; i++) w->fooled[i] = flags[i] != 0;
+    for (size_t i = 0; i < units; i++) w->fooled[i] = flags[i] != 0;
     surety_free(sums);
     return status;
 }
 
 /* Threads together. */
-static void add_threads(const attacking *w, size_t threads, surety_attack_result *result) {
+static void add_threads(const attacking *w, size_t threads, findings *all) {
+    surety_attack_result *sum = &all->counts;
     for (size_t t = 0; t < threads; t++) {
-        result->fooled += w->found[t].fooled;
-        result->tied += w->found[t].tied;
-        for (size_t k = 0; k < w->set->classes; k++) result->class_fooled[k] += w->found[t].class_fooled[k];
-        if (w->found[t].norm_max > result->norm_max) result->norm_max = w->found[t].norm_max;
-        if (w->found[t].found_by > result->found_by) result->found_by = w->found[t].found_by;
+        const surety_attack_result *one = &w->found[t].counts;
+        sum->fooled += one->fooled;
+        sum->units_fooled += one->units_fooled;
+        sum->tied += one->tied;
+        for (size_t k = 0; k < w->set->classes; k++) sum->class_fooled[k] += one->class_fooled[k];
+        if (one->norm_max > sum->norm_max) sum->norm_max = one->norm_max;
+        if (one->found_by > sum->found_by) sum->found_by = one->found_by;
+        all->norms += w->found[t].norms;
     }
 }
 
 /* Waves are short where their points are kept; else there is one. */
-static surety_status attack_all(attacking *w, surety_sampler *sampler, surety_perturbed_fn sink, void *arg,
+static surety_status attack_all(attacking *w, surety_sampler *sampler, const surety_perturbed_sink *sink,
                                 surety_attack_result *result, const surety_run *run, surety_error *err) {
     size_t m = w->set->m, threads = (size_t)surety_threads(run);
     size_t wave = sink ? 2 * threads * SURETY_BLOCK : m;
+    findings all = {.counts = *result};
     if (wave > m) wave = m;
-    SURETY_TRY(surety_alloc(&w->norms, m, sizeof *w->norms, err));
-    SURETY_TRY(surety_alloc(&w->fooled, result->units, 1, err));
+    if (w->set->unit) SURETY_TRY(surety_alloc(&w->fooled, result->units, 1, err));
     SURETY_TRY(surety_alloc(&w->found, threads, sizeof *w->found, err));
     if (sink) SURETY_TRY(surety_alloc(&w->points, wave * w->n, w->set->stride * sizeof(float), err));
     for (size_t end; w->first < m; w->first = end) {
         end = m - w->first < wave ? m : w->first + wave;
-        SURETY_TRY(attack_wave(w, sampler, end, sink, arg, run, err));
+        SURETY_TRY(attack_wave(w, sampler, end, sink, run, err));
     }
-    add_threads(w, threads, result);
-    if (!sink) SURETY_TRY(gather(w, result, run, err));
-    for (size_t i = 0; i < m; i++) result->norm_mean += w->norms[i];
-    for (size_t i = 0; i < result->units; i++) result->units_fooled += w->fooled[i];
-    result->norm_mean /= (double)result->m * (double)result->n;
+    add_threads(w, threads, &all);
+    if (!sink) SURETY_TRY(gather(w, &all, run, err));
+    *result = all.counts;
+    for (size_t i = 0; w->fooled && i < result->units; i++) result->units_fooled += w->fooled[i];
+    result->norm_mean = (double)all.norms / w->scale / ((double)result->m * (double)result->n);
     return SURETY_OK;
 }
 
 surety_status surety_attack_set(const surety_threat *threat, const surety_vote *vote, const surety_set *set,
-                                surety_perturbed_fn sink, void *arg, surety_attack_result *result,
+                                const surety_perturbed_sink *sink, surety_attack_result *result,
                                 const surety_run *run, surety_error *err) {
     surety_sampler *sampler;
     SURETY_TRY(surety_threat_validate(threat, err));
@@ -151,10 +166,11 @@ surety_status surety_attack_set(const surety_threat *threat, const surety_vote *
     *result = (surety_attack_result){
         .m = set->m, .n = surety_threat_samples(threat), .units = set->unit ? set->units : set->m};
     attacking w = {.threat = threat, .vote = vote, .set = set, .n = result->n};
+    w.scale = 0x1p61 /
+              ((double)result->m * (double)result->n * (threat->ball.radius > 0 ? threat->ball.radius : 1));
     SURETY_TRY(surety_sampler_new(&sampler, threat, vote->voters, vote->voter_set, run, err));
-    surety_status status = attack_all(&w, sampler, sink, arg, result, run, err);
+    surety_status status = attack_all(&w, sampler, sink, result, run, err);
     surety_sampler_free(sampler);
-    surety_free(w.norms);
     surety_free(w.found);
     surety_free(w.fooled);
     surety_free(w.points);

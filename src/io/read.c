@@ -200,7 +200,7 @@ surety_status surety_read_at(int fd, void *to, size_t count, uint64_t from, sure
 
 static surety_status load(surety_file *file, int fd, uint64_t size, surety_error *err) {
     uint8_t *memory = NULL;
-    if (!surety_spills()) SURETY_TRY(surety_reading_allows(size, err));
+    if (!surety_streams()) SURETY_TRY(surety_reading_allows(size, err));
     SURETY_TRY(surety_alloc(&memory, (size_t)size, 1, err));
     *file = (surety_file){memory, (size_t)size};
     return read_all(fd, memory, (size_t)size, err);

@@ -14,7 +14,7 @@ typedef struct surety_file {
 /* Reads path. Gzip is recognised by its first bytes; a name that ends in .gz must be gzip. The stream must be
  * whole: a truncated or damaged member, a wrong checksum, or anything behind the last member is an error that
  * names the byte of the compressed file. Absent, unreadable, a folder, not a regular file, larger than
- * surety_reading allows (unless it is not kept in memory, surety_spill): SURETY_E_INPUT. */
+ * surety_reading allows (unless it is not kept in memory, surety_streaming): SURETY_E_INPUT. */
 surety_status surety_file_open(surety_file *out, const char *path, surety_error *err);
 void surety_file_close(surety_file *file); /* all zero is fine */
 

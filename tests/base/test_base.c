@@ -65,6 +65,41 @@ static void memory_is_aligned_zero_and_can_fail(void **state) {
     surety_free(x);
 }
 
+typedef struct numbered {
+    int key, place;
+    char more[4]; /* 12 bytes: no power of two */
+} numbered;
+
+static int by_key(const void *a, const void *b) {
+    return ((const numbered *)a)->key - ((const numbered *)b)->key;
+}
+
+/* Elements of equal keys keep their order; in memory and in files the same. */
+static void sorting_is_stable_and_can_fail(void **state) {
+    (void)state;
+    enum { MOST = 120000 }; /* more than SURETY_LARGE_BLOCK bytes */
+    numbered *list;
+    assert_int_equal(surety_alloc(&list, MOST, sizeof *list, NULL), SURETY_OK);
+    static const size_t counts[] = {0, 1, 2, 3, 64, 65, 1000, MOST};
+    for (size_t c = 0; c < sizeof counts / sizeof *counts; c++)
+        for (int streaming = 0; streaming < 2; streaming++) {
+            const surety_address address = {.purpose = SURETY_FOR_SPLIT};
+            for (size_t i = 0; i < counts[c]; i++)
+                list[i] = (numbered){(int)surety_random_below(c, address, (uint32_t)i, 97), (int)i, ""};
+            surety_streaming(streaming);
+            assert_int_equal(surety_sort(list, counts[c], sizeof *list, by_key, NULL), SURETY_OK);
+            surety_streaming(0);
+            for (size_t i = 1; i < counts[c]; i++)
+                assert_true(list[i - 1].key < list[i].key ||
+                            (list[i - 1].key == list[i].key && list[i - 1].place < list[i].place));
+        }
+    int left = 0;
+    surety_memory_hook(fail_after, &left);
+    assert_int_equal(surety_sort(list, 10, sizeof *list, by_key, NULL), SURETY_E_MEMORY);
+    surety_memory_hook(NULL, NULL);
+    surety_free(list);
+}
+
 /* Random123's known answers (kat_vectors of its distribution) for philox4x32 with 10 rounds. */
 static void philox_known_answers(void **state) {
     (void)state;
@@ -258,6 +293,7 @@ int main(void) {
         cmocka_unit_test(first_error_wins),
         cmocka_unit_test(nearest_names),
         cmocka_unit_test(memory_is_aligned_zero_and_can_fail),
+        cmocka_unit_test(sorting_is_stable_and_can_fail),
         cmocka_unit_test(philox_known_answers),
         cmocka_unit_test(addresses_never_collide),
         cmocka_unit_test(uniform_moments),

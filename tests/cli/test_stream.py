@@ -5,7 +5,7 @@ import subprocess
 import tempfile
 import time
 
-from tap import SANITIZED, SURETY, main
+from tap import SANITIZED, SURETY, Skip, main
 
 FOLDER = tempfile.mkdtemp(prefix="surety-stream-")
 SPILL = os.path.join(FOLDER, "spill")
@@ -25,18 +25,22 @@ def write_npy(name, shape, values):
         file.write(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + values)
 
 
-def make():
+def make(m=ROWS, d=FEATURES):
     os.makedirs(SPILL, exist_ok=True)
-    labels = bytes(i * 7919 % 2 for i in range(ROWS))
-    rows = bytearray(os.urandom(ROWS * FEATURES))
-    rows[::FEATURES] = bytes(100 + 80 * y for y in labels)
-    write_npy("x.npy", (ROWS, FEATURES), rows)
-    write_npy("y.npy", (ROWS,), labels)
+    labels = bytes(i * 7919 % 2 for i in range(m))
+    rows = bytearray(os.urandom(m * d))
+    rows[::d] = bytes(100 + 80 * y for y in labels)
+    write_npy("x.npy", (m, d), rows)
+    write_npy("y.npy", (m,), labels)
+
+
+def start(*words, environment=None):
+    return subprocess.Popen([SURETY, *map(str, words)], cwd=FOLDER, env=environment or ENVIRONMENT, stdout=subprocess.DEVNULL,
+                            stderr=subprocess.PIPE, text=True)
 
 
 def begin(*more, environment=None):
-    return subprocess.Popen([SURETY, *TRAIN, *map(str, more)], cwd=FOLDER, env=environment or ENVIRONMENT, stdout=subprocess.DEVNULL,
-                            stderr=subprocess.PIPE, text=True)
+    return start(*TRAIN, *more, environment=environment)
 
 
 def most_memory(process):
@@ -66,6 +70,19 @@ def test_same_bytes_little_memory():
     if not SANITIZED:
         rows = ROWS * FEATURES * 4 // 1024
         assert plain > rows and streamed < rows // 2, (plain, streamed, rows)
+
+
+def test_memory_does_not_grow_with_the_rows():
+    if SANITIZED:
+        raise Skip("sanitizers have memory of their own")
+    most = {"train": [], "evaluate": [], "certify": []}
+    for m in (100000, 400000):
+        make(m, 16)
+        files = ("--train", "x.npy", "--train-labels", "y.npy", "--threads", 1, "--quiet", "--stream")
+        most["train"].append(most_memory(begin("--out", "tall.model", "--stream", "--batch", 1024)))
+        most["evaluate"].append(most_memory(start("evaluate", "tall.model", *files, "--attacks", "none,pgd", "--samples", 1, "--steps", 1)))
+        most["certify"].append(most_memory(start("certify", "tall.model", *files, "--looks", 1, "--out", "tall.json")))
+    assert all(few + 2048 > many for few, many in most.values()), most
 
 
 def test_a_file_that_is_shortened_changes_nothing():
