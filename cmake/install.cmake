@@ -33,7 +33,7 @@ set(SURETY_PYTHON_BUILD ${SURETY_PYTHON} -W ignore setup.py -q egg_info --egg-ba
 add_custom_target(surety_python WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}/python DEPENDS surety_static
                   COMMAND ${CMAKE_COMMAND} -E env SURETY_BUILD=${PROJECT_BINARY_DIR} ${SURETY_PYTHON_BUILD}
                   COMMAND ${CMAKE_STRIP} --strip-unneeded ${made}/package/surety/_core.abi3.so)
-install(DIRECTORY ${made}/package/ DESTINATION lib/python3/dist-packages COMPONENT python EXCLUDE_FROM_ALL
+install(DIRECTORY ${made}/package/ DESTINATION lib/python3/dist-packages COMPONENT python EXCLUDE_FROM_ALL OPTIONAL
         PATTERN __pycache__ EXCLUDE)
 
 # cmake --build build --target uninstall: removes what the last installation wrote.
