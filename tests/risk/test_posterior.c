@@ -50,6 +50,7 @@ static void draw_problem(draw *s, problem *t) {
     surety_risk_free(risk);
     t->input = surety_bound_input_defaults();
     t->input.priors_compared = uniform(s) < .5 ? 1 : 20;
+    t->input.looks = uniform(s) < .5 ? 1 : 1000;
 }
 
 static double bound_at(const problem *t, surety_bound_id id, const double *q) {

@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/parallel.h"
 #include "base/random.h"
+#include "risk/accumulate.h"
 #include "risk/simplex.h"
 #include "risk/vote.h"
 #include "surety/risk.h"
@@ -522,6 +523,54 @@ static int fail_at(void *arg, size_t bytes) {
     return (*(int *)arg)-- != 0;
 }
 
+/* The vote's margin covers (H + 1) u twice and the rounding of its own addition to a value below 4. */
+static void margins_cover_the_roundings(void **state) {
+    (void)state;
+    assert_true(surety_vote_margin(1) == 0);
+    for (size_t H = 2; H < 2000; H++)
+        check(surety_vote_margin(H) >= ((double)H + 2) * 0x1p-52, "margin of %zu voters", H);
+}
+
+/* Of units only the failures are known: every other sum is as large as it can be, and every class is that of
+ * the rows. */
+static void units_know_their_failures_only(void **state) {
+    (void)state;
+    enum { UNITS = 4 };
+    static problem p = {.m = 2, .n = 3, .H = 2, .y = {1, -1}, .q = {.25, .75}, .p = {.5, .5}};
+    static const uint8_t verdicts[UNITS] = {SURETY_VERDICT_WRONG | SURETY_VERDICT_TIED, SURETY_VERDICT_TIED,
+                                            SURETY_VERDICT_PRIOR, 0};
+    surety_error err = SURETY_ERROR_NONE;
+    surety_risk *a = NULL;
+    surety_risk_settings s = settings_of(&p);
+    check_ok(surety_risk_new(&s, &a, &err));
+    add_all(a, &p);
+    surety_risks r;
+    check_ok(surety_risks_of_units(&r, verdicts, UNITS, a, &err));
+    assert_true(r.m == UNITS && r.max_wrong == 1 && r.max_tied == 1 && r.prior_max_wrong == 1);
+    assert_true(r.wrong == UNITS * 3 && r.prior_wrong == UNITS * 3 && r.prior_coins == UNITS);
+    assert_true(r.rbar == 1 && r.abar == 1 && r.gmax == 1 && r.tv == 1 && r.tandem == 1);
+    const uint64_t one = UNITS * SURETY_LOSS_ONE;
+    for (size_t h = 0; h < 2; h++) {
+        assert_true(r.loss[h] == 3 * one && r.anchored_loss[h] == 3 * one);
+        assert_true(r.max_loss[h] == one && r.anchored_max[h] == one);
+        assert_true(r.errors[h] == UNITS && r.anchored_errors[h] == UNITS);
+    }
+    surety_risks_free(&r);
+    surety_risk_free(a);
+}
+
+/* Without examples, or against a limit of 1, nothing is refuted. */
+static void nothing_refutes_nothing(void **state) {
+    (void)state;
+    surety_risks none = {0}, all = {.m = 10, .n = 1, .max_wrong = 10};
+    surety_refutation r = surety_risks_refute(&none, SURETY_RISK_AVERAGED_MAX, .1);
+    assert_true(!r.refuted && r.chance == 1);
+    r = surety_risks_refute(&all, SURETY_RISK_AVERAGED_MAX, 1);
+    assert_true(!r.refuted && r.chance == 1);
+    r = surety_risks_refute(&all, SURETY_RISK_AVERAGED_MAX, .1);
+    assert_true(r.refuted && r.chance >= 1e-10 && r.chance < 1.001e-10);
+}
+
 static void every_allocation_may_fail(void **state) {
     (void)state;
     static problem p = {.m = 1, .n = 2, .H = 3, .y = {1}, .q = {.5, .25, .25}, .p = {.5, .25, .25}};
@@ -555,6 +604,9 @@ int main(void) {
         cmocka_unit_test(extreme_weights),
         cmocka_unit_test(refusals),
         cmocka_unit_test(stops_before_overflow),
+        cmocka_unit_test(margins_cover_the_roundings),
+        cmocka_unit_test(units_know_their_failures_only),
+        cmocka_unit_test(nothing_refutes_nothing),
         cmocka_unit_test(every_allocation_may_fail),
     };
     return cmocka_run_group_tests_name("risk", tests, NULL, NULL);

@@ -280,6 +280,22 @@ static void bad_labels(void **state) {
     e->y[5] -= 3;
 }
 
+/* Blanks around a label of a text are no part of it. */
+static void blanks_around_labels(void **state) {
+    ensemble *e = *state;
+    surety_votes_settings s = files_of(e);
+    char *expected = run_text(&s, 1);
+    FILE *f = fopen(e->bad, "w");
+    assert_non_null(f);
+    for (size_t i = 0; i < M; i++) fprintf(f, "%s%d%s\n", i % 3 ? " \t" : "\t", e->y[i], i % 2 ? "\r" : " ");
+    assert_int_equal(fclose(f), 0);
+    s.labels = e->bad;
+    char *text = run_text(&s, 1);
+    assert_string_equal(text, expected);
+    surety_text_free(text);
+    surety_text_free(expected);
+}
+
 static void bad_weights(void **state) {
     ensemble *e = *state;
     surety_votes_settings s = files_of(e);
@@ -473,6 +489,7 @@ int main(void) {
         cmocka_unit_test(learning_helps_and_says_so),
         cmocka_unit_test(bad_votes),
         cmocka_unit_test(bad_labels),
+        cmocka_unit_test(blanks_around_labels),
         cmocka_unit_test(bad_weights),
         cmocka_unit_test(bad_settings),
         cmocka_unit_test(classes_by_array_and_file),
