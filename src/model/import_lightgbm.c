@@ -112,7 +112,9 @@ static surety_status add_tree(surety_ensemble *e, section s, size_t column, sure
     double *memory = NULL;
     surety_raw_tree t = {0};
     snprintf(place, sizeof place, "tree %zu", e->roots.count);
-    if (!count_of(s, "num_leaves", &leaves) || !leaves || leaves > SURETY_TREE_NODES)
+    /* a leaf is two bytes of text at least: more leaves than that are not there, and get no memory */
+    if (!count_of(s, "num_leaves", &leaves) || !leaves || leaves > SURETY_TREE_NODES ||
+        leaves > (size_t)(s.to - s.from) / 2)
         return lacks(err, place, "num_leaves");
     if (count_of(s, "num_cat", &categories) && categories)
         return surety_import_refuse(err, place, "splits by categories");
