@@ -332,7 +332,8 @@ static surety_text text_of(const char *given) {
     surety_text t = {given, strlen(given)};
     while (t.length && is_blank(t.at[0])) t.at++, t.length--;
     while (t.length && is_blank(t.at[t.length - 1])) t.length--;
-    return surety_text_missing(&t) ? (surety_text){0} : t;
+    if (surety_text_missing(&t)) t = (surety_text){0};
+    return t;
 }
 
 /* A column as categories, as units or as groups. */
