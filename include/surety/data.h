@@ -220,6 +220,9 @@ typedef struct surety_data_settings {
     int fresh; /* 1: the training rows are declared fresh, they trained nothing: all of them become S, in
                   their order, S' is empty, and T too unless it has rows of its own. For bounds on a vote
                   that was fixed before (surety_model_check_fresh). Default 0 */
+    /* Processes that meet and all open the same data now: SURETY_E_CHECK unless their files are the same;
+     * each digests and compares its share of the rows. NULL: this process is alone. */
+    const surety_everyone *everyone;
 } surety_data_settings;
 
 SURETY_API surety_data_settings surety_data_defaults(void);

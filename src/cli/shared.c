@@ -308,15 +308,12 @@ surety_status cli_open_data(cli *c, surety_data **data, const surety_data_settin
                             surety_threat *attack) {
     if (settings->test && cli_given(c, "test-size"))
         return cli_wrong(c, "--test and --test-size do not go together: T is one of the two");
-    surety_status status = surety_data_open(settings, data, &c->error);
+    surety_data_settings own = *settings;
+    own.everyone = c->run.everyone;
+    surety_status status = surety_data_open(&own, data, &c->error);
     const surety_data_info *info = status == SURETY_OK ? surety_data_describe(*data) : NULL;
     for (size_t i = 0; info && i < info->files && status == SURETY_OK; i++)
         status = cli_file_check(c, &(cli_file){NULL, info->file[i].path, false});
-    if (status != SURETY_OK) return status;
-    char digests[256];
-    snprintf(digests, sizeof digests, "%s %s %s", info->set_sha256[SURETY_SET_PRIOR],
-             info->set_sha256[SURETY_SET_LEARN], info->set_sha256[SURETY_SET_TEST]);
-    status = surety_agree("data", digests, &c->run, &c->error);
     if (status != SURETY_OK) return status;
     say_columns(c, info);
     say_left_out(c, info, settings->fresh);

@@ -45,6 +45,11 @@ surety_status surety_tables_begin(surety_tables *tables, const surety_data_setti
 
 void surety_tables_close(surety_tables *tables); /* all zero is fine */
 
+/* The processes that open the data together, if they meet, as a run. */
+static inline surety_run surety_data_together(const surety_data_settings *s) {
+    return (surety_run){.everyone = s->everyone && s->everyone->share ? s->everyone : NULL};
+}
+
 /* Which labels are classes (src/data/classes.c): fills labels and what info says of them. */
 surety_status surety_classes_choose(surety_data *data, const surety_tables *tables,
                                     const surety_data_settings *settings, const surety_task *task,
