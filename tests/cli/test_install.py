@@ -190,8 +190,8 @@ def test_public_headers_stand_alone():
     for header in sorted(os.listdir(os.path.join(folder, "surety"))):
         for compiler in (["cc", "-std=c17", "-xc"], ["c++", "-std=c++17", "-xc++"]):
             try:
-                sh(*compiler, "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-I", folder, "-include",
-                   f"surety/{header}", "/dev/null")
+                sh(*compiler, "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-I", folder,
+                   "-I", os.path.join(BUILD, "include"), "-include", f"surety/{header}", "/dev/null")
             except FileNotFoundError:
                 if compiler[0] == "cc":
                     raise
