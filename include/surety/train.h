@@ -32,8 +32,14 @@ SURETY_API const char *surety_objective_name(surety_objective objective);
 
 /* What step 1 lowers: the mean linear loss (1 - M)/2 of the vote's smallest margin M, weights and voters
  * together, as the paper does; or a logistic loss of all margins, with uniform weights, which turns to the
- * examples that are wrong or nearly so (docs/theory.md 9.4). */
-typedef enum surety_loss { SURETY_LOSS_AUTO, SURETY_LOSS_LINEAR, SURETY_LOSS_LOGISTIC } surety_loss;
+ * examples that are wrong or nearly so (docs/theory.md 9.4); or a bounded one, which begins as that and ends
+ * as a smooth count of errors, so that it gives up what cannot be right. */
+typedef enum surety_loss {
+    SURETY_LOSS_AUTO,
+    SURETY_LOSS_LINEAR,
+    SURETY_LOSS_LOGISTIC,
+    SURETY_LOSS_BOUNDED
+} surety_loss;
 
 SURETY_API surety_status surety_loss_parse(const char *name, surety_loss *loss, surety_error *err);
 SURETY_API const char *surety_loss_name(surety_loss loss);

@@ -145,9 +145,11 @@ static void add_options(cli *c, options *o) {
         c, "objective", "NAME", &t->objective, read_objective, show_objective,
         "what step 2 lowers: chromatic, average-max, seeger, average-max-seeger, worst-case; baseline: no "
         "step 2, and the default for more than two classes");
-    cli_other(c, "loss", "NAME", &t->loss, read_loss, show_loss,
-              "what step 1 lowers: linear, as the paper; logistic, with uniform weights; auto: logistic for "
-              "more than two classes or against the worst case, else linear");
+    cli_other(
+        c, "loss", "NAME", &t->loss, read_loss, show_loss,
+        "what step 1 lowers: linear, as the paper; logistic, with uniform weights; bounded, logistic at "
+        "first and a count of errors at the end; auto: bounded for networks, logistic for more than two "
+        "classes or against the worst case, else linear");
     cli_voter_set_option(c, "voters", &t->voter_set,
                          "signed: a voter only names a class; real: its value counts. Unless given, real for "
                          "more than two classes");

@@ -68,7 +68,7 @@ static void settle_lipschitz(surety_train_settings *s) {
     memset(s->voters.layers, 0, sizeof s->voters.layers);
     s->voters.layers[0] = s->voters.layers[1] = SURETY_NETWORK_UNITS;
     s->voter_set = SURETY_REAL;
-    s->loss = SURETY_LOSS_LOGISTIC;
+    s->loss = SURETY_LOSS_BOUNDED;
     s->lr = SURETY_NETWORK_RATE;
     s->batch = SURETY_NETWORK_BATCH;
     s->decay = s->keep_last = 1;
