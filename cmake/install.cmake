@@ -22,6 +22,24 @@ if(NOT SURETY_SANITIZE)
           RENAME surety COMPONENT command)
 endif()
 
+# The Python package over this build's library (target surety_python), for the tests and for a Debian package of its own;
+# a plain installation leaves it to pip. Debian's python3 first: it has the packages of script/packages.
+find_program(SURETY_PYTHON python3 PATHS /usr/bin NO_DEFAULT_PATH)
+find_program(SURETY_PYTHON python3)
+set(made ${PROJECT_BINARY_DIR}/python)
+file(MAKE_DIRECTORY ${made}/temp)
+set(SURETY_PYTHON_BUILD ${SURETY_PYTHON} -W ignore setup.py -q egg_info --egg-base ${made}/temp
+    build --build-base ${made}/temp --build-lib ${made}/package install_egg_info --install-dir ${made}/package)
+add_custom_target(surety_python WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}/python DEPENDS surety_static
+                  COMMAND ${CMAKE_COMMAND} -E env SURETY_BUILD=${PROJECT_BINARY_DIR} ${SURETY_PYTHON_BUILD}
+                  COMMAND ${CMAKE_STRIP} --strip-unneeded ${made}/package/surety/_core.abi3.so)
+install(DIRECTORY ${made}/package/ DESTINATION lib/python3/dist-packages COMPONENT python EXCLUDE_FROM_ALL OPTIONAL
+        PATTERN __pycache__ EXCLUDE)
+
+# cmake --build build --target uninstall: removes what the last installation wrote.
+add_custom_target(uninstall COMMAND sh ${PROJECT_SOURCE_DIR}/cmake/uninstall.sh
+                  WORKING_DIRECTORY ${PROJECT_BINARY_DIR})
+
 # The way back to the prefix, so that it may be chosen when installing. OpenMP: gcc finds its own library by name, clang's
 # lies in a folder of its own.
 file(RELATIVE_PATH SURETY_PREFIX /p/${CMAKE_INSTALL_LIBDIR}/pkgconfig /p)

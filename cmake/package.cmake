@@ -8,15 +8,16 @@ set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_STRIP_FILES ON)
-set(CPACK_COMPONENTS_ALL command library dev)
+set(CPACK_COMPONENTS_ALL command library dev python)
 set(surety_library libsurety${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}) # as its soname
-# component, package, what it is, what it needs besides what its libraries say
+# component, package, what is in it, what it needs besides what its libraries say
 set(surety_packages
-    "command|surety|votes with a guarantee against adversarial perturbations: the command|"
-    "library|${surety_library}|votes with a guarantee against adversarial perturbations: the library|"
-    "dev|libsurety-dev|headers and static library of surety|${surety_library} (= ${PROJECT_VERSION}), zlib1g-dev, libjansson-dev, libssl-dev, libsleef-dev"
-    "openmpi|surety-openmpi|module of surety for Open MPI|surety (= ${PROJECT_VERSION})"
-    "mpich|surety-mpich|module of surety for MPICH|surety (= ${PROJECT_VERSION})")
+    "command|surety|The command: trains votes, attacks them, proves them, writes and verifies certificates.|"
+    "library|${surety_library}|The shared library.|"
+    "dev|libsurety-dev|Headers, static library, files for pkg-config and CMake.|${surety_library} (= ${PROJECT_VERSION}), zlib1g-dev, libjansson-dev, libssl-dev, libsleef-dev"
+    "python|python3-surety|The Python package: a classifier for scikit-learn, guarantees for any model.|python3 (>= 3.9), python3-cffi-backend (>= 1.15), python3-numpy, python3-sklearn"
+    "openmpi|surety-openmpi|The command's module for Open MPI.|surety (= ${PROJECT_VERSION})"
+    "mpich|surety-mpich|The command's module for MPICH.|surety (= ${PROJECT_VERSION})")
 foreach(package ${surety_packages})
   string(REPLACE "|" ";" parts "${package}")
   list(GET parts 0 component)

@@ -25,7 +25,7 @@ int main(int argc, char **argv) {
         surety_threat attack = surety_threat_defaults(); /* l2, radius 1, 20 steps */
         surety_attack_result result;
         attack.kind = kinds[i];
-        if (surety_attack_set(&attack, &vote, &some, NULL, NULL, &result, NULL, &err)) return fail(&err);
+        if (surety_attack_set(&attack, &vote, &some, NULL, &result, NULL, &err)) return fail(&err);
         printf("%-5s fools %3llu of %zu examples; the farthest point is %.6f away\n",
                surety_threat_name(kinds[i]), (unsigned long long)result.fooled, result.m, result.norm_max);
     }

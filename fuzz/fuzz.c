@@ -9,15 +9,20 @@ const surety_run fuzz_run = {.threads = 1};
 
 static char folder[256];
 
-static void sweep(void) {
-    DIR *dir = opendir(folder);
+/* A folder, with folders inside. */
+static void sweep_folder(const char *name) {
+    DIR *dir = opendir(name);
     for (struct dirent *entry; dir && (entry = readdir(dir));) {
         char path[600];
-        snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
-        unlink(path);
+        snprintf(path, sizeof path, "%.300s/%s", name, entry->d_name);
+        if (entry->d_name[0] != '.' && unlink(path) != 0) sweep_folder(path);
     }
     if (dir) closedir(dir);
-    rmdir(folder);
+    rmdir(name);
+}
+
+static void sweep(void) {
+    sweep_folder(folder);
 }
 
 const char *fuzz_path(const char *name) {

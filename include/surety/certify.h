@@ -429,29 +429,49 @@ SURETY_API surety_status surety_verify_votes(const char *path, const surety_vote
                                              surety_verification *out, const surety_run *run,
                                              surety_error *err);
 
+/* ---- any certificate ---- */
+
+/* What every certificate says, of a model or of votes. */
+typedef struct surety_certificate_head {
+    int of_votes;     /* 1: of votes; which model gave them is not known */
+    double value;     /* limit on the risk */
+    char learn[65];   /* digest of S, by which its looks are logged. Of votes: SHA-256 of the file of rows, or
+                         of labels where there is none */
+    char answers[65]; /* SHA-256 of the model, or of the file of votes */
+    char digest[65];
+} surety_certificate_head;
+
+/* Reads a certificate of either format, with the checks of its own reader. */
+SURETY_API surety_status surety_certificate_head_load(const char *path, surety_certificate_head *out,
+                                                      surety_error *err);
+
 /* ---- does it still hold? ---- */
 
-/* A monitor (surety/bound.h) of the certificate's value, as the file of its state says; a new one if there
- * is no such file. The state of another certificate, or for another alpha, is SURETY_E_INPUT. */
-SURETY_API surety_status surety_monitor_load(const surety_certificate *certificate, double alpha,
-                                             const char *path, surety_monitor *monitor, surety_error *err);
-/* Safely: the file is the old one or the new one. */
-SURETY_API surety_status surety_monitor_save(const surety_monitor *monitor,
-                                             const surety_certificate *certificate, const char *path,
+/* What a monitor that was started (surety/bound.h) has seen, from the file of its state; nothing if there is
+ * no such file. digest: of the certificate whose value it watches. The state of another certificate, or for
+ * another promise or alpha, is SURETY_E_INPUT. */
+SURETY_API surety_status surety_monitor_load(const char *digest, const char *path, surety_monitor *monitor,
                                              surety_error *err);
+/* Safely: the file is the old one or the new one. */
+SURETY_API surety_status surety_monitor_save(const surety_monitor *monitor, const char *digest,
+                                             const char *path, surety_error *err);
 
 /* ---- the log of looks at S ---- */
 
 /* What looked at S on this machine, kept for people: a text file in the user's state folder
- * ($XDG_STATE_HOME or ~/.local/state)/surety/looks, to which the command appends. No other call of the
- * library reads or writes it, and no number depends on it. */
+ * ($XDG_STATE_HOME or ~/.local/state)/surety/looks, to which the command and the Python package append. No
+ * other call of the library reads or writes it, and no number depends on it. */
 typedef struct surety_look {
     char time[24];    /* 2026-01-31T23:59:59Z; "" when adding: now */
     char command[16]; /* "certify", "train"; all others count as evaluations */
-    char learn[65];   /* digest of S (surety_data_info.set_sha256) */
-    char model[65];   /* SHA-256 of the model */
+    char learn[65];   /* digest of S: surety_data_info.set_sha256, or surety_certificate_head.learn */
+    char model[65];   /* SHA-256 of the model, or of the votes */
     char what[200];   /* not empty: what was asked or came out, in words */
 } surety_look;
+
+/* The line for a certificate that was made: all but the time. */
+SURETY_API surety_look surety_certificate_look(const surety_certificate *certificate);
+SURETY_API surety_look surety_votes_certificate_look(const surety_votes_certificate *certificate);
 
 /* Appends a line: safe beside other processes that do the same. */
 SURETY_API surety_status surety_looks_add(const surety_look *look, surety_error *err);

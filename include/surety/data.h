@@ -385,14 +385,20 @@ typedef struct surety_preparation_counts {
     uint64_t filled, unseen, kept;
 } surety_preparation_counts;
 
-/* Rows of the preparation's columns (m, columns) into features x (m, stride), stride at least their number.
- * NaN: missing. A column of categories has the text where texts is not NULL and has one there, else the
- * number. A missing value that the preparation refuses, or one that is infinite or too large to scale:
- * SURETY_E_INPUT with row and column. counts may be NULL. */
-SURETY_API surety_status surety_preparation_apply(const surety_preparation *preparation, size_t m,
-                                                  const float *values, const char *const *texts, float *x,
-                                                  size_t stride, surety_preparation_counts *counts,
-                                                  surety_error *err);
+/* Rows as they come: (m, columns) of a preparation. */
+typedef struct surety_raw_rows {
+    size_t m;
+    const float *values;      /* (m, columns); NaN: missing */
+    const char *const *texts; /* (m, columns): of a category, where it is not NULL; NULL: numbers alone */
+    size_t first;             /* what errors call the first row, usually 0 */
+} surety_raw_rows;
+
+/* Rows into features x (m, stride), stride at least their number. A column of categories has its text where
+ * there is one, else its number. A missing value that the preparation refuses, or one that is infinite or too
+ * large to scale: SURETY_E_INPUT with row and column. counts may be NULL. */
+SURETY_API surety_status surety_preparation_apply(const surety_preparation *preparation,
+                                                  const surety_raw_rows *rows, float *x, size_t stride,
+                                                  surety_preparation_counts *counts, surety_error *err);
 
 /* Features in the user's units, as surety_preparation_undo gives them, into features of the model. */
 SURETY_API void surety_preparation_scale(const surety_preparation *preparation, const float *x, float *z);

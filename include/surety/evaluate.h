@@ -39,21 +39,31 @@ typedef struct surety_attack_result {
  * the call. */
 typedef surety_status (*surety_perturbed_fn)(void *arg, size_t i, size_t j, const float *x,
                                              surety_error *err);
+typedef struct surety_perturbed_sink {
+    surety_perturbed_fn fn;
+    void *arg;
+} surety_perturbed_sink;
 
-/* Attacks every example of a set under a vote. sink may be NULL: only the result is wanted. Data outside the
- * box is SURETY_E_INPUT with the row. */
-SURETY_API surety_status surety_attack_set(const surety_threat *settings, const surety_vote *vote,
-                                           const surety_set *set, surety_perturbed_fn sink, void *arg,
+/* Attacks every example of a set under a vote. sink NULL: only the result is wanted. Data outside the box is
+ * SURETY_E_INPUT with the row. */
+SURETY_API surety_status surety_attack_set(const surety_threat *threat, const surety_vote *vote,
+                                           const surety_set *set, const surety_perturbed_sink *sink,
                                            surety_attack_result *result, const surety_run *run,
                                            surety_error *err);
-/* The same from set to files: the perturbed points to out, NPY float32 (m, d), or (m, n, d) for the
- * u-attacks, in the user's units where a preparation is given (surety_preparation_undo), else as the vote
- * sees them; their labels to labels (NULL: not wanted), NPY int8 (m) of -1 and +1, or uint8 of class numbers.
- * Points are streamed, free space is checked before the first is made, and both files appear only when all is
- * done. */
-SURETY_API surety_status surety_attack_write(const surety_threat *settings, const surety_vote *vote,
-                                             const surety_set *set, const surety_preparation *preparation,
-                                             const char *out, const char *labels,
+
+/* The files of an attack. */
+typedef struct surety_attack_files {
+    const char *points; /* the perturbed points, NPY float32 (m, d), or (m, n, d) for the u-attacks */
+    const char *labels; /* theirs, NPY int8 (m) of -1 and +1, or uint8 of class numbers; NULL: not wanted */
+    /* Where it is given, points are in the user's units (surety_preparation_undo), else as the vote sees
+     * them. */
+    const surety_preparation *preparation;
+} surety_attack_files;
+
+/* The same from set to files. Points are streamed, free space is checked before the first is made, and both
+ * files appear only when all is done. */
+SURETY_API surety_status surety_attack_write(const surety_threat *threat, const surety_vote *vote,
+                                             const surety_set *set, const surety_attack_files *files,
                                              surety_attack_result *result, const surety_run *run,
                                              surety_error *err);
 

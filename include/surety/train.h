@@ -180,14 +180,18 @@ SURETY_API surety_status surety_train_recorded(const surety_model *model, surety
 /* The same check alone. A model without settings, which no training made, is fine. */
 SURETY_API surety_status surety_train_consistent(const surety_model *model, surety_error *err);
 
-/* The same for several objectives behind one step 1: models[i] is, byte for byte, what surety_train gives for
- * settings with objectives[i]. models and results have room for count; the time of step 1 counts for the
- * first.
- */
-SURETY_API surety_status surety_train_objectives(surety_model **models, const surety_objective *objectives,
-                                                 size_t count, const surety_train_settings *settings,
-                                                 const surety_data *data, surety_train_result *results,
-                                                 const surety_run *run, surety_error *err);
+/* A model, and how its training went. */
+typedef struct surety_trained {
+    surety_model *model;
+    surety_train_result result;
+} surety_trained;
+
+/* The same for several objectives behind one step 1: out[i] is, byte for byte, what surety_train gives for
+ * settings with objectives[i]. The time of step 1 counts for the first. */
+SURETY_API surety_status surety_train_objectives(const surety_train_settings *settings,
+                                                 const surety_data *data, const surety_objective *objectives,
+                                                 size_t count, surety_trained *out, const surety_run *run,
+                                                 surety_error *err);
 
 #ifdef __cplusplus
 }

@@ -48,7 +48,7 @@ proved = trees.certify(X_new, y_new, looks=1, threat=surety.WorstCase("linf", 0.
 print(proved.sentence)
 
 # 5. After deployment: outcomes in the order in which they arrive.
-watch = surety.Monitor(g.value)
+watch = surety.Monitor(g)
 watch.add(forest.predict(X_new) != y_new)
 print("still holds" if watch.alarm is None else "refuted", "after", watch.seen, "outcomes, of which", watch.failed, "failed")
 print("figures and certificates are in", folder)

@@ -1,32 +1,32 @@
 """Certificates: promises with everything that they rest on, and their recheck."""
 import os
 import tempfile
-from typing import Any, Optional, Sequence, Tuple
+import warnings
+from typing import Any, List, Optional, Sequence, Tuple
 
-from surety._call import Progress, Run, UsageError, call, document, ffi, lib, text
+from surety._call import Error, Progress, Run, UsageError, call, document, ffi, lib, text
 from surety.threats import Threat, WorstCase
 
 
-class Certificate:
-    """A promise about one model: ``sentence``, ``value`` (the limit), and in ``document`` all that its file says."""
+class Promise:
+    """What certificates of models and of votes share: ``sentence``, ``value`` (the limit), ``delta``, ``bound``, ``classes``,
+    and in ``document`` all that the file says."""
 
-    def __init__(self, pointer=None):
-        self._pointer = pointer if pointer is not None else _new()
+    _family = ""  # functions of the library: _family + "_json" and so on
 
-    @classmethod
-    def load(cls, path) -> "Certificate":
-        """Reads a file. Whether it is true is another question: ``surety.verify``."""
-        made = cls()
-        call(lib.surety_certificate_load, os.fsencode(path), made._pointer)
-        return made
+    def __init__(self, pointer):
+        self._pointer = pointer
 
     def save(self, path) -> None:
         """Writes the file, the same as that of ``surety certify``."""
-        call(lib.surety_certificate_save, self._pointer, os.fsencode(path))
+        call(getattr(lib, self._family + "_save"), self._pointer, os.fsencode(path))
+
+    def _read(self, path) -> None:
+        call(getattr(lib, self._family + "_load"), os.fsencode(path), self._pointer)
 
     @property
     def document(self) -> dict:
-        return document(lib.surety_certificate_json(self._pointer))
+        return document(getattr(lib, self._family + "_json")(self._pointer))
 
     @property
     def sentence(self) -> str:
@@ -34,7 +34,7 @@ class Certificate:
 
     @property
     def value(self) -> float:
-        """The limit on the risk; 1 and more promises nothing."""
+        """The limit on the risk; 1 and more promises nothing. Per class: the largest of them."""
         return self._pointer.value
 
     @property
@@ -46,29 +46,57 @@ class Certificate:
         return text(self._pointer.bound)
 
     @property
+    def classes(self) -> List[dict]:
+        """Limits per class, where asked for: [{label, m, failed, value}]."""
+        return [dict(label=text(c.label), m=c.m, failed=c.failed, value=c.value)
+                for c in (self._pointer.limits[k] for k in range(self._pointer.limit_count))]
+
+    def __repr__(self) -> str:
+        return f"<surety.{type(self).__name__} {self.bound} {self.value:.4f}, delta {self.delta:g}>"
+
+    def _log(self, looks: int) -> None:
+        """A line in the log of looks at S, as ``surety certify`` writes it, and its warning (docs/certificates.md)."""
+        look = ffi.new("surety_look *", getattr(lib, self._family + "_look")(self._pointer))
+        try:
+            call(lib.surety_looks_add, look)
+        except Error as why:
+            warnings.warn(f"this look at S is not in the log: {why}")
+        found = ffi.new("surety_looks *")
+        if lib.surety_looks_read(look.learn, found, ffi.NULL) != lib.SURETY_OK:
+            return
+        logged = lib.surety_looks_count(found, look.learn).certificates
+        lib.surety_looks_free(found)
+        if logged > looks:
+            warnings.warn(f"{logged} certificates from this S were made on this machine ('surety looks' lists them), and looks "
+                          f"is {looks}: if what was seen of S led to any of them, this one promises too much")
+
+
+class Certificate(Promise):
+    """A promise about one model."""
+
+    _family = "surety_certificate"
+
+    def __init__(self):
+        super().__init__(ffi.gc(ffi.new("surety_certificate *"), lib.surety_certificate_free))
+
+    @classmethod
+    def load(cls, path) -> "Certificate":
+        """Reads a file. Whether it is true is another question: ``surety.verify``."""
+        made = cls()
+        made._read(path)
+        return made
+
+    @property
     def radius(self) -> Optional[float]:
         """Of a promised risk: the largest radius at which it holds; None: there is none."""
         found = self._pointer.radius
         return found if found == found else None
 
     @property
-    def classes(self) -> list:
-        """Of a certificate per class: [{label, m, failed, value}]."""
-        return [dict(label=text(c.label), m=c.m, failed=c.failed, value=c.value)
-                for c in (self._pointer.limits[i] for i in range(self._pointer.limit_count))]
-
-    @property
-    def curve(self) -> list:
+    def curve(self) -> List[dict]:
         """Of a curve: [{radius, failed, value}]."""
         return [dict(radius=c.radius, failed=c.failed, value=c.value)
                 for c in (self._pointer.curve[i] for i in range(self._pointer.curve_count))]
-
-    def __repr__(self) -> str:
-        return f"<surety.Certificate {self.bound} {self.value:.4f}, delta {self.delta:g}>"
-
-
-def _new():
-    return ffi.gc(ffi.new("surety_certificate *"), lib.surety_certificate_free)
 
 
 def certify(model, data, looks: int, threat: Optional[Threat] = None, *, delta: Optional[float] = None,
@@ -112,6 +140,7 @@ def certify(model, data, looks: int, threat: Optional[Threat] = None, *, delta: 
     made = Certificate()
     with Run(progress, threads) as run:
         call(lib.surety_certify, model._pointer, data.pointer, s, made._pointer, run)
+    made._log(looks)
     return made
 
 

@@ -148,7 +148,8 @@ class Model:
         wanted = [text(lib.surety_preparation_column(prepared, j)) for j in range(lib.surety_preparation_columns(prepared))]
         x = np.ascontiguousarray(x[:, _find(wanted, columns if columns is not None else _data.column_names(X), x.shape[1])])
         z = np.empty((len(x), lib.surety_preparation_features(prepared)), np.float32)
-        call(lib.surety_preparation_apply, prepared, len(x), floats(x), ffi.NULL, floats(z), z.shape[1], ffi.NULL)
+        rows = ffi.new("surety_raw_rows *", {"m": len(x), "values": floats(x)})
+        call(lib.surety_preparation_apply, prepared, rows, floats(z), z.shape[1], ffi.NULL)
         return z
 
     def votes(self, X, progress: Progress = None, threads: int = 1) -> np.ndarray:
@@ -336,8 +337,9 @@ class Model:
         result = ffi.new("surety_attack_result *")
         with tempfile.TemporaryDirectory() as folder, Run(progress, threads) as run:
             out = os.path.join(folder, "x.npy")
-            call(lib.surety_attack_write, c, self._vote(), data.set(lib.SURETY_SET_LEARN),
-                 lib.surety_data_preparation(data.pointer), os.fsencode(out), ffi.NULL, result, run)
+            points = ffi.new("char[]", os.fsencode(out))
+            files = ffi.new("surety_attack_files *", {"points": points, "preparation": lib.surety_data_preparation(data.pointer)})
+            call(lib.surety_attack_write, c, self._vote(), data.set(lib.SURETY_SET_LEARN), files, result, run)
             return np.load(out)
 
 

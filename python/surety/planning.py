@@ -3,7 +3,7 @@ import os
 from typing import Iterable, Optional, Union
 
 from surety._call import call, ffi, lib
-from surety.certificates import Certificate
+from surety.certificates import Promise
 
 
 def plan(promise: float, expected: float, chance: float = 0.9, delta: float = 0.05, classes: int = 1, curve: int = 1,
@@ -49,23 +49,23 @@ class Monitor:
     (2, 20, 20)
     """
 
-    def __init__(self, promise: Union[float, Certificate], alpha: float = 0.05):
+    def __init__(self, promise: Union[float, Promise], alpha: float = 0.05):
         self._pointer = ffi.new("surety_monitor *")
-        self._certificate = promise if isinstance(promise, Certificate) else None
+        self._certificate = promise if isinstance(promise, Promise) else None
         value = promise if isinstance(promise, (int, float)) else promise.value
         call(lib.surety_monitor_start, value, alpha, self._pointer)
 
     @classmethod
-    def load(cls, certificate: Certificate, path, alpha: float = 0.05) -> "Monitor":
+    def load(cls, certificate: Promise, path, alpha: float = 0.05) -> "Monitor":
         """The monitor whose state is in a file of ``surety monitor``; a new one if there is no such file."""
         made = cls(certificate, alpha)
-        call(lib.surety_monitor_load, certificate._pointer, alpha, os.fsencode(path), made._pointer)
+        call(lib.surety_monitor_load, certificate._pointer.digest, os.fsencode(path), made._pointer)
         return made
 
     def save(self, path) -> None:
         if self._certificate is None:
             raise ValueError("only the monitor of a certificate has a file")
-        call(lib.surety_monitor_save, self._pointer, self._certificate._pointer, os.fsencode(path))
+        call(lib.surety_monitor_save, self._pointer, self._certificate._pointer.digest, os.fsencode(path))
 
     def add(self, failed: Union[bool, Iterable[bool]]) -> bool:
         """One outcome or several, true where the vote was wrong. Returns whether the promise is refuted."""

@@ -6,8 +6,8 @@ from typing import Any, List, Optional, Union
 
 import numpy as np
 
-from surety._call import Progress, Run, UsageError, call, document, ffi, lib, parse, text
-from surety.certificates import Verification
+from surety._call import Progress, Run, UsageError, call, document, ffi, lib, parse
+from surety.certificates import Promise, Verification
 from surety.threats import Clean, Noise, Threat
 
 
@@ -68,29 +68,26 @@ def _write(folder: str, files: dict) -> dict:
     return paths
 
 
-class Guarantee:
-    """A promise about any classifier: ``sentence``, ``value`` (the limit), ``risk`` (measured on S), ``classes``.
+class Guarantee(Promise):
+    """A promise about any classifier: also ``risk``, the share of S on which it failed.
 
     ``save("c.json")`` writes the certificate and, beside it, c.votes.npy, c.labels.npy and c.rows.npy, from which
     ``surety.verify_votes`` or ``surety verify c.json --votes c.votes.npy --labels c.labels.npy`` derive it again."""
 
-    def __init__(self, pointer, files: dict, labels: Optional[np.ndarray] = None):
-        self._pointer, self._files = pointer, files
+    _family = "surety_votes_certificate"
+
+    def __init__(self, files: Optional[dict] = None, labels: Optional[np.ndarray] = None):
+        super().__init__(ffi.new("surety_votes_certificate *"))
+        self._files = files or {}
         #: what the class numbers of ``classes`` stand for
         self.labels = labels
 
-    @property
-    def document(self) -> dict:
-        return document(lib.surety_votes_certificate_json(self._pointer))
-
-    @property
-    def sentence(self) -> str:
-        return text(self._pointer.claim)
-
-    @property
-    def value(self) -> float:
-        """The limit on the risk; 1 promises nothing. Per class: the largest of them."""
-        return self._pointer.value
+    @classmethod
+    def load(cls, path) -> "Guarantee":
+        """Reads a file. Whether it is true is another question: ``surety.verify_votes``."""
+        made = cls()
+        made._read(path)
+        return made
 
     @property
     def risk(self) -> float:
@@ -98,18 +95,9 @@ class Guarantee:
         return self._pointer.risk
 
     @property
-    def delta(self) -> float:
-        return self._pointer.delta
-
-    @property
     def classes(self) -> List[dict]:
-        """Limits per class, where asked for: [{label, m, failed, value}]."""
-        found = []
-        for k in range(self._pointer.limit_count):
-            one = self._pointer.limits[k]
-            label = text(one.label) if self.labels is None else self.labels[k]
-            found.append(dict(label=label, m=one.m, failed=one.failed, value=one.value))
-        return found
+        found = super().classes
+        return found if self.labels is None else [{**one, "label": label} for one, label in zip(found, self.labels)]
 
     def save(self, path) -> None:
         """Writes the certificate, and beside it the votes, labels and rows that it is about."""
@@ -117,10 +105,7 @@ class Guarantee:
         for name, data in self._files.items():
             with open(f"{stem}.{name}.npy", "wb") as file:
                 file.write(data)
-        call(lib.surety_votes_certificate_save, self._pointer, os.fsencode(path))
-
-    def __repr__(self) -> str:
-        return f"<surety.Guarantee {self.value:.4f}, risk {self.risk:.4f} on S, delta {self.delta:g}>"
+        super().save(path)
 
 
 def guarantee(model: Any, X, y, threat: Union[None, Threat, np.ndarray] = None, *, delta: float = 0.05, looks: int,
@@ -163,13 +148,14 @@ def guarantee(model: Any, X, y, threat: Union[None, Threat, np.ndarray] = None, 
             (("threat", words), ("of", name or type(model).__name__)) if value}
     for key, value in said.items():
         setattr(s, key, value)
-    out = ffi.new("surety_votes_certificate *")
     files = {key: _npy(array) for key, array in arrays.items()}
+    made = Guarantee(files, labels)
     with tempfile.TemporaryDirectory() as folder, Run() as run:
         kept = _write(folder, files)
         s.votes.votes, s.votes.labels, s.rows = kept["votes"], kept["labels"], kept["rows"]
-        call(lib.surety_certify_votes, s, out, run)
-    return Guarantee(out, files, labels)
+        call(lib.surety_certify_votes, s, made._pointer, run)
+    made._log(looks)
+    return made
 
 
 def verify_votes(certificate, votes, labels, rows=None) -> Verification:

@@ -46,6 +46,9 @@ const char *surety_certificate_cpu(void);
 void surety_verification_differs(void *arg, const char *field, const char *stated, const char *found);
 void surety_verification_explain(surety_verification *out, const char *hint);
 
+/* The digest of its S by which looks are logged (surety_certificate_head). */
+const char *surety_votes_certificate_learn(const surety_votes_certificate *c);
+
 /* Reads a certificate; *digest_fits says whether its digest does. */
 surety_status surety_certificate_read(surety_certificate *out, int *digest_fits, const char *path,
                                       surety_error *err);

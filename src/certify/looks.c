@@ -5,15 +5,18 @@
  * does not read so (a full disk cut it) is left out. Nothing in a certificate depends on this file. */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/number.h"
+#include "certify/certificate.h"
 #include "io/json.h"
 #include "io/read.h"
-#include "surety/certify.h"
 
 /* ---- where ---- */
 
@@ -34,6 +37,37 @@ static surety_status path_of(char **out, int make_folder, surety_error *err) {
     if (status == SURETY_OK) status = surety_join(out, folder, "/looks", "", err);
     surety_free(folder);
     return status;
+}
+
+/* ---- what a certificate asked of S ---- */
+
+static surety_look look_of(const char *learn, const char *model) {
+    surety_look look = {.command = "certify"};
+    memcpy(look.learn, learn, sizeof look.learn);
+    memcpy(look.model, model, sizeof look.model);
+    return look;
+}
+
+/* A limit, rounded up. */
+static double six_digits(double limit) {
+    double up = ceil(1e6 * limit) / 1e6;
+    return up < limit ? up + 1e-6 : up;
+}
+
+surety_look surety_certificate_look(const surety_certificate *c) {
+    surety_look look = look_of(c->data.sha256_learn, c->model.sha256);
+    surety_format(look.what, sizeof look.what, "%.16s %s %.6f, %s %s %g, looks %" PRIu64, c->digest, c->bound,
+                  six_digits(c->value), c->attack.name, c->attack.norm, c->attack.radius, c->inputs.looks);
+    return look;
+}
+
+surety_look surety_votes_certificate_look(const surety_votes_certificate *c) {
+    surety_look look = look_of(surety_votes_certificate_learn(c), c->sha256.votes);
+    char of[96] = "votes";
+    if (c->of[0]) snprintf(of, sizeof of, "votes of '%.80s'", c->of);
+    surety_format(look.what, sizeof look.what, "%.16s %s %.6f, %s, looks %" PRIu64, c->digest, c->bound,
+                  six_digits(c->value), of, c->inputs.looks);
+    return look;
 }
 
 /* ---- adding ---- */

@@ -36,23 +36,22 @@ static surety_status read_state(surety_monitor *m, const json_t *root, const cha
     return SURETY_OK;
 }
 
-surety_status surety_monitor_load(const surety_certificate *c, double alpha, const char *path,
-                                  surety_monitor *m, surety_error *err) {
+surety_status surety_monitor_load(const char *digest, const char *path, surety_monitor *m,
+                                  surety_error *err) {
     int there = 0;
     json_t *root = NULL;
-    SURETY_TRY(surety_monitor_start(c->value, alpha, m, err));
     SURETY_TRY(surety_path_look(path, &there, err));
     if (!there) return SURETY_OK;
     SURETY_TRY(surety_json_load(&root, path, err));
-    surety_status status = read_state(m, root, c->digest, path, err);
+    surety_status status = read_state(m, root, digest, path, err);
     json_decref(root);
     return status;
 }
 
-surety_status surety_monitor_save(const surety_monitor *m, const surety_certificate *c, const char *path,
+surety_status surety_monitor_save(const surety_monitor *m, const char *digest, const char *path,
                                   surety_error *err) {
     char *text = surety_json_text(SURETY_JSON_OBJECT(
-        {"certificate", surety_json_string(c->digest)}, {"promise", surety_json_real(m->promise)},
+        {"certificate", surety_json_string(digest)}, {"promise", surety_json_real(m->promise)},
         {"alpha", surety_json_real(m->alpha)}, {"seen", surety_json_count(m->seen)},
         {"failed", surety_json_count(m->failed)}, {"alarm", surety_json_count(m->alarm)}));
     if (!text) return surety_fail(err, SURETY_E_MEMORY, "no memory for the state of the monitor");

@@ -95,6 +95,10 @@ int surety_votes_certificate_is(const char *path) {
     return is;
 }
 
+const char *surety_votes_certificate_learn(const certificate *c) {
+    return c->sha256.rows[0] ? c->sha256.rows : c->sha256.labels;
+}
+
 /* ---- the sentence ---- */
 
 static void say(certificate *c, const char *format, ...) __attribute__((format(printf, 2, 3)));

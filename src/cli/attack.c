@@ -35,11 +35,11 @@ static const char *show_split(const void *target, char *buffer, size_t size) {
 static surety_status attack(cli *c, options *o, const surety_model *model, const surety_data *data) {
     const surety_set *set = surety_data_set(data, o->split);
     surety_vote vote = surety_model_vote(model, o->prior ? SURETY_WEIGHTS_PRIOR : SURETY_WEIGHTS_POSTERIOR);
+    surety_attack_files files = {o->out, o->labels, surety_data_preparation(data)};
     surety_attack_result r;
-    surety_status status =
-        o->out ? surety_attack_write(&o->attack, &vote, set, surety_data_preparation(data), o->out, o->labels,
-                                     &r, &c->run, &c->error)
-               : surety_attack_set(&o->attack, &vote, set, NULL, NULL, &r, &c->run, &c->error);
+    surety_status status = o->out
+                               ? surety_attack_write(&o->attack, &vote, set, &files, &r, &c->run, &c->error)
+                               : surety_attack_set(&o->attack, &vote, set, NULL, &r, &c->run, &c->error);
     cli_progress_end(c);
     if (status == SURETY_OK && cli_is_part(c)) return SURETY_E_PART;
     if (status != SURETY_OK) return status;

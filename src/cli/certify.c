@@ -171,28 +171,6 @@ static void print_command(const cli *c, const options *o) {
     cli_print("\n");
 }
 
-/* Logs this look at S and says if there were more than --looks paid for. */
-static void log_look(cli *c, const options *o, const surety_certificate *made, const surety_model *model,
-                     const surety_data *data) {
-    char what[200];
-    surety_looks looks;
-    const char *learn = made->data.sha256_learn;
-    snprintf(what, sizeof what, "%.16s %s %.6f, %s %s %g, looks %" PRIu64, made->digest, made->bound,
-             cli_limit(made->value, 6), made->attack.name, made->attack.norm, made->attack.radius,
-             made->inputs.looks);
-    cli_look(c, model, data, what);
-    if (surety_looks_read(learn, &looks, NULL) != SURETY_OK) return;
-    uint64_t logged = surety_looks_count(&looks, learn).certificates;
-    if (logged > o->certify.looks)
-        cli_warn(c,
-                 "%" PRIu64
-                 " certificates from this S were made on this machine ('surety looks %s' lists "
-                 "them), and --looks says %" PRIu64
-                 ": if what was seen of S led to any of them, this one promises too much",
-                 logged, c->words[0], o->certify.looks);
-    surety_looks_free(&looks);
-}
-
 static surety_status certify(cli *c, options *o, const surety_model *model) {
     surety_data *data = NULL;
     surety_certificate certificate = {0};
@@ -202,7 +180,10 @@ static surety_status certify(cli *c, options *o, const surety_model *model) {
     if (status == SURETY_OK)
         status = surety_certify(model, data, &o->certify, &certificate, &c->run, &c->error);
     cli_progress_end(c);
-    if (status == SURETY_OK) log_look(c, o, &certificate, model, data);
+    if (status == SURETY_OK) {
+        surety_look look = surety_certificate_look(&certificate);
+        cli_look_certificate(c, &look, certificate.inputs.looks, c->words[0]);
+    }
     const char *refused =
         strstr(c->error.what, " refutes"); /* S was looked at, and the message tells of it */
     if (status == SURETY_E_CHECK && refused && refused == c->error.what + 1)

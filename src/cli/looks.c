@@ -10,12 +10,10 @@ static surety_status find_learn(cli *c, const char *path, char learn[65]) {
     int first = file ? fgetc(file) : 0;
     if (file) fclose(file);
     if (first == '{') {
-        surety_certificate certificate;
-        surety_status status = surety_certificate_load(path, &certificate, &c->error);
-        if (status != SURETY_OK) return status;
-        memcpy(learn, certificate.data.sha256_learn, 65);
-        surety_certificate_free(&certificate);
-        return SURETY_OK;
+        surety_certificate_head head;
+        surety_status status = surety_certificate_head_load(path, &head, &c->error);
+        if (status == SURETY_OK) memcpy(learn, head.learn, 65);
+        return status;
     }
     surety_model *model = NULL;
     surety_status status = surety_model_load(path, &model, &c->error);
@@ -76,8 +74,10 @@ const cli_command cli_looks = {
     .summary = "what looked at S on this machine",
     .text =
         "Certificates, evaluations and trainings that looked at a set S are logged in the user's state "
-        "folder, ($XDG_STATE_HOME or ~/.local/state)/surety/looks, keyed by the digest of S. With a model or "
-        "a certificate, only looks at its S are shown. The log is a memory aid: it does not know other "
+        "folder, ($XDG_STATE_HOME or ~/.local/state)/surety/looks, keyed by the digest of S (of votes, by "
+        "the "
+        "file of rows, or of labels where there is none). With a model or a certificate, only looks at its S "
+        "are shown. The log is a memory aid: it does not know other "
         "machines, and no certificate depends on it.",
     .example = "surety looks model.safetensors",
     .run = run,

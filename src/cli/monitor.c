@@ -19,7 +19,7 @@ typedef struct options {
 } options;
 
 typedef struct watch {
-    surety_certificate certificate;
+    surety_certificate_head certificate;
     surety_monitor monitor;
 } watch;
 
@@ -67,7 +67,8 @@ static surety_status add_lines(cli *c, const options *o, watch *w, FILE *in) {
         if (c->run.stop && *c->run.stop && !pipe) return c->error.code = SURETY_E_STOPPED;
         if (c->run.stop && *c->run.stop) break;
         if (pipe && time(NULL) != saved) {
-            surety_status status = surety_monitor_save(&w->monitor, &w->certificate, o->state, &c->error);
+            surety_status status =
+                surety_monitor_save(&w->monitor, w->certificate.digest, o->state, &c->error);
             if (status != SURETY_OK) return status;
             saved = time(NULL);
         }
@@ -118,7 +119,7 @@ static surety_status add_rows(cli *c, options *o, watch *w) {
     char sum[65];
     surety_status status = surety_model_load(o->model, &model, &c->error);
     if (status == SURETY_OK) status = surety_model_sha256(model, sum, &c->error);
-    if (status == SURETY_OK && strcmp(sum, w->certificate.model.sha256) != 0) {
+    if (status == SURETY_OK && strcmp(sum, w->certificate.answers) != 0) {
         c->error.code = status = SURETY_E_CHECK;
         snprintf(c->error.what, sizeof c->error.what, "this is not the certified model: its SHA-256 is %s",
                  sum);
@@ -168,13 +169,19 @@ static void print_state(const cli *c, const watch *w) {
 }
 
 static surety_status follow(cli *c, options *o, watch *w) {
-    surety_status status = surety_certificate_load(c->words[0], &w->certificate, &c->error);
+    const char *digest = w->certificate.digest;
+    surety_status status = surety_certificate_head_load(c->words[0], &w->certificate, &c->error);
+    if (status == SURETY_OK && w->certificate.of_votes && o->data.fresh)
+        return cli_wrong(
+            c,
+            "a certificate of votes knows no model that could answer the rows of --fresh: give the "
+            "outcomes by --labels");
     if (status == SURETY_OK)
-        status = surety_monitor_load(&w->certificate, o->alpha, o->state, &w->monitor, &c->error);
+        status = surety_monitor_start(w->certificate.value, o->alpha, &w->monitor, &c->error);
+    if (status == SURETY_OK) status = surety_monitor_load(digest, o->state, &w->monitor, &c->error);
     if (status != SURETY_OK || (!o->labels && !o->data.fresh)) return status;
     status = o->labels ? add_file(c, o, w) : add_rows(c, o, w);
-    return status == SURETY_OK ? surety_monitor_save(&w->monitor, &w->certificate, o->state, &c->error)
-                               : status;
+    return status == SURETY_OK ? surety_monitor_save(&w->monitor, digest, o->state, &c->error) : status;
 }
 
 static surety_status check(cli *c, const options *o) {
@@ -217,7 +224,6 @@ static surety_status run(cli *c) {
     if (status == SURETY_OK) status = follow(c, &o, &w);
     if (status == SURETY_OK) print_state(c, &w);
     if (status == SURETY_OK && w.monitor.alarm) c->exit_code = 1;
-    surety_certificate_free(&w.certificate);
     return status;
 }
 

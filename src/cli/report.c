@@ -63,6 +63,12 @@ static surety_status sort_words(cli *c, paper *p) {
             p->page.model_file = c->words[i];
     }
     p->page.certificates = p->certificates;
+    size_t votes = 0;
+    for (size_t i = 0; i < p->page.count; i++) votes += surety_votes_certificate_is(p->certificates[i]) != 0;
+    if (votes && (p->page.model_file || votes < p->page.count))
+        return cli_wrong(c,
+                         "certificates of votes, of which no model is known, have a page of their own: give "
+                         "them alone");
     return SURETY_OK;
 }
 

@@ -2,11 +2,10 @@
 
 #include "cli/mpi.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "surety/certify.h"
 
 /* ---- values with names ---- */
 
@@ -474,6 +473,11 @@ void cli_print_copies(const surety_copies *copies) {
 
 /* ---- looks ---- */
 
+static void note_unlogged(const cli *c, const surety_error *err) {
+    cli_say(c, "note: this look at S is not in the log: %s%s%s", err->file, *err->file ? ": " : "",
+            err->what);
+}
+
 void cli_look(cli *c, const surety_model *model, const surety_data *data, const char *what) {
     surety_look look = {0};
     surety_error err = SURETY_ERROR_NONE;
@@ -483,9 +487,24 @@ void cli_look(cli *c, const surety_model *model, const surety_data *data, const 
     snprintf(look.what, sizeof look.what, "%s", what);
     surety_status status = surety_model_sha256(model, look.model, &err);
     if (status == SURETY_OK) status = surety_looks_add(&look, &err);
-    if (status != SURETY_OK)
-        cli_say(c, "note: this look at S is not in the log: %s%s%s", err.file, *err.file ? ": " : "",
-                err.what);
+    if (status != SURETY_OK) note_unlogged(c, &err);
+}
+
+void cli_look_certificate(cli *c, const surety_look *look, uint64_t paid, const char *file) {
+    surety_error err = SURETY_ERROR_NONE;
+    surety_looks looks;
+    if (!cli_speaks(c)) return;
+    if (surety_looks_add(look, &err) != SURETY_OK) note_unlogged(c, &err);
+    if (surety_looks_read(look->learn, &looks, NULL) != SURETY_OK) return;
+    uint64_t logged = surety_looks_count(&looks, look->learn).certificates;
+    if (logged > paid)
+        cli_warn(c,
+                 "%" PRIu64
+                 " certificates from this S were made on this machine ('surety looks %s' lists "
+                 "them), and --looks says %" PRIu64
+                 ": if what was seen of S led to any of them, this one promises too much",
+                 logged, file, paid);
+    surety_looks_free(&looks);
 }
 
 /* ---- tables of bounds ---- */

@@ -8,6 +8,7 @@
 #include "cli/cli.h"
 #include "surety/attack.h"
 #include "surety/bound.h"
+#include "surety/certify.h"
 #include "surety/data.h"
 #include "surety/model.h"
 
@@ -76,6 +77,10 @@ void cli_print_copies(const surety_copies *copies);
 /* Writes a line into the log of looks at S (surety/certify.h). A log that cannot be written is a note, never
  * an error. */
 void cli_look(cli *c, const surety_model *model, const surety_data *data, const char *what);
+
+/* The same for a certificate that was made (surety_certificate_look), and a warning if more of this S are in
+ * the log than paid says. file: which 'surety looks' lists them. */
+void cli_look_certificate(cli *c, const surety_look *look, uint64_t paid, const char *file);
 
 /* A letter for each random event of a table of bounds, in the order in which it meets them: bounds with the
  * same letter hold together. Start with count 0. */

@@ -57,6 +57,10 @@ surety_status cli_votes_certify(cli *c, cli_votes *v, const char *out) {
     v->promise.votes.signed_votes = v->voter_set == SURETY_SIGNED;
     surety_status status = surety_certify_votes(&v->promise, &certificate, &c->run, &c->error);
     cli_progress_end(c);
+    if (status == SURETY_OK) {
+        surety_look look = surety_votes_certificate_look(&certificate);
+        cli_look_certificate(c, &look, certificate.inputs.looks, out);
+    }
     if (status == SURETY_OK) status = surety_votes_certificate_save(&certificate, out, &c->error);
     if (status != SURETY_OK) return status;
     if (certificate.vacuous) cli_say(c, "note: no limit is below 1: this certificate promises nothing");

@@ -368,31 +368,24 @@ static float cell(const surety_preparation *r, size_t column, float value, const
     return surety_preparation_category(r, column, surety_category_text(text, buffer[1]));
 }
 
-surety_status surety_preparation_apply_from(const surety_preparation *r, size_t first, size_t m,
-                                            const float *values, const char *const *texts, float *x,
-                                            size_t stride, surety_preparation_counts *counts,
-                                            surety_error *err) {
+surety_status surety_preparation_apply(const surety_preparation *r, const surety_raw_rows *rows, float *x,
+                                       size_t stride, surety_preparation_counts *counts, surety_error *err) {
+    surety_preparation_counts ignored = {0};
     float *row = NULL;
     SURETY_TRY(surety_alloc(&row, r->column_count, sizeof *row, err));
     surety_status status = SURETY_OK;
-    for (size_t i = 0; i < m && status == SURETY_OK; i++) {
+    for (size_t i = 0; i < rows->m && status == SURETY_OK; i++) {
         size_t column = 0, at = i * r->column_count;
         for (size_t j = 0; j < r->column_count; j++)
-            row[j] = cell(r, j, values[at + j], texts ? texts[at + j] : NULL);
-        surety_row_fault fault = surety_preparation_row(r, row, x + i * stride, counts, &column);
+            row[j] = cell(r, j, rows->values[at + j], rows->texts ? rows->texts[at + j] : NULL);
+        surety_row_fault fault =
+            surety_preparation_row(r, row, x + i * stride, counts ? counts : &ignored, &column);
         if (fault == SURETY_ROW_FINE) continue;
         status = surety_preparation_fault(r, fault, column, err);
-        surety_fail_place(err, "row %zu, column %zu (from 0)", first + i, column);
+        surety_fail_place(err, "row %zu, column %zu (from 0)", rows->first + i, column);
     }
     surety_free(row);
     return status;
-}
-
-surety_status surety_preparation_apply(const surety_preparation *r, size_t m, const float *values,
-                                       const char *const *texts, float *x, size_t stride,
-                                       surety_preparation_counts *counts, surety_error *err) {
-    surety_preparation_counts ignored = {0};
-    return surety_preparation_apply_from(r, 0, m, values, texts, x, stride, counts ? counts : &ignored, err);
 }
 
 void surety_preparation_scale(const surety_preparation *r, const float *x, float *z) {

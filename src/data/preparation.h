@@ -74,12 +74,6 @@ typedef enum surety_row_fault {
 surety_row_fault surety_preparation_row(const surety_preparation *preparation, const float *values, float *z,
                                         surety_preparation_counts *counts, size_t *bad);
 
-/* surety_preparation_apply for rows that are called first, first + 1, .. in errors. */
-surety_status surety_preparation_apply_from(const surety_preparation *preparation, size_t first, size_t m,
-                                            const float *values, const char *const *texts, float *x,
-                                            size_t stride, surety_preparation_counts *counts,
-                                            surety_error *err);
-
 /* Its features, for tolerances. */
 surety_features surety_preparation_describe(const surety_preparation *preparation);
 

@@ -64,7 +64,7 @@ static surety_status see_votes(void *arg, const surety_ended *e, const float *vo
 
 /* A wave of examples is attacked in parallel, then handed out in order: memory is flat in m. */
 static surety_status attack_wave(const attacking *w, surety_sampler *sampler, size_t end,
-                                 surety_perturbed_fn sink, void *arg, const surety_run *run,
+                                 const surety_perturbed_sink *sink, const surety_run *run,
                                  surety_error *err) {
     surety_sampling sampling = {.set = w->set,
                                 .first = w->first,
@@ -78,7 +78,8 @@ static surety_status attack_wave(const attacking *w, surety_sampler *sampler, si
     SURETY_TRY(surety_sampler_run(sampler, &sampling, NULL, run, err));
     for (size_t i = 0; sink && i < end - w->first; i++)
         for (size_t j = 0; j < w->n; j++)
-            SURETY_TRY(sink(arg, w->first + i, j, w->points + (i * w->n + j) * w->set->stride, err));
+            SURETY_TRY(
+                sink->fn(sink->arg, w->first + i, j, w->points + (i * w->n + j) * w->set->stride, err));
     if (sink) surety_report(run, "attack", end, w->set->m, "");
     return SURETY_OK;
 }
@@ -132,7 +133,7 @@ static void add_threads(const attacking *w, size_t threads, findings *all) {
 }
 
 /* Waves are short where their points are kept; else there is one. */
-static surety_status attack_all(attacking *w, surety_sampler *sampler, surety_perturbed_fn sink, void *arg,
+static surety_status attack_all(attacking *w, surety_sampler *sampler, const surety_perturbed_sink *sink,
                                 surety_attack_result *result, const surety_run *run, surety_error *err) {
     size_t m = w->set->m, threads = (size_t)surety_threads(run);
     size_t wave = sink ? 2 * threads * SURETY_BLOCK : m;
@@ -143,7 +144,7 @@ static surety_status attack_all(attacking *w, surety_sampler *sampler, surety_pe
     if (sink) SURETY_TRY(surety_alloc(&w->points, wave * w->n, w->set->stride * sizeof(float), err));
     for (size_t end; w->first < m; w->first = end) {
         end = m - w->first < wave ? m : w->first + wave;
-        SURETY_TRY(attack_wave(w, sampler, end, sink, arg, run, err));
+        SURETY_TRY(attack_wave(w, sampler, end, sink, run, err));
     }
     add_threads(w, threads, &all);
     if (!sink) SURETY_TRY(gather(w, &all, run, err));
@@ -154,7 +155,7 @@ static surety_status attack_all(attacking *w, surety_sampler *sampler, surety_pe
 }
 
 surety_status surety_attack_set(const surety_threat *threat, const surety_vote *vote, const surety_set *set,
-                                surety_perturbed_fn sink, void *arg, surety_attack_result *result,
+                                const surety_perturbed_sink *sink, surety_attack_result *result,
                                 const surety_run *run, surety_error *err) {
     surety_sampler *sampler;
     SURETY_TRY(surety_threat_validate(threat, err));
@@ -168,7 +169,7 @@ surety_status surety_attack_set(const surety_threat *threat, const surety_vote *
     w.scale = 0x1p61 /
               ((double)result->m * (double)result->n * (threat->ball.radius > 0 ? threat->ball.radius : 1));
     SURETY_TRY(surety_sampler_new(&sampler, threat, vote->voters, vote->voter_set, run, err));
-    surety_status status = attack_all(&w, sampler, sink, arg, result, run, err);
+    surety_status status = attack_all(&w, sampler, sink, result, run, err);
     surety_sampler_free(sampler);
     surety_free(w.found);
     surety_free(w.fooled);

@@ -20,15 +20,16 @@ static surety_status append(void *arg, size_t i, size_t j, const float *x, suret
 }
 
 /* Opens both, so that a full disk or a bad path is known before the work. */
-static surety_status open_files(writing *w, const surety_threat *s, const surety_set *set, const char *out,
-                                const char *labels, surety_error *err) {
+static surety_status open_files(writing *w, const surety_threat *s, const surety_set *set,
+                                const surety_attack_files *files, surety_error *err) {
+    const char *labels = files->labels;
     int several = surety_threat_plain(s->kind) != s->kind;
     size_t shape[3] = {set->m, several ? surety_threat_samples(s) : set->d, set->d};
     w->d = set->d;
     SURETY_TRY(surety_alloc(&w->units, w->d, sizeof *w->units, err));
-    if (labels && !strcmp(out, labels))
-        return surety_fail(err, SURETY_E_USAGE, "points and labels cannot go to the same file, %s", out);
-    SURETY_TRY(surety_npy_writer_open(&w->points, out, SURETY_F4, several ? 3 : 2, shape, err));
+    if (labels && !strcmp(files->points, labels))
+        return surety_fail(err, SURETY_E_USAGE, "points and labels cannot go to the same file, %s", labels);
+    SURETY_TRY(surety_npy_writer_open(&w->points, files->points, SURETY_F4, several ? 3 : 2, shape, err));
     if (!labels) return SURETY_OK;
     if (set->classes > 2) {
         SURETY_TRY(surety_npy_writer_open(&w->labels, labels, SURETY_U1, 1, shape, err));
@@ -52,13 +53,14 @@ static surety_status commit(writing *w, surety_error *err) {
 }
 
 surety_status surety_attack_write(const surety_threat *s, const surety_vote *vote, const surety_set *set,
-                                  const surety_preparation *preparation, const char *out, const char *labels,
-                                  surety_attack_result *result, const surety_run *run, surety_error *err) {
-    writing w = {.preparation = preparation};
+                                  const surety_attack_files *files, surety_attack_result *result,
+                                  const surety_run *run, surety_error *err) {
+    writing w = {.preparation = files->preparation};
+    surety_perturbed_sink sink = {append, &w};
     surety_status status = surety_threat_validate(s, err);
     if (status == SURETY_OK) status = surety_attack_check_set(s, vote->voters, set, err);
-    if (status == SURETY_OK) status = open_files(&w, s, set, out, labels, err);
-    if (status == SURETY_OK) status = surety_attack_set(s, vote, set, append, &w, result, run, err);
+    if (status == SURETY_OK) status = open_files(&w, s, set, files, err);
+    if (status == SURETY_OK) status = surety_attack_set(s, vote, set, &sink, result, run, err);
     if (status == SURETY_OK) status = commit(&w, err);
     surety_npy_writer_abort(w.points);
     surety_npy_writer_abort(w.labels);

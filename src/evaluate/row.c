@@ -105,7 +105,7 @@ surety_status surety_evaluate_attacked(const surety_model *model, const surety_s
     settings.kind = surety_strongest(model, attack->kind);
     settings.epoch = SURETY_EPOCH_ATTACKED;
     surety_vote vote = surety_model_vote(model, SURETY_WEIGHTS_POSTERIOR);
-    return surety_attack_set(&settings, &vote, set, NULL, NULL, result, run, err);
+    return surety_attack_set(&settings, &vote, set, NULL, result, run, err);
 }
 
 /* Bounds from S, as far as its origin allows. */

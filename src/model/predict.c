@@ -55,8 +55,9 @@ static surety_status not_finite(const char *input, size_t row, size_t feature, s
 static surety_status prepare(predicting *p, size_t first, size_t count, surety_preparation_counts *counts,
                              surety_error *err) {
     const surety_preparation *r = p->preparation;
+    surety_raw_rows rows = {.m = count, .values = p->raw, .first = first};
     if (r && p->columns == surety_preparation_columns(r))
-        return surety_preparation_apply_from(r, first, count, p->raw, NULL, p->x, p->d, counts, err);
+        return surety_preparation_apply(r, &rows, p->x, p->d, counts, err);
     for (size_t i = 0; i < count && r; i++) surety_preparation_scale(r, p->raw + i * p->d, p->x + i * p->d);
     if (!r) memcpy(p->x, p->raw, count * p->d * sizeof *p->x);
     return SURETY_OK;

@@ -56,7 +56,7 @@ static void print_ledger(surety_growing *page, const surety_certificate *c) {
 
 /* ---- assumptions ---- */
 
-static const char *const assumptions[][3] = {
+static const surety_assumption assumptions[] = {
     {"S and new inputs are drawn independently from one distribution",
      "another source, season, sensor or user; rows of one person in several sets; a sample chosen by hand",
      "how S was collected; monitoring after deployment (surety monitor)"},
@@ -73,14 +73,14 @@ static const char *const assumptions[][3] = {
      "comparison of predictions on the target"},
 };
 
-static void print_assumptions(surety_growing *page) {
+void surety_print_assumptions(surety_growing *page, const surety_assumption *rows, size_t count) {
     surety_print(page,
                  "<div class=\"wide\" tabindex=\"0\"><table class=\"words facts\"><caption>Assumptions, what "
                  "would break them, who can tell</caption><thead><tr><th>assumed</th><th>broken by</th>"
                  "<th>evidence</th></tr></thead><tbody>\n");
-    for (size_t i = 0; i < sizeof assumptions / sizeof *assumptions; i++)
-        surety_print(page, "<tr><td>%s</td><td>%s</td><td>%s</td></tr>\n", assumptions[i][0],
-                     assumptions[i][1], assumptions[i][2]);
+    for (size_t i = 0; i < count; i++)
+        surety_print(page, "<tr><td>%s</td><td>%s</td><td>%s</td></tr>\n", rows[i].assumed, rows[i].broken_by,
+                     rows[i].evidence);
     surety_print(page, "</tbody></table></div>\n");
 }
 
@@ -202,7 +202,7 @@ surety_status surety_page_dossier(surety_growing *page, const surety_subject *su
         surety_print(page,
                      "<p>Without a certificate there is no evidence chain: <code>surety certify</code>."
                      "</p>\n");
-    print_assumptions(page);
+    surety_print_assumptions(page, assumptions, sizeof assumptions / sizeof *assumptions);
     print_objectives(page, subject);
     return SURETY_OK;
 }

@@ -32,7 +32,7 @@ typedef struct surety_page_settings {
                                   looked at. NULL: nothing is */
     const char *missing;       /* without data: why, and how to get them */
     surety_threat threat;      /* ball and settings of what is measured; radius 0: the ball is not known */
-    const char *const *certificates; /* paths */
+    const char *const *certificates; /* paths: of the model, or all of votes and no model */
     size_t count;
     int dossier; /* 1: with the section for an auditor, which verifies the certificates */
 } surety_page_settings;

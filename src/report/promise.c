@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/number.h"
+#include "certify/certificate.h"
 #include "report/subject.h"
 
 static int is_worst(const surety_certificate *c) {
@@ -17,11 +18,6 @@ static int is_averaged(const surety_certificate *c) {
 
 static const char *inputs_of(const surety_certificate *c) {
     return c->data.unit[0] ? "units" : "inputs";
-}
-
-static const char *confidence(const surety_certificate *c, char text[32]) {
-    surety_format(text, 32, "%.10g %%", floor(1e8 * (100 - 100 * c->delta) + 0.01) / 1e8);
-    return text;
 }
 
 /* ---- headline and sentence ---- */
@@ -85,7 +81,7 @@ static void print_headline(surety_growing *page, const surety_certificate *c) {
         surety_print(page, "<strong>");
         print_short(page, c);
         surety_print(page, "</strong>");
-        surety_print_words(page, ", with confidence %s", confidence(c, level));
+        surety_print_words(page, ", with confidence %s %%", surety_confidence(c->delta, level));
         surety_print_note(page, "confidence");
     }
     if (is_worst(c))
@@ -100,110 +96,116 @@ static void print_headline(surety_growing *page, const surety_certificate *c) {
 
 /* ---- clauses ---- */
 
-static void clause(surety_growing *page, const char *words, const char *note, const char *meaning) {
-    surety_print(page, "<tr><th scope=\"row\">%s", words);
-    if (note) surety_print_note(page, note);
-    surety_print(page, "</th><td>%s</td></tr>\n", meaning);
-}
-
 static void explain_set(surety_growing *page, const surety_certificate *c) {
     if (c->data.fresh)
-        clause(
+        surety_print_clause(
             page, "the rows declared fresh", "S', S, T",
             "Rows that had no part in the training, by the word of whoever declared them so. They serve as "
             "S. No row of them is known to the model where the model knows its rows.");
     else
-        clause(page, "the examples of S", "S', S, T",
-               "Set aside before the training: no row of S made the voters.");
+        surety_print_clause(page, "the examples of S", "S', S, T",
+                            "Set aside before the training: no row of S made the voters.");
     if (c->data.unit[0])
-        clause(
+        surety_print_clause(
             page, "units", NULL,
             "Rows of one value of the column that is named belong together; one counts as failed if any of "
             "its rows does. m counts units.");
-    clause(page, c->inputs.frozen ? "the weighted vote" : "the learned weighted vote", "prior, posterior",
-           c->inputs.frozen
-               ? "The vote that is certified was fixed before S was looked at."
-               : "S learned the weights of the vote that is certified; the limit pays for that.");
+    surety_print_clause(
+        page, c->inputs.frozen ? "the weighted vote" : "the learned weighted vote", "prior, posterior",
+        c->inputs.frozen ? "The vote that is certified was fixed before S was looked at."
+                         : "S learned the weights of the vote that is certified; the limit pays for that.");
 }
 
 static void explain_failure(surety_growing *page, const surety_certificate *c) {
     if (is_worst(c))
-        clause(page, "fails if there is any point", "worst case",
-               "An input counts as failed unless the vote was proved right on every point of the ball around "
-               "it. The true share of inputs that can be made to fail is at most that.");
+        surety_print_clause(
+            page, "fails if there is any point", "worst case",
+            "An input counts as failed unless the vote was proved right on every point of the ball around "
+            "it. The true share of inputs that can be made to fail is at most that.");
     else if (is_averaged(c))
-        clause(page, "one perturbation, drawn at random", "perturbation",
-               "The attack makes many perturbations of an input; the promise is about one of them, drawn at "
-               "random. The worst of them may do more harm.");
+        surety_print_clause(
+            page, "one perturbation, drawn at random", "perturbation",
+            "The attack makes many perturbations of an input; the promise is about one of them, drawn at "
+            "random. The worst of them may do more harm.");
     else
-        clause(page, "at least one of the perturbations", "perturbation",
-               "Every input is perturbed as often as the sentence says, by the attack that it names, and "
-               "fails if the vote is wrong on any of them. A stronger attack may find more.");
-    clause(page, "wrong or tied", "vote", "A tie is a failure, for every class.");
+        surety_print_clause(
+            page, "at least one of the perturbations", "perturbation",
+            "Every input is perturbed as often as the sentence says, by the attack that it names, and "
+            "fails if the vote is wrong on any of them. A stronger attack may find more.");
+    surety_print_clause(page, "wrong or tied", "vote", "A tie is a failure, for every class.");
     if (c->tolerance.count)
-        clause(
+        surety_print_clause(
             page, "every feature within its own tolerance", NULL,
             "A table fixes for each feature how far it may move in its own unit, and its range. It is part "
             "of the certificate and listed below.");
     else if (!isnan(c->attack.box_lo))
-        clause(page, "and inside", NULL,
-               "Points outside the range of the features are not covered: no real input lies there.");
+        surety_print_clause(
+            page, "and inside", NULL,
+            "Points outside the range of the features are not covered: no real input lies there.");
 }
 
 static void explain_statement(surety_growing *page, const surety_certificate *c) {
     if (says(c, SURETY_SAY_CLASSES))
-        clause(page, "for all of its classes at once", NULL,
-               "A limit for each class; delta is split evenly among them, so that all hold together.");
+        surety_print_clause(
+            page, "for all of its classes at once", NULL,
+            "A limit for each class; delta is split evenly among them, so that all hold together.");
     if (says(c, SURETY_SAY_GROUPS))
-        clause(
+        surety_print_clause(
             page, "for all groups that S has at once", NULL,
             "A limit for each value of the column that is named; delta is split evenly among them, so that "
             "all hold together. A group that S has no example of is not covered.");
     if (says(c, SURETY_SAY_RADIUS))
-        clause(
+        surety_print_clause(
             page, "the radius", "certified radius",
             "The risk was fixed before S was seen, and the radius found: the largest for which the limit is "
             "no higher. Another risk would be another look.");
     if (says(c, SURETY_SAY_CURVE))
-        clause(page, "at each of the radii", NULL,
-               "The radii were fixed before S was seen; delta is split evenly among them, so that all limits "
-               "hold together.");
+        surety_print_clause(
+            page, "at each of the radii", NULL,
+            "The radii were fixed before S was seen; delta is split evenly among them, so that all limits "
+            "hold together.");
     if (says(c, SURETY_SAY_PROMISES))
-        clause(page, "promises in order", NULL,
-               "Tested one after the other with the whole of delta, up to the first that fails. What is "
-               "promised is what was listed, never the smaller numbers that were found.");
+        surety_print_clause(
+            page, "promises in order", NULL,
+            "Tested one after the other with the whole of delta, up to the first that fails. What is "
+            "promised is what was listed, never the smaller numbers that were found.");
 }
 
 static void explain_assumptions(surety_growing *page, const surety_certificate *c) {
-    clause(page, "drawn independently from one distribution", NULL,
-           "An assumption that nobody can check from the data alone: new inputs come from where S came from, "
-           "in the same way.");
+    surety_print_clause(
+        page, "drawn independently from one distribution", NULL,
+        "An assumption that nobody can check from the data alone: new inputs come from where S came from, "
+        "in the same way.");
     if (!c->data.fresh)
-        clause(page, "the prior among .. candidates", "prior, posterior",
-               "S chose among so many candidates that S' had made (1: it chose nothing). The limit pays for "
-               "the choice.");
-    clause(page, "this certificate among at most ..", "looks",
-           "Whoever made it says that looking at S could have led to no more certificates than that.");
+        surety_print_clause(
+            page, "the prior among .. candidates", "prior, posterior",
+            "S chose among so many candidates that S' had made (1: it chose nothing). The limit pays for "
+            "the choice.");
+    surety_print_clause(
+        page, "this certificate among at most ..", "looks",
+        "Whoever made it says that looking at S could have led to no more certificates than that.");
     if (!strcmp(c->choice, "best"))
-        clause(page, "the smallest of the bounds", "bound",
-               "Several bounds were announced before S was seen, each with its share of delta.");
+        surety_print_clause(page, "the smallest of the bounds", "bound",
+                            "Several bounds were announced before S was seen, each with its share of delta.");
     if (!isnan(c->assumed.value))
-        clause(
+        surety_print_clause(
             page, "If, beyond that, ..", NULL,
             "A conditional: nothing of the condition can be counted on S. Whoever uses this number answers "
             "for the condition.");
     if (surety_copies_many(&c->copies))
-        clause(page, "also occur in S'", NULL,
-               "Rows of S repeat rows that trained the model, or each other. S is then not independent, and "
-               "the promise holds only if new inputs repeat as often.");
+        surety_print_clause(
+            page, "also occur in S'", NULL,
+            "Rows of S repeat rows that trained the model, or each other. S is then not independent, and "
+            "the promise holds only if new inputs repeat as often.");
 }
 
 static void print_clauses(surety_growing *page, const surety_certificate *c) {
     char confident[128], level[32];
     surety_print_facts(page, "What its words mean");
-    snprintf(confident, sizeof confident, "with confidence %s", confidence(c, level));
-    clause(page, confident, "confidence",
-           "Of many such sentences, each from a draw of S of its own, at least this share is true.");
+    snprintf(confident, sizeof confident, "with confidence %s %%", surety_confidence(c->delta, level));
+    surety_print_clause(
+        page, confident, "confidence",
+        "Of many such sentences, each from a draw of S of its own, at least this share is true.");
     explain_set(page, c);
     explain_statement(page, c);
     explain_failure(page, c);
@@ -264,24 +266,6 @@ static void print_numbers(surety_growing *page, const surety_certificate *c) {
     surety_print_fact(page, "always answering one class", "\"%s\" would fail on %s of S", c->majority.label,
                       surety_share((size_t)c->majority.failed, (size_t)c->inputs.m, share));
     surety_print_facts_end(page);
-}
-
-static void print_each(surety_growing *page, const surety_class_limit *limits, size_t count,
-                       const char *caption, const char *what) {
-    char limit[32], share[48];
-    if (!count) return;
-    surety_print(page, "<div class=\"wide\" tabindex=\"0\"><table><caption>%s</caption><thead><tr><th>",
-                 caption);
-    surety_print_html(page, what);
-    surety_print(page, "</th><th>examples of S</th><th>failed</th><th>limit</th></tr></thead><tbody>\n");
-    for (size_t k = 0; k < count; k++) {
-        const surety_class_limit *l = &limits[k];
-        surety_print(page, "<tr><th scope=\"row\">");
-        surety_print_html(page, l->label);
-        surety_print(page, "</th><td>%" PRIu64 "</td><td>%s</td><td>%s</td></tr>\n", l->m,
-                     surety_share((size_t)l->failed, (size_t)l->m, share), surety_percent(l->value, limit));
-    }
-    surety_print(page, "</tbody></table></div>\n");
 }
 
 static void print_curve(surety_growing *page, const surety_certificate *c) {
@@ -398,8 +382,9 @@ void surety_page_promise(surety_growing *page, const surety_subject *subject, si
     print_headline(page, c);
     print_clauses(page, c);
     print_numbers(page, c);
-    print_each(page, c->limits, c->limit_count, "For every class, all at once", "class");
-    print_each(page, c->groups, c->group_count, "For every group of S, all at once", c->group_column);
+    surety_print_limits(page, c->limits, c->limit_count, "For every class, all at once", "class");
+    surety_print_limits(page, c->groups, c->group_count, "For every group of S, all at once",
+                        c->group_column);
     print_curve(page, c);
     print_promises(page, c);
     print_tolerance(page, c);

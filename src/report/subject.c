@@ -25,8 +25,19 @@ static surety_status check_model(const surety_subject *subject, const surety_cer
     return SURETY_E_CHECK;
 }
 
+static surety_status load_votes(surety_subject *subject, surety_error *err) {
+    const surety_page_settings *s = subject->s;
+    for (size_t i = 0; i < s->count; i++) {
+        SURETY_TRY(surety_votes_certificate_load(s->certificates[i], &subject->votes[i], err));
+        subject->count++;
+    }
+    return SURETY_OK;
+}
+
 static surety_status load(surety_subject *subject, surety_error *err) {
     const surety_page_settings *s = subject->s;
+    subject->of_votes = s->count && surety_votes_certificate_is(s->certificates[0]);
+    if (subject->of_votes) return load_votes(subject, err);
     for (size_t i = 0; i < s->count; i++) {
         SURETY_TRY(surety_certificate_load(s->certificates[i], &subject->certificates[i], err));
         subject->count++;
@@ -76,6 +87,12 @@ const char *surety_subject_unit(const surety_subject *subject) {
 
 static void print_head(surety_growing *page, const surety_subject *subject) {
     char title[320];
+    if (subject->of_votes) {
+        const char *of = subject->votes[0].of;
+        snprintf(title, sizeof title, "A promise about %s", *of ? of : "a classifier");
+        surety_page_head(page, title);
+        return;
+    }
     const char *file = subject->s->model_file, *last = file ? strrchr(file, '/') : NULL;
     const char *name = last ? last + 1 : file ? file : subject->certificates[0].model.file;
     snprintf(title, sizeof title, "%s %s", subject->s->model ? "The model" : "A promise about",
@@ -88,15 +105,28 @@ static void print_head(surety_growing *page, const surety_subject *subject) {
             "certify</code> makes one; <code>surety report MODEL CERTIFICATE</code> shows both.</p>\n");
 }
 
-static surety_status print_all(surety_growing *page, const surety_subject *subject, const surety_run *run,
-                               surety_error *err) {
-    print_head(page, subject);
+static surety_status print_model(surety_growing *page, const surety_subject *subject, const surety_run *run,
+                                 surety_error *err) {
     for (size_t i = 0; i < subject->count; i++) surety_page_promise(page, subject, i);
     surety_page_data(page, subject);
     surety_page_training(page, subject);
     surety_page_risks(page, subject);
     SURETY_TRY(surety_page_examples(page, subject, err));
-    if (subject->s->dossier) SURETY_TRY(surety_page_dossier(page, subject, run, err));
+    return subject->s->dossier ? surety_page_dossier(page, subject, run, err) : SURETY_OK;
+}
+
+static void print_votes(surety_growing *page, const surety_subject *subject) {
+    for (size_t i = 0; i < subject->count; i++) surety_page_votes_promise(page, subject, i);
+    if (subject->s->dossier) surety_page_votes_dossier(page, subject);
+}
+
+static surety_status print_all(surety_growing *page, const surety_subject *subject, const surety_run *run,
+                               surety_error *err) {
+    print_head(page, subject);
+    if (subject->of_votes)
+        print_votes(page, subject);
+    else
+        SURETY_TRY(print_model(page, subject, run, err));
     surety_page_notes(page);
     surety_print(page,
                  "<footer><p>Made by surety %s. This page is for reading; what is checked is the "
@@ -116,7 +146,7 @@ surety_status surety_page_make(const char *out, const surety_page_settings *sett
     if (status == SURETY_OK) status = print_all(&page, subject, run, err);
     if (status == SURETY_OK) status = surety_write_file(out, page.bytes, page.used, err);
     *info = (surety_page_info){subject->count, subject->profile.m, page.used};
-    for (size_t i = 0; i < subject->count; i++) surety_certificate_free(&subject->certificates[i]);
+    for (size_t i = 0; i < SURETY_PAGE_CERTIFICATES; i++) surety_certificate_free(&subject->certificates[i]);
     surety_profile_free(&subject->profile);
     surety_growing_free(&page);
     surety_free(subject);

@@ -11,7 +11,9 @@
 typedef struct surety_subject {
     const surety_page_settings *s;
     size_t count;
-    surety_certificate certificates[SURETY_PAGE_CERTIFICATES];
+    surety_certificate certificates[SURETY_PAGE_CERTIFICATES]; /* unless of_votes */
+    int of_votes; /* 1: the page is about certificates of votes, there is no model and no data */
+    surety_votes_certificate votes[SURETY_PAGE_CERTIFICATES];
     const surety_data_info *data; /* NULL: there are none */
     const surety_set *set;        /* T, or the fresh rows */
     surety_profile profile;       /* m = 0: nothing was measured */
@@ -33,6 +35,13 @@ void surety_print_facts_end(surety_growing *page);
 const char *surety_percent(double limit, char text[32]);
 const char *surety_share(size_t part, size_t of, char text[48]);
 
+/* A clause of the sentence and what it means; note: a definition, or NULL. */
+void surety_print_clause(surety_growing *page, const char *words, const char *note, const char *meaning);
+
+/* A table of limits; nothing if there are none. */
+void surety_print_limits(surety_growing *page, const surety_class_limit *limits, size_t count,
+                         const char *caption, const char *what);
+
 /* A reference to a definition, and all definitions. */
 void surety_print_note(surety_growing *page, const char *term);
 void surety_page_notes(surety_growing *page);
@@ -46,6 +55,17 @@ void surety_page_risks(surety_growing *page, const surety_subject *subject);
 surety_status surety_page_examples(surety_growing *page, const surety_subject *subject, surety_error *err);
 surety_status surety_page_dossier(surety_growing *page, const surety_subject *subject, const surety_run *run,
                                   surety_error *err);
+
+/* The same for certificates of votes. */
+void surety_page_votes_promise(surety_growing *page, const surety_subject *subject, size_t which);
+void surety_page_votes_dossier(surety_growing *page, const surety_subject *subject);
+
+/* For an auditor: what is assumed, what would break it, who can tell. */
+typedef struct surety_assumption {
+    const char *assumed, *broken_by, *evidence; /* HTML */
+} surety_assumption;
+
+void surety_print_assumptions(surety_growing *page, const surety_assumption *rows, size_t count);
 
 /* The command that verifies a certificate, with places for files that only the reader knows. */
 void surety_print_verify(surety_growing *page, const surety_subject *subject, size_t which);

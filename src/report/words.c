@@ -1,4 +1,5 @@
 /* Words, tables of facts and definitions of the page of a model. */
+#include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -55,6 +56,30 @@ const char *surety_percent(double limit, char text[32]) {
 const char *surety_share(size_t part, size_t of, char text[48]) {
     surety_format(text, 48, "%.1f %% (%zu)", of ? 100 * (double)part / (double)of : 0.0, part);
     return text;
+}
+
+void surety_print_limits(surety_growing *page, const surety_class_limit *limits, size_t count,
+                         const char *caption, const char *what) {
+    char limit[32], share[48];
+    if (!count) return;
+    surety_print(page, "<div class=\"wide\" tabindex=\"0\"><table><caption>%s</caption><thead><tr><th>",
+                 caption);
+    surety_print_html(page, what);
+    surety_print(page, "</th><th>examples of S</th><th>failed</th><th>limit</th></tr></thead><tbody>\n");
+    for (size_t k = 0; k < count; k++) {
+        const surety_class_limit *l = &limits[k];
+        surety_print(page, "<tr><th scope=\"row\">");
+        surety_print_html(page, l->label);
+        surety_print(page, "</th><td>%" PRIu64 "</td><td>%s</td><td>%s</td></tr>\n", l->m,
+                     surety_share((size_t)l->failed, (size_t)l->m, share), surety_percent(l->value, limit));
+    }
+    surety_print(page, "</tbody></table></div>\n");
+}
+
+void surety_print_clause(surety_growing *page, const char *words, const char *note, const char *meaning) {
+    surety_print(page, "<tr><th scope=\"row\">%s", words);
+    if (note) surety_print_note(page, note);
+    surety_print(page, "</th><td>%s</td></tr>\n", meaning);
 }
 
 /* ---- definitions ---- */

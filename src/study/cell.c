@@ -27,8 +27,7 @@ typedef struct work {
     const surety_run *run;
     size_t count;
     surety_objective objectives[SURETY_CELL_MODELS];
-    surety_model *models[SURETY_CELL_MODELS];
-    surety_train_result trained[SURETY_CELL_MODELS];
+    surety_trained trained[SURETY_CELL_MODELS];
     json_t *rows;
     double risk[RADII]; /* the curve, of the first model */
 } work;
@@ -64,7 +63,7 @@ static json_t *row_json(surety_objective objective, const surety_row *row) {
 
 /* A model's R_att; two points of the curve are among these. */
 static void note_risk(work *w, const surety_model *model, surety_threat_kind attack, double risk) {
-    if (model != w->models[0]) return;
+    if (model != w->trained[0].model) return;
     if (attack == SURETY_ATTACK_NONE) w->risk[0] = risk;
     if (surety_threat_plain(attack) == SURETY_ATTACK_PGD) w->risk[AT_B] = risk;
 }
@@ -73,11 +72,11 @@ static void note_risk(work *w, const surety_model *model, surety_threat_kind att
 static surety_status algorithm_rows(work *w, surety_threat_kind attack, size_t count, surety_error *err) {
     surety_row rows[SURETY_CELL_MODELS];
     const surety_model *models[SURETY_CELL_MODELS];
-    surety_row_settings s = surety_row_defaults(w->models[0]);
+    surety_row_settings s = surety_row_defaults(w->trained[0].model);
     s.threat.kind = attack;
     s.threat.samples = w->s->samples;
     s.threat.steps = w->s->steps;
-    for (size_t k = 0; k < count; k++) models[k] = w->models[k];
+    for (size_t k = 0; k < count; k++) models[k] = w->trained[k].model;
     SURETY_TRY(surety_evaluate_rows(models, count, w->data, &s, rows, w->run, err));
     surety_status status = SURETY_OK;
     for (size_t k = 0; k < count; k++) {
@@ -90,7 +89,7 @@ static surety_status algorithm_rows(work *w, surety_threat_kind attack, size_t c
 }
 
 static surety_threat attack_of(const work *w, surety_threat_kind kind) {
-    surety_row_settings s = surety_row_defaults(w->models[0]);
+    surety_row_settings s = surety_row_defaults(w->trained[0].model);
     s.threat.kind = kind;
     s.threat.steps = w->s->steps;
     return s.threat;
@@ -112,14 +111,20 @@ static surety_status baseline_row(work *w, const surety_model *model, surety_thr
                                err);
 }
 
-/* The certified defense: the vote as it is, attacked, and over the whole ball. */
+/* The certified defense: the vote as it is, attacked by pgd or what voters without gradients have, and over
+ * the whole ball. */
 static surety_status certified_rows(work *w, surety_error *err) {
     surety_row row;
-    SURETY_TRY(baseline_row(w, w->models[0], SURETY_ATTACK_NONE, err));
-    SURETY_TRY(baseline_row(w, w->models[0], SURETY_ATTACK_PGD, err));
-    surety_row_settings s = surety_row_defaults(w->models[0]);
+    const surety_model *model = w->trained[0].model;
+    const surety_voters *voters = surety_model_voters(model);
+    surety_threat_kind attack = surety_threat_fits(SURETY_ATTACK_PGD, voters, NULL) == SURETY_OK
+                                    ? SURETY_ATTACK_PGD
+                                    : surety_threat_strongest(voters);
+    SURETY_TRY(baseline_row(w, model, SURETY_ATTACK_NONE, err));
+    SURETY_TRY(baseline_row(w, model, attack, err));
+    surety_row_settings s = surety_row_defaults(model);
     s.threat.kind = SURETY_WORST_CASE;
-    SURETY_TRY(surety_evaluate_row(w->models[0], w->data, &s, &row, w->run, err));
+    SURETY_TRY(surety_evaluate_row(model, w->data, &s, &row, w->run, err));
     surety_status status = surety_cell_add_row(
         w->rows,
         SURETY_JSON_OBJECT({"algorithm", surety_json_string("baseline")},
@@ -141,7 +146,7 @@ static surety_status all_rows(work *w, surety_error *err) {
         SURETY_TRY(algorithm_rows(w, attacks[i], algorithm, err));
     surety_cell_attacks(SURETY_OBJECTIVE_BASELINE, attacks);
     for (size_t i = 0; i < SURETY_CELL_ATTACKS && algorithm < w->count; i++)
-        SURETY_TRY(baseline_row(w, w->models[algorithm], attacks[i], err));
+        SURETY_TRY(baseline_row(w, w->trained[algorithm].model, attacks[i], err));
     return SURETY_OK;
 }
 
@@ -155,7 +160,7 @@ static surety_status curve_json(work *w, json_t **out, surety_error *err) {
         attack.ball.radius *= (double)i / AT_B;
         if (isnan(w->risk[i])) {
             surety_attack_result found;
-            status = surety_evaluate_attacked(w->models[0], surety_data_set(w->data, SURETY_SET_TEST),
+            status = surety_evaluate_attacked(w->trained[0].model, surety_data_set(w->data, SURETY_SET_TEST),
                                               &attack, &found, w->run, err);
             if (status == SURETY_OK) w->risk[i] = (double)found.fooled / (double)found.m;
         }
@@ -210,8 +215,9 @@ static surety_status look(void *arg, size_t i, size_t j, const float *x, surety_
 
 static surety_status gallery_json(const work *w, json_t **out, surety_error *err) {
     const surety_set *test = surety_data_set(w->data, SURETY_SET_TEST);
-    looking l = {
-        .w = w, .vote = surety_model_vote(w->models[0], SURETY_WEIGHTS_POSTERIOR), .found = json_array()};
+    looking l = {.w = w,
+                 .vote = surety_model_vote(w->trained[0].model, SURETY_WEIGHTS_POSTERIOR),
+                 .found = json_array()};
     surety_threat attack = attack_of(w, SURETY_ATTACK_PGD);
     attack.epoch = SURETY_EPOCH_ATTACKED; /* the points of R_att */
     surety_run silent = {.threads = w->run->threads, .stop = w->run->stop};
@@ -220,7 +226,8 @@ static surety_status gallery_json(const work *w, json_t **out, surety_error *err
         surety_attack_result result;
         l.slice = surety_set_slice(test, first, SLICE);
         if (status == SURETY_OK)
-            status = surety_attack_set(&attack, &l.vote, &l.slice, look, &l, &result, &silent, err);
+            status = surety_attack_set(&attack, &l.vote, &l.slice, &(surety_perturbed_sink){look, &l},
+                                       &result, &silent, err);
     }
     const surety_data_info *info = surety_data_describe(w->data);
     *out =
@@ -234,11 +241,15 @@ static surety_status gallery_json(const work *w, json_t **out, surety_error *err
 
 static json_t *identity_json(const surety_cell *cell) {
     size_t tasks;
-    return SURETY_JSON_OBJECT({"task", surety_json_string(surety_paper_tasks(&tasks)[cell->task].name)},
-                              {"norm", surety_json_string(surety_norm_name(cell->norm))},
-                              {"voters", surety_json_string(surety_voter_set_name(cell->voter_set))},
-                              {"defense", surety_json_string(surety_defense_name(cell->defense))},
-                              {"seed", surety_json_count(cell->seed)});
+    json_t *identity =
+        SURETY_JSON_OBJECT({"task", surety_json_string(surety_paper_tasks(&tasks)[cell->task].name)},
+                           {"norm", surety_json_string(surety_norm_name(cell->norm))},
+                           {"voters", surety_json_string(surety_voter_set_name(cell->voter_set))},
+                           {"defense", surety_json_string(surety_defense_name(cell->defense))},
+                           {"seed", surety_json_count(cell->seed)});
+    if (cell->kind) /* else the paper's */
+        identity = surety_json_put(identity, "kind", surety_json_string(surety_kind_name(cell->kind)));
+    return identity;
 }
 
 static surety_status save_models(const work *w, surety_error *err) {
@@ -247,7 +258,7 @@ static surety_status save_models(const work *w, surety_error *err) {
         surety_cell_name(w->cell, name);
         snprintf(both, sizeof both, "%s-%s", name, surety_objective_name(w->objectives[k]));
         SURETY_TRY(surety_study_path(&path, w->folder, "models", both, ".safetensors", err));
-        surety_status status = surety_model_save(w->models[k], path, err);
+        surety_status status = surety_model_save(w->trained[k].model, path, err);
         surety_free(path);
         if (status != SURETY_OK) return status;
     }
@@ -257,7 +268,7 @@ static surety_status save_models(const work *w, surety_error *err) {
 static json_t *models_json(const work *w) {
     json_t *models = json_array();
     for (size_t k = 0; k < w->count && models; k++) {
-        const surety_train_result *r = &w->trained[k];
+        const surety_train_result *r = &w->trained[k].result;
         models = surety_json_append(
             models,
             SURETY_JSON_OBJECT({"objective", surety_json_string(surety_objective_name(w->objectives[k]))},
@@ -274,8 +285,7 @@ static surety_status compute(work *w, json_t **found, surety_error *err) {
     double began = surety_seconds();
     json_t *curve = json_null(), *gallery = json_null(); /* certified: none */
     surety_status status = SURETY_OK;
-    SURETY_TRY(surety_train_objectives(w->models, w->objectives, w->count, &train, w->data, w->trained,
-                                       w->run, err));
+    SURETY_TRY(surety_train_objectives(&train, w->data, w->objectives, w->count, w->trained, w->run, err));
     SURETY_TRY(save_models(w, err));
     double trained = surety_seconds();
     SURETY_TRY(all_rows(w, err));
@@ -306,8 +316,8 @@ static surety_status theory_cell(json_t **found, const surety_study_settings *se
     surety_status status = w.rows ? compute(&w, found, err)
                                   : surety_fail(err, SURETY_E_MEMORY, "no memory for the rows of a cell");
     for (size_t k = 0; k < w.count; k++) {
-        surety_model_free(w.models[k]);
-        surety_train_result_free(&w.trained[k]);
+        surety_model_free(w.trained[k].model);
+        surety_train_result_free(&w.trained[k].result);
     }
     json_decref(w.rows);
     return status;

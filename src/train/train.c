@@ -474,37 +474,35 @@ surety_status surety_train(const surety_train_settings *settings, const surety_d
 
 /* One objective behind the step 1 of another training. */
 static surety_status train_behind(const training *first, surety_objective objective, const surety_data *data,
-                                  surety_model **model, surety_train_result *result, const surety_run *run,
-                                  surety_error *err) {
+                                  surety_trained *out, const surety_run *run, surety_error *err) {
     double began = surety_seconds();
     training t = training_of(&first->s, data, NULL);
     t.s.objective = objective;
     surety_status status = open_training(&t, data, err);
     if (status == SURETY_OK) {
         surety_train_state_continue(&t.state, &first->state);
-        status = finish(&t, model, result, run, err);
+        status = finish(&t, &out->model, &out->result, run, err);
     }
     close_training(&t);
-    result->seconds = surety_seconds() - began;
+    out->result.seconds = surety_seconds() - began;
     return status;
 }
 
-surety_status surety_train_objectives(surety_model **models, const surety_objective *objectives_wanted,
-                                      size_t count, const surety_train_settings *settings,
-                                      const surety_data *data, surety_train_result *results,
+surety_status surety_train_objectives(const surety_train_settings *settings, const surety_data *data,
+                                      const surety_objective *wanted, size_t count, surety_trained *out,
                                       const surety_run *run, surety_error *err) {
     double began = surety_seconds(), seconds = 0;
     surety_timing timing = {0};
-    for (size_t i = 0; i < count; i++) models[i] = NULL, results[i] = (surety_train_result){0};
+    for (size_t i = 0; i < count; i++) out[i] = (surety_trained){0};
     training first = training_of(settings, data, NULL);
     first.s.objective = SURETY_OBJECTIVE_BASELINE;
     surety_status status = open_training(&first, data, err);
     if (status == SURETY_OK) status = run_phases(&first, &timing, run, err);
     seconds = surety_seconds() - began;
     for (size_t i = 0; i < count && status == SURETY_OK; i++)
-        status = train_behind(&first, objectives_wanted[i], data, &models[i], &results[i], run, err);
-    if (status == SURETY_OK && count) results[0].seconds += seconds; /* the step 1 of all of them */
+        status = train_behind(&first, wanted[i], data, &out[i], run, err);
+    if (status == SURETY_OK && count) out[0].result.seconds += seconds; /* the step 1 of all of them */
     close_training(&first);
-    for (size_t i = 0; i < count && status != SURETY_OK; i++) drop(&models[i], &results[i]);
+    for (size_t i = 0; i < count && status != SURETY_OK; i++) drop(&out[i].model, &out[i].result);
     return status;
 }

@@ -256,7 +256,8 @@ static surety_attack_result attack_hard(fooling *f, surety_threat s, surety_thre
     surety_error err = SURETY_ERROR_NONE;
     surety_attack_result result;
     s.kind = kind;
-    check_ok(surety_attack_set(&s, f->vote, f->set, see_fooled, f, &result, NULL, &err));
+    check_ok(
+        surety_attack_set(&s, f->vote, f->set, &(surety_perturbed_sink){see_fooled, f}, &result, NULL, &err));
     return result;
 }
 
@@ -888,8 +889,9 @@ static uint64_t digest_sets(int threads, long rounds) {
         random_set set = random_set_new(&r, m, d, &s.ball, 1, surety_voters_classes(v.voters));
         surety_attack_result result, silent;
         c.vote = &v.vote, c.set = &set.set, c.fooled = 0;
-        check_ok(surety_attack_set(&s, &v.vote, &set.set, collect, &c, &result, &run, &err));
-        check_ok(surety_attack_set(&s, &v.vote, &set.set, NULL, NULL, &silent, &run, &err));
+        check_ok(surety_attack_set(&s, &v.vote, &set.set, &(surety_perturbed_sink){collect, &c}, &result,
+                                   &run, &err));
+        check_ok(surety_attack_set(&s, &v.vote, &set.set, NULL, &silent, &run, &err));
         assert_memory_equal(&result, &silent, sizeof result);
         assert_int_equal(result.fooled, c.fooled);
         assert_int_equal(result.m, m);
@@ -986,7 +988,7 @@ static void data_that_cannot_be_attacked(void **state) {
             float was = set.x[33 * 16 + 2];
             set.x[33 * 16 + 2] = bad[i];
             surety_status status =
-                surety_attack_set(boxed ? &s : &open, &v.vote, &set.set, NULL, NULL, &result, NULL, &err);
+                surety_attack_set(boxed ? &s : &open, &v.vote, &set.set, NULL, &result, NULL, &err);
             set.x[33 * 16 + 2] = was;
             assert_int_equal(status, boxed || i > 1 ? SURETY_E_INPUT : SURETY_OK);
             if (status) {
@@ -997,12 +999,12 @@ static void data_that_cannot_be_attacked(void **state) {
     surety_error err = SURETY_ERROR_NONE;
     surety_set other = set.set;
     other.d = 4;
-    assert_int_equal(surety_attack_set(&s, &v.vote, &other, NULL, NULL, &result, NULL, &err), SURETY_E_INPUT);
+    assert_int_equal(surety_attack_set(&s, &v.vote, &other, NULL, &result, NULL, &err), SURETY_E_INPUT);
     assert_non_null(strstr(err.expected, "5 features"));
     err = (surety_error)SURETY_ERROR_NONE;
     other = set.set;
     other.m = 0;
-    assert_int_equal(surety_attack_set(&s, &v.vote, &other, NULL, NULL, &result, NULL, &err), SURETY_E_INPUT);
+    assert_int_equal(surety_attack_set(&s, &v.vote, &other, NULL, &result, NULL, &err), SURETY_E_INPUT);
     random_set_free(&set);
     random_vote_free(&v);
 }
@@ -1025,21 +1027,21 @@ static void failing_along_the_way(void **state) {
     random_set set = random_set_new(&r, 40, 5, &s.ball, 1, surety_voters_classes(v.voters));
     surety_attack_result result;
     surety_error err = SURETY_ERROR_NONE;
-    assert_int_equal(surety_attack_set(&s, &v.vote, &set.set, refuse, NULL, &result, NULL, &err),
-                     SURETY_E_SYSTEM);
+    assert_int_equal(
+        surety_attack_set(&s, &v.vote, &set.set, &(surety_perturbed_sink){refuse, NULL}, &result, NULL, &err),
+        SURETY_E_SYSTEM);
     assert_string_equal(err.what, "full");
     volatile sig_atomic_t stop = 1;
     surety_run run = {.threads = 2, .stop = &stop};
     err = (surety_error)SURETY_ERROR_NONE;
-    assert_int_equal(surety_attack_set(&s, &v.vote, &set.set, NULL, NULL, &result, &run, &err),
-                     SURETY_E_STOPPED);
+    assert_int_equal(surety_attack_set(&s, &v.vote, &set.set, NULL, &result, &run, &err), SURETY_E_STOPPED);
     run.stop = NULL;
     surety_status status = SURETY_E_MEMORY;
     for (int k = 0; status != SURETY_OK; k++) {
         int left = k;
         err = (surety_error)SURETY_ERROR_NONE;
         surety_memory_hook(fail_at, &left);
-        status = surety_attack_set(&s, &v.vote, &set.set, NULL, NULL, &result, &run, &err);
+        status = surety_attack_set(&s, &v.vote, &set.set, NULL, &result, &run, &err);
         surety_memory_hook(NULL, NULL);
         assert_true(status == SURETY_OK || status == SURETY_E_MEMORY);
     }

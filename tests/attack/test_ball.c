@@ -137,7 +137,8 @@ static void the_result_reports_the_largest_norm(void **state) {
         random_set set = random_set_new(&r, m, d, &s.ball, 1, surety_voters_classes(v.voters));
         seen look = {&set.set, &s.ball, 0, 0, surety_threat_samples(&s)};
         surety_attack_result result;
-        check_ok(surety_attack_set(&s, &v.vote, &set.set, see, &look, &result, NULL, &err));
+        check_ok(surety_attack_set(&s, &v.vote, &set.set, &(surety_perturbed_sink){see, &look}, &result, NULL,
+                                   &err));
         assert_int_equal(look.next, m * look.n);
         assert_true(fabs(result.norm_max - (double)look.most) <= 1e-14 * result.norm_max);
         assert_true(result.norm_mean <= result.norm_max * (1 + 1e-14));

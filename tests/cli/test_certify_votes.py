@@ -9,7 +9,7 @@ import tempfile
 
 import numpy as np
 
-from tap import SURETY, answer, error, main
+from tap import SURETY, answer, error, main, run
 
 HERE = tempfile.TemporaryDirectory()
 
@@ -136,7 +136,6 @@ def test_mistakes_get_a_sentence():
     assert "looked at" in error("certify", *options, *out, code=2)["what"]
     assert "nothing says why" in error("certify", *options, "--looks", 1, *out, code=2)["what"]
     assert "paid" in error("certify", *options, "--threat", "coins", "--looks", 0, *out, code=1)["what"]
-    assert "format" in error("monitor", path("c.json"), "--labels", path("Y.npy"), code=3)["place"]
     with open(path("c.json")) as file:
         text = file.read()
     with open(path("lie.json"), "w") as file:
@@ -145,6 +144,45 @@ def test_mistakes_get_a_sentence():
     np.save(path("W.npy"), np.array([0.5, 0.5]))
     assert error("certify", *options, "--weights", path("W.npy"), "--threat", "coins", "--looks", 1, *out, code=3)["file"]
     assert not os.path.exists(path("d.json"))
+
+
+def test_a_look_is_logged_by_the_rows():
+    """The second certificate from the same rows is named, whatever its votes; without rows the labels tell S."""
+    log = {"XDG_STATE_HOME": path("state")}
+    options, _ = files()
+    rows = ["--rows", path("X.npy"), "--threat", "coins", "--looks", 1]
+    assert run("certify", *options, *rows, "--out", path("1.json"), env=log).stderr == ""
+    assert run("certify", *options, *rows, "--out", path("1.json"), env=log).stderr == ""  # made again
+    votes = np.load(path("V.npy"))
+    votes[:9] = 0
+    np.save(path("V2.npy"), votes)
+    said = run("certify", "--votes", path("V2.npy"), *options[2:], *rows, "--out", path("2.json"), env=log).stderr
+    assert "2 certificates from this S" in said and "--looks says 1" in said
+    assert run("certify", *options, "--threat", "coins", "--looks", 1, "--out", path("3.json"), env=log).stderr == ""
+    first, third = (json.load(open(path(name))) for name in ("1.json", "3.json"))
+    shown = answer("looks", path("2.json"), env=log)["sets"]
+    assert [s["certificates"] for s in shown] == [2] and shown[0]["sha256_learn"] == first["sha256"]["rows"]
+    event = shown[0]["events"][0]
+    assert event["model"] == first["sha256"]["votes"] and event["what"].startswith(first["digest"][:16])
+    assert answer("looks", path("3.json"), env=log)["sets"][0]["sha256_learn"] == third["sha256"]["labels"]
+    assert answer("verify", path("1.json"), *options, env=log)["agrees"]
+    assert len(answer("looks", env=log)["sets"]) == 2  # to verify is no look
+
+
+def test_a_monitor_watches_it():
+    make()
+    with open(path("outcomes"), "w") as file:
+        file.write("0\n0\n1\n")
+    seen = answer("monitor", path("c.json"), "--labels", path("outcomes"))
+    assert (seen["state"], seen["seen"], seen["failed"]) == ("holds", 3, 1)
+    assert seen["promise"] == json.load(open(path("c.json")))["value"]
+    with open(path("outcomes"), "w") as file:
+        file.write("1\n" * 40)
+    assert answer("monitor", path("c.json"), "--labels", path("outcomes"), code=1)["alarm_at"] <= 43
+    said = error("monitor", path("c.json"), "--fresh", path("X.npy"), "--model", path("Y.npy"), code=2)["what"]
+    assert "no model" in said and "--labels" in said
+    make("--of", "another")  # the state belongs to the first
+    assert "another certificate" in error("monitor", path("c.json"), code=3)["what"]
 
 
 if __name__ == "__main__":

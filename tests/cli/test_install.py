@@ -56,13 +56,45 @@ def loaded(path, env=None):
     return {line.split()[0].split("/")[-1].split(".so")[0] for line in sh("ldd", path, env=env).splitlines()}
 
 
+def install(prefix, folder):
+    """cmake --install; its list of files goes into folder, and a list of an earlier installation stays where it was."""
+    manifest, kept = os.path.join(BUILD, "install_manifest.txt"), os.path.join(folder, "kept")
+    if os.path.exists(manifest):
+        os.rename(manifest, kept)
+    sh("cmake", "--install", BUILD, "--prefix", prefix)
+    shutil.move(manifest, folder)
+    if os.path.exists(kept):
+        os.rename(kept, manifest)
+
+
+def test_uninstall():
+    """What an installation wrote is removed again, with folders of ours, and nothing else."""
+    if SANITIZED:
+        raise Skip("the sanitizers' library is not what users install")
+    with tempfile.TemporaryDirectory() as folder:
+        prefix = os.path.join(folder, "prefix")
+        own = os.path.join(prefix, "lib", "own")
+        install(prefix, folder)
+        for page in ("docs/index.md", "docs/notes/tables.md", "README.md", "LICENSE"):
+            assert os.path.exists(os.path.join(prefix, "share", "doc", "surety", page)), page
+        with open(own, "w"):
+            pass
+        script = os.path.join(os.environ["SURETY_SOURCE"], "cmake", "uninstall.sh")
+        sh("sh", script, cwd=folder)
+        left = [os.path.join(at, name) for at, _, files in os.walk(prefix) for name in files]
+        assert left == [own], left
+        assert not [at for at, _, _ in os.walk(prefix) if os.path.basename(at) == "surety"]
+        again = subprocess.run(["sh", script], cwd=folder, capture_output=True, text=True)
+        assert again.returncode == 1 and "nothing was installed" in again.stderr
+
+
 def test_program_against_installed_library():
     """Four ways: shared and static, by pkg-config and by CMake."""
     if SANITIZED:
         raise Skip("the sanitizers' library is not what users install")
     with tempfile.TemporaryDirectory() as folder:
         prefix = os.path.join(folder, "prefix")
-        sh("cmake", "--install", BUILD, "--prefix", prefix)
+        install(prefix, folder)
         library = next(os.path.join(at, "") for at, _, files in os.walk(prefix) if "libsurety.so" in files)
         with open(os.path.join(folder, "user.c"), "w") as f:
             f.write(PROGRAM)
@@ -121,12 +153,15 @@ def test_packages():
     with tempfile.TemporaryDirectory() as folder:
         sh("cpack", "--config", os.path.join(BUILD, "CPackConfig.cmake"), "-B", folder, cwd=folder)
         packages = sorted(name for name in os.listdir(folder) if name.endswith(".deb"))
-        assert {"surety", "libsurety-dev"} <= {name.split("_")[0] for name in packages}, packages
+        assert {"surety", "libsurety-dev", "python3-surety"} <= {name.split("_")[0] for name in packages}, packages
         for name in packages:
             sh("dpkg-deb", "-x", name, "root", cwd=folder)
         usr = os.path.join(folder, "root", "usr")
         assert '"examples": 299' in sh(os.path.join(usr, "bin", "surety"), "plan", "--promise", "0.01", "--expected", "0", "--json")
         assert os.path.exists(os.path.join(usr, "share", "man", "man1", "surety-train.1"))
+        modules = {**os.environ, "PYTHONPATH": os.path.join(usr, "lib", "python3", "dist-packages")}
+        said = sh(os.environ["PYTHON"], "-c", "import surety; print(surety.__version__, surety.__file__)", env=modules)
+        assert said.startswith(sh(os.path.join(usr, "bin", "surety"), "--version").split()[1]) and usr in said, said
         env = {**os.environ, "PKG_CONFIG_PATH": os.path.join(usr, "lib", "pkgconfig"), "LD_LIBRARY_PATH": os.path.join(usr, "lib")}
         with open(os.path.join(folder, "user.c"), "w") as f:
             f.write(PROGRAM)

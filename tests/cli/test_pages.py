@@ -2,6 +2,7 @@
 docs/tolerances.md. The sentence that docs/tables.md shows is the certificate's, the template of docs/tolerances.md the command's."""
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -53,6 +54,61 @@ def test_links():
         targets = {link.split("#")[0] for link in re.findall(r"\]\(([^)\s]+)\)", text) if not link.startswith(("http", "#"))}
         missing = [target for target in targets if not os.path.exists(os.path.join(os.path.dirname(file), target))]
         assert not missing, (file, missing)
+
+
+def test_map():
+    """Every page is on the map."""
+    folder = os.path.join(SOURCE, "docs")
+    pages = {os.path.relpath(os.path.join(at, name), folder) for at, _, names in os.walk(folder) for name in names}
+    links = set(re.findall(r"\]\(([^)\s]+)\)", page("index.md")))
+    lost = {name for name in pages if name.endswith(".md")} - links - {"index.md"}
+    assert not lost, lost
+
+
+def test_release():
+    """script/release --check, in a clone that says 9.8.7 everywhere, and again where one place says something else."""
+    def check(code, words):
+        done = subprocess.run(["script/release", "--check"], cwd=clone, capture_output=True, text=True, timeout=60)
+        assert done.returncode == code and words in done.stdout + done.stderr, (done.stdout, done.stderr)
+
+    def change(file, old, new):
+        with open(os.path.join(clone, file), encoding="utf-8") as f:
+            text = f.read()
+        with open(os.path.join(clone, file), "w", encoding="utf-8") as f:
+            f.write(re.sub(old, new, text, count=1, flags=re.M))
+        git("-c", "user.name=x", "-c", "user.email=x@localhost", "commit", "-qam", file)
+
+    def git(*words):
+        subprocess.run(["git", "-C", clone, *words], check=True, capture_output=True, timeout=60)
+
+    with tempfile.TemporaryDirectory() as folder:
+        clone = os.path.join(folder, "clone")
+        try:
+            subprocess.run(["git", "clone", "-q", SOURCE, clone], check=True, capture_output=True)
+        except (OSError, subprocess.CalledProcessError):
+            raise Skip("no git, or these sources are no repository") from None
+        shutil.copy(os.path.join(SOURCE, "script", "release"), os.path.join(clone, "script"))
+        change("CMakeLists.txt", r"(project\(surety VERSION )\S+", r"\g<1>9.8.7")
+        change("CITATION.cff", r"^version: .*(\ndate-released: .*)?", "version: 9.8.7\ndate-released: 2020-02-29")
+        check(1, "CHANGELOG.md: its first section is")
+        change("CHANGELOG.md", r"^## ", "## 9.8.7, 2020-02-29\n\n- A change.\n\n## ")
+        check(0, "everything says 9.8.7, 2020-02-29")
+        for file, old, new, words in (
+                ("CITATION.cff", "9.8.7", "9.8.6", "version is not 9.8.7"),
+                ("CITATION.cff", "02-29", "02-28", "date-released is not 2020-02-29"),
+                ("CHANGELOG.md", "2020-02-29", "9999-01-01", "is no date until today"),
+                ("CHANGELOG.md", "2020-02-29", "unreleased", "is no date until today"),
+                ("CHANGELOG.md", "- A change.", "", "nothing changed"),
+                ("python/pyproject.toml", "dynamic.*", 'version = "9.8.7"', "has a version of its own")):
+            change(file, old, new)
+            check(1, words)
+            git("reset", "-q", "--hard", "HEAD~1")
+        with open(os.path.join(clone, "stray"), "w"):
+            pass
+        check(1, "the tree is not clean")
+        os.remove(os.path.join(clone, "stray"))
+        git("tag", "v9.8.7")
+        check(1, "the tag v9.8.7 exists")
 
 
 def test_versions():

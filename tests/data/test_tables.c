@@ -301,7 +301,8 @@ static void applied_by_hand(void **state) {
         float x[16], back[16];
         uint8_t y;
         surety_preparation_counts counts = {0};
-        check_ok(surety_preparation_apply(again, 1, values, texts, x, 16, &counts, &err));
+        check_ok(
+            surety_preparation_apply(again, &(surety_raw_rows){1, values, texts, 0}, x, 16, &counts, &err));
         assert_memory_equal(x, features_of(data, row, &y), d * sizeof *x);
         assert_int_equal(counts.filled, (row % 7 == 3) + (row % 11 == 5));
         surety_preparation_undo(again, x, back);
@@ -313,10 +314,12 @@ static void applied_by_hand(void **state) {
     const char *const unseen[4] = {NULL, NULL, "green", NULL};
     float x[16];
     surety_preparation_counts counts = {0};
-    check_ok(surety_preparation_apply(again, 1, (const float[]){1, 1, 0, 5}, unseen, x, 16, &counts, &err));
+    check_ok(surety_preparation_apply(again, &(surety_raw_rows){1, (const float[]){1, 1, 0, 5}, unseen, 0}, x,
+                                      16, &counts, &err));
     assert_true(counts.unseen == 1 && x[2] == 0 && x[3] == 0 && x[4] == 0);
     assert_int_equal(
-        surety_preparation_apply(again, 1, (const float[]){1, INFINITY, 0, 5}, unseen, x, 16, &counts, &err),
+        surety_preparation_apply(again, &(surety_raw_rows){1, (const float[]){1, INFINITY, 0, 5}, unseen, 0},
+                                 x, 16, &counts, &err),
         SURETY_E_INPUT);
     assert_string_equal(err.place, "row 0, column 1 (from 0)");
     surety_preparation_free(again);

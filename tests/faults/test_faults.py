@@ -3,77 +3,31 @@ of the system or a short count (tests/faults/inject.c). Exit 0 means the same by
 exit code 1 to 5, and every file is the old one or the new one. Or power is lost before the call: what was not synced is gone, and the same command goes on
 from what is left. A few k of each by default, all of them with SURETY_TEST_FULL=1 (script/faults)."""
 import errno
-import hashlib
 import os
 import random
 import re
 import shutil
 import subprocess
 import sys
-import tempfile
 
-import numpy as np
-
-from tap import FULL, SANITIZED, SURETY, Skip, main, run
-
+import tiny
+from tap import FULL, SANITIZED, SURETY, Skip, main
+from tiny import COMMANDS, FOLDER, ONE, START, WORK, contents
 
 SOME = {"malloc": (7, 40, 150, 300, 450, 700, 1000, 1500, 2000, 3000)}  # numbers of calls that fail, two of them each time ..
 FEW = (0, 1, 2, 3, 4, 5, 6, 8, 12)  # .. of file calls
-FOLDER = tempfile.TemporaryDirectory()
-START = os.path.join(FOLDER.name, "start")  # what every run begins with
-WORK = os.path.join(FOLDER.name, "work")
 MARK = os.path.join(FOLDER.name, "mark")
 INJECT = os.path.join(FOLDER.name, "inject.so")
 FAULTS = [("malloc", 0), ("open", errno.EMFILE), ("open", errno.EIO), ("read", errno.EIO), ("read", errno.EINTR), ("read", "short"),
           ("write", errno.ENOSPC), ("write", errno.EIO), ("write", errno.EINTR), ("write", "short"), ("fsync", errno.EIO), ("rename", errno.EIO),
           ("stat", errno.EIO), ("close", errno.EIO), ("write", "power"), ("fsync", "power"), ("rename", "power"), ("close", "power")]
-ONE = ["--threads", "1", "--quiet"]
-DATA = ["--train", "t.csv", "--test-size", "10", "--learn-size", "20", "--scale", "none"]
-COMMANDS = {
-    "train": ["train", *DATA, "--eps", "0.1", "--trees", "2", "--depth", "1", "--epochs", "2", "--defense", "none", "--objective", "baseline", "--keep", "last",
-              "--out", "new.m"],
-    "evaluate": ["evaluate", "m", "--train", "t.csv", "--attacks", "none,unif", "--samples", "2", "--per-example", "e.csv"],
-    "curve": ["curve", "m", "--train", "t.csv", "--attacks", "none", "--eps-grid", "0:0.1:0.1", "--out", "curve.csv"],
-    "attack": ["attack", "m", "--train", "t.csv", "--attack", "unif", "--out", "x.npy", "--labels", "y.npy"],
-    "certify": ["certify", "m", "--train", "t.csv", "--attack", "unif", "--samples", "2", "--looks", "1", "--out", "new.json"],
-    "verify": ["verify", "c.json", "--model", "m", "--train", "t.csv"],
-    "predict": ["predict", "m", "t.csv", "--out", "v.npy", "--classes", "c.csv"],
-    "inspect": ["inspect", "m", "--json"],
-    "export": ["export", "m", "--format", "c", "--out", "m.c"],
-    "bound": ["bound", "--votes", "votes.npy", "--labels", "labels.npy", "--posterior", "learn", "--out", "q.npy"],
-    "part": ["certify", "m", "--train", "t.csv", "--attack", "unif", "--samples", "2", "--looks", "1", "--part", "1/1", "--part-file", "part"],
-    "monitor": ["monitor", "c.json", "--labels", "outcomes.csv", "--state", "state.json"],
-    "report": ["report", "m", "c.json", "--train", "t.csv", "--samples", "2", "--out", "page.html"],
-    "data": ["data", "show", "--train", "t.csv", "--json"],
-}
 
 
 def prepare():
-    os.mkdir(START)
-    rng = np.random.default_rng(5)
-    with open(os.path.join(START, "t.csv"), "w") as f:
-        for i in range(60):
-            f.write(",".join(f"{v + i % 2:.5f}" for v in rng.random(3)) + f",{'ab'[i % 2]}\n")
-    labels = rng.choice([-1, 1], 20)
-    np.save(os.path.join(START, "votes.npy"), np.clip(labels[:, None, None] * rng.random((20, 2, 3)), -1, 1).astype(np.float32))
-    np.save(os.path.join(START, "labels.npy"), labels)
-    with open(os.path.join(START, "outcomes.csv"), "w") as f:
-        f.write("0\n0\n0\n")
-    made = [w if w != "new.m" else "m" for w in COMMANDS["train"]]
-    run(*made, *ONE, cwd=START)
-    made = [w if w != "new.json" else "c.json" for w in COMMANDS["certify"]]
-    run(*made, *ONE, cwd=START)
+    tiny.prepare()
+    tiny.add_cell()
     source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "inject.c")
     subprocess.run([os.environ.get("CC", "cc"), "-std=gnu17", "-O1", "-Wall", "-shared", "-fPIC", "-o", INJECT, source, "-ldl"], check=True)
-
-
-def contents():
-    """Every file of the folder and what is in it, but for the log of looks."""
-    found = {}
-    for name in sorted(os.listdir(WORK)):
-        with open(os.path.join(WORK, name), "rb") as f:
-            found[name] = hashlib.sha256(f.read()).hexdigest()
-    return found
 
 
 def run_once(words, fault=None):

@@ -104,6 +104,29 @@ def test_the_command_makes_and_verifies_the_same(tmp_path):
     assert not os.path.exists(tmp_path / "d.json")
 
 
+def test_looks_are_logged_as_the_command_logs_them(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    models = [LogisticRegression(max_iter=10000).fit(X[:300], Y[:300]), DecisionTreeClassifier(random_state=0).fit(X[:300], Y[:300])]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        first = surety.guarantee(models[0], X[300:], Y[300:], looks=1)
+        surety.guarantee(models[0], X[300:], Y[300:], looks=1)  # the same again is no other
+    with pytest.warns(UserWarning, match="2 certificates from this S"):
+        surety.guarantee(models[1], X[300:], Y[300:], looks=1)
+    first.save(tmp_path / "g.json")
+    shown = tap.answer("looks", tmp_path / "g.json")["sets"]
+    assert [s["certificates"] for s in shown] == [2] and shown[0]["sha256_learn"] == first.document["sha256"]["rows"]
+    clf = surety.VoteClassifier(kind="linear", epochs=3).fit(X, Y)
+    made = clf.certify(looks=1)
+    with pytest.warns(UserWarning, match="2 certificates from this S"):
+        clf.certify(looks=1, delta=0.1)
+    made.save(tmp_path / "c.json")
+    assert tap.answer("looks", tmp_path / "c.json")["sets"][0]["events"][0]["model"] == clf.model_.sha256
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "c.json"))  # a file where the folder should be
+    with pytest.warns(UserWarning, match="not in the log"):
+        assert clf.certify(looks=1).document == made.document
+
+
 def test_sentences_say_what_they_cannot_vouch_for():
     model = LogisticRegression(max_iter=10000).fit(X[:300], Y[:300])
     clean = surety.guarantee(model, X[300:], Y[300:], looks=1).sentence
@@ -220,6 +243,14 @@ def test_plans_and_monitors(tmp_path):
     watch.save(tmp_path / "state")
     again = surety.Monitor.load(c, tmp_path / "state")
     assert again.seen == 50 and again.add([True] * 60) and again.alarm <= 110
+    g = surety.guarantee(Fixed(Y), X, Y, looks=1)
+    watch = surety.Monitor(g)
+    assert not watch.add([False] * 20)
+    watch.save(tmp_path / "g.json.monitor")
+    g.save(tmp_path / "g.json")
+    assert tap.answer("monitor", tmp_path / "g.json")["seen"] == 20  # the command's state
+    again = surety.Guarantee.load(tmp_path / "g.json")
+    assert again.document == g.document and again.risk == 0 and surety.Monitor.load(again, tmp_path / "g.json.monitor").seen == 20
 
 
 def test_figures(tmp_path):

@@ -275,6 +275,49 @@ def test_schema_of_the_certificate():
     assert alter(lambda c: c["curve"][0].update(value=2), "curve")
 
 
+def votes():
+    """Two certificates of votes, one per class."""
+    if "votes" not in made:
+        rng = np.random.RandomState(0)
+        labels = rng.randint(0, 2, 200)
+        np.save(path("V.npy"), np.where(rng.rand(200, 2) < 0.05, 1 - labels[:, None], labels[:, None])[:, :, None])
+        np.save(path("Y.npy"), labels)
+        files = ["--votes", path("V.npy"), "--labels", path("Y.npy"), "--threat", "<i>noise</i> & more", "--looks", 2]
+        run("certify", *files, "--of", "a \"forest\" <b>", "--out", path("votes.json"))
+        run("certify", *files, "--per-class", "--rows", path("V.npy"), "--out", path("votes-classes.json"))
+        made["votes"] = [path("votes.json"), path("votes-classes.json")]
+    return made["votes"]
+
+
+def test_page_of_votes():
+    images()
+    found = page("votes.html", *votes(), "--dossier")
+    for name in votes():
+        c = json.loads(read(os.path.basename(name)))
+        assert all(part in found.words for part in (c["claim"], c["sha256"]["votes"], c["digest"], f"{c['value']:.10g}"))
+    assert "<i>noise</i> & more" in found.words and 'a "forest" <b>' in found.words  # as text: Page refuses open tags
+    assert "surety verify votes.json --votes" in found.words and "never the classifier" in found.words
+    assert [row[0] for row in found.with_head("class", "examples of S", "failed")] == ["0", "1"]
+    for other in (path("images.model"), path("limit.json")):
+        assert "a page of their own" in error("report", votes()[0], other, "--out", path("no.html"), code=2)["what"]
+    assert not os.path.exists(path("no.html"))
+
+
+def test_schema_of_votes():
+    with open(os.path.join(SOURCE, "docs", "votes.schema.json")) as file:
+        schema = json.load(file)
+    one, each = (json.loads(read(os.path.basename(name))) for name in votes())
+    assert not problems(one, schema) and not problems(each, schema)
+    for good, change in ((one, lambda c: c.pop("risk")), (one, lambda c: c.update(extra=1)), (one, lambda c: c.update(value=1.5)),
+                         (one, lambda c: c["inputs"].update(looks=0)), (one, lambda c: c["sha256"].update(votes=None)),
+                         (one, lambda c: c.update(format="surety-votes-2")), (one, lambda c: c.update(statement="classes")),
+                         (each, lambda c: c["classes"][0].pop("m")), (each, lambda c: c.update(statement="limit")),
+                         (each, lambda c: c["counts"].update(tied=-1))):
+        bad = copy.deepcopy(good)
+        change(bad)
+        assert len(problems(bad, schema)) == 1, change.__code__.co_firstlineno
+
+
 def test_in_a_browser():
     if not FULL:
         raise Skip("only in the full run")

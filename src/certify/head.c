@@ -1,0 +1,34 @@
+/* What a certificate says whatever its format. */
+#include <string.h>
+
+#include "base/memory.h"
+#include "certify/certificate.h"
+
+static void fill(surety_certificate_head *out, double value, const char *learn, const char *answers,
+                 const char *digest) {
+    out->value = value;
+    memcpy(out->learn, learn, sizeof out->learn);
+    memcpy(out->answers, answers, sizeof out->answers);
+    memcpy(out->digest, digest, sizeof out->digest);
+}
+
+static surety_status load_votes(const char *path, surety_certificate_head *out, surety_error *err) {
+    surety_votes_certificate *c;
+    SURETY_TRY(surety_alloc(&c, 1, sizeof *c, err));
+    surety_status status = surety_votes_certificate_load(path, c, err);
+    if (status == SURETY_OK)
+        fill(out, c->value, surety_votes_certificate_learn(c), c->sha256.votes, c->digest);
+    surety_free(c);
+    return status;
+}
+
+surety_status surety_certificate_head_load(const char *path, surety_certificate_head *out,
+                                           surety_error *err) {
+    surety_certificate c;
+    *out = (surety_certificate_head){.of_votes = surety_votes_certificate_is(path)};
+    if (out->of_votes) return load_votes(path, out, err);
+    SURETY_TRY(surety_certificate_load(path, &c, err));
+    fill(out, c.value, c.data.sha256_learn, c.model.sha256, c.digest);
+    surety_certificate_free(&c);
+    return SURETY_OK;
+}
