@@ -103,7 +103,7 @@ static void run_phase(surety_train_state *state, const surety_set *train, const 
                           .moves_voters = 1,
                           .epochs = EPOCHS,
                           .first_epoch = 1};
-    check_ok(surety_phase_run(&phase, &s, state, NULL, NULL, &timing, NULL, &err));
+    check_ok(surety_phase_run(&phase, &s, state, NULL, &timing, NULL, &err));
 }
 
 /* On the set that it trains on the last epoch is the best, on the opposite set the first: each keeps its own,
@@ -220,8 +220,9 @@ static void one_step(const surety_voters_settings *kind, const task *t, surety_l
     state->epoch = 1;
     surety_phase phase = {
         .name = "step 1", .train = &t->train, .moves_voters = 1, .epochs = 4, .first_epoch = 1};
-    assert_int_equal(surety_phase_run(&phase, &s, state, stop_here, NULL, &timing, NULL, &err),
-                     SURETY_E_CHECK);
+    assert_int_equal(
+        surety_phase_run(&phase, &s, state, &(surety_after_epoch){.fn = stop_here}, &timing, NULL, &err),
+        SURETY_E_CHECK);
 }
 
 static void check_gradient(const surety_voters_settings *kind, const task *t, surety_loss loss) {
