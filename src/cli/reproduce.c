@@ -25,6 +25,15 @@ static surety_status task_number(const char *name, unsigned *number, surety_erro
     return SURETY_E_USAGE;
 }
 
+static surety_status kind_number(const char *name, unsigned *number, surety_error *err) {
+    for (*number = 0; surety_kind_name(*number); (*number)++)
+        if (!strcmp(surety_kind_name(*number), name)) return SURETY_OK;
+    err->code = SURETY_E_USAGE;
+    snprintf(err->what, sizeof err->what, "'%s' is not a kind of voters", name);
+    snprintf(err->expected, sizeof err->expected, "names of 'surety help train', option --kind");
+    return SURETY_E_USAGE;
+}
+
 #define NUMBER(function, type, parse)                                                      \
     static surety_status function(const char *name, unsigned *number, surety_error *err) { \
         type value;                                                                        \
@@ -59,6 +68,7 @@ READ_NAMES(read_tasks, task_number)
 READ_NAMES(read_norms, norm_number)
 READ_NAMES(read_sets, set_number)
 READ_NAMES(read_defenses, defense_number)
+READ_NAMES(read_kinds, kind_number)
 
 /* ---- the command ---- */
 
@@ -77,6 +87,9 @@ static void add_options(cli *c, options *o) {
               "only these of none, unif, pgdu, ifgsmu and, for the baseline, pgd, ifgsm; certified, beside "
               "the paper's: guarantees against every attack");
     cli_other(c, "voters", "A,B", &s->voter_sets, read_sets, NULL, "only these of signed and real");
+    cli_other(c, "kinds", "A,B,..", &s->kinds, read_kinds, NULL,
+              "kinds of voters of the certified cells, side by side on the page; unless given soft-forest. "
+              "Others have the voters that suit them, and trees are for linf alone");
     cli_size(c, "seeds", "N", &s->seeds, "so many seeds, from 0");
     cli_size(c, "epochs", "T", &s->epochs, "epochs of each step");
     cli_size(c, "samples", "N", &s->samples, "perturbations per example of the u-attacks");

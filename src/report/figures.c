@@ -42,7 +42,7 @@ static size_t list_bars(const surety_shown *shown, size_t task, surety_norm norm
         for (size_t a = 0; a < 2; a++) {
             surety_printed key = {task,       norm, SURETY_OBJECTIVE_AVERAGE_MAX, defenses[d],
                                   attacks[a], set,  SURETY_BOUND_OF_TV,           0};
-            surety_cell cell = {task, norm, set, defenses[d], 0};
+            surety_cell cell = {task, norm, set, defenses[d], 0, 0};
             bar b;
             surety_compared c = surety_shown_value(shown, &key, &b.printed);
             b.total = c.first;
@@ -228,7 +228,7 @@ static void draw_curves(surety_drawing *d, const surety_shown *shown, size_t tas
                              SURETY_INK, 1);
         }
         for (unsigned k = 0; k < 6; k++) {
-            surety_cell cell = {task, norm, SURETY_SIGNED, defenses[k], 0};
+            surety_cell cell = {task, norm, SURETY_SIGNED, defenses[k], 0, 0};
             size_t count = curve_of(surety_shown_cell(shown, &cell), &eps, &risk);
             for (size_t i = 0; i < count; i++) {
                 if (!draw) surety_axis_reach(&a.x_max, at(eps, i)), surety_axis_reach(&a.y_max, at(risk, i));
@@ -244,7 +244,7 @@ static void draw_curves(surety_drawing *d, const surety_shown *shown, size_t tas
 static int has_curve(const surety_shown *shown, size_t task, surety_norm norm) {
     const json_t *eps, *risk;
     for (size_t k = 0; k < 6; k++) {
-        surety_cell cell = {task, norm, SURETY_SIGNED, defenses[k], 0};
+        surety_cell cell = {task, norm, SURETY_SIGNED, defenses[k], 0, 0};
         if (curve_of(surety_shown_cell(shown, &cell), &eps, &risk)) return 1;
     }
     return 0;

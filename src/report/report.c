@@ -43,7 +43,8 @@ int surety_shown_is(const json_t *found, const surety_cell *cell) {
     return says(id, "task", surety_paper_tasks(&tasks)[cell->task].name) &&
            says(id, "norm", surety_norm_name(cell->norm)) &&
            says(id, "voters", surety_voter_set_name(cell->voter_set)) &&
-           says(id, "defense", surety_defense_name(cell->defense));
+           says(id, "defense", surety_defense_name(cell->defense)) &&
+           (cell->kind ? says(id, "kind", surety_kind_name(cell->kind)) : !json_object_get(id, "kind"));
 }
 
 const json_t *surety_shown_cell(const surety_shown *shown, const surety_cell *cell) {
@@ -90,12 +91,16 @@ static surety_status write_page(const surety_shown *shown, const surety_figure *
                                 const char *folder, surety_report_info *info, surety_error *err) {
     surety_growing page = {0};
     char *path = NULL;
-    surety_page_head(&page, "The paper's tables, reproduced");
-    surety_page_verdict(&page, shown);
+    surety_status status = SURETY_OK;
+    int compares = info->compared > 0; /* 0: cells of the certified defense alone */
+    surety_page_head(&page, compares ? "The paper's tables, reproduced" : "Votes against every attack");
+    if (compares) surety_page_verdict(&page, shown);
     surety_page_worst_case(&page, shown);
-    surety_page_figures(&page, figures, count);
-    info->tables = surety_page_tables(&page, shown);
-    surety_status status = surety_page_gallery(&page, shown, err);
+    if (compares) {
+        surety_page_figures(&page, figures, count);
+        info->tables = surety_page_tables(&page, shown);
+        status = surety_page_gallery(&page, shown, err);
+    }
     surety_page_foot(&page, shown);
     if (status == SURETY_OK && page.failed)
         status = surety_fail(err, SURETY_E_MEMORY, "no memory for the page");
@@ -133,10 +138,10 @@ surety_status surety_report_make(const char *folder, surety_report_info *info, c
     surety_shown shown = {0};
     *info = (surety_report_info){0};
     surety_status status = load(&shown, folder, err);
-    if (status == SURETY_OK) status = make(&shown, folder, info, run, err);
     surety_agreement a = surety_results_agreement(&shown.results);
     info->compared = a.compared;
     info->agree = a.agree;
+    if (status == SURETY_OK) status = make(&shown, folder, info, run, err);
     surety_results_free(&shown.results);
     json_decref(shown.json);
     return status;

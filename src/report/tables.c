@@ -211,7 +211,7 @@ surety_status surety_page_gallery(surety_growing *page, const surety_shown *show
     for (size_t task = 0; task < tasks; task++)
         for (unsigned norm = SURETY_L2; norm <= SURETY_LINF; norm++)
             for (size_t d = 0; d < 2; d++) {
-                surety_cell cell = {task, (surety_norm)norm, SURETY_SIGNED, defenses[d], 0};
+                surety_cell cell = {task, (surety_norm)norm, SURETY_SIGNED, defenses[d], 0, 0};
                 SURETY_TRY(print_cell(page, shown, &cell, err));
             }
     return SURETY_OK;

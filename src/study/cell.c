@@ -111,14 +111,20 @@ static surety_status baseline_row(work *w, const surety_model *model, surety_thr
                                err);
 }
 
-/* The certified defense: the vote as it is, attacked, and over the whole ball. */
+/* The certified defense: the vote as it is, attacked by pgd or what voters without gradients have, and over
+ * the whole ball. */
 static surety_status certified_rows(work *w, surety_error *err) {
     surety_row row;
-    SURETY_TRY(baseline_row(w, w->trained[0].model, SURETY_ATTACK_NONE, err));
-    SURETY_TRY(baseline_row(w, w->trained[0].model, SURETY_ATTACK_PGD, err));
-    surety_row_settings s = surety_row_defaults(w->trained[0].model);
+    const surety_model *model = w->trained[0].model;
+    const surety_voters *voters = surety_model_voters(model);
+    surety_threat_kind attack = surety_threat_fits(SURETY_ATTACK_PGD, voters, NULL) == SURETY_OK
+                                    ? SURETY_ATTACK_PGD
+                                    : surety_threat_strongest(voters);
+    SURETY_TRY(baseline_row(w, model, SURETY_ATTACK_NONE, err));
+    SURETY_TRY(baseline_row(w, model, attack, err));
+    surety_row_settings s = surety_row_defaults(model);
     s.threat.kind = SURETY_WORST_CASE;
-    SURETY_TRY(surety_evaluate_row(w->trained[0].model, w->data, &s, &row, w->run, err));
+    SURETY_TRY(surety_evaluate_row(model, w->data, &s, &row, w->run, err));
     surety_status status = surety_cell_add_row(
         w->rows,
         SURETY_JSON_OBJECT({"algorithm", surety_json_string("baseline")},
@@ -235,11 +241,15 @@ static surety_status gallery_json(const work *w, json_t **out, surety_error *err
 
 static json_t *identity_json(const surety_cell *cell) {
     size_t tasks;
-    return SURETY_JSON_OBJECT({"task", surety_json_string(surety_paper_tasks(&tasks)[cell->task].name)},
-                              {"norm", surety_json_string(surety_norm_name(cell->norm))},
-                              {"voters", surety_json_string(surety_voter_set_name(cell->voter_set))},
-                              {"defense", surety_json_string(surety_defense_name(cell->defense))},
-                              {"seed", surety_json_count(cell->seed)});
+    json_t *identity =
+        SURETY_JSON_OBJECT({"task", surety_json_string(surety_paper_tasks(&tasks)[cell->task].name)},
+                           {"norm", surety_json_string(surety_norm_name(cell->norm))},
+                           {"voters", surety_json_string(surety_voter_set_name(cell->voter_set))},
+                           {"defense", surety_json_string(surety_defense_name(cell->defense))},
+                           {"seed", surety_json_count(cell->seed)});
+    if (cell->kind) /* else the paper's */
+        identity = surety_json_put(identity, "kind", surety_json_string(surety_kind_name(cell->kind)));
+    return identity;
 }
 
 static surety_status save_models(const work *w, surety_error *err) {

@@ -4,7 +4,7 @@
  *   baseline   {none, unif, pgd, ifgsm} x {none, pgd, ifgsm}, step 1 alone
  *
  * The step 1 of none and unif is the same for both, so it is one cell. Behind them, and only where it is
- * asked for, the certified defense (docs/theory.md 8.3), step 1 alone. */
+ * asked for, the certified defense (docs/theory.md 8.3), step 1 alone, of one kind of voters or several. */
 #include <math.h>
 #include <string.h>
 
@@ -18,6 +18,16 @@ static const surety_threat_kind defenses[] = {SURETY_ATTACK_NONE,   SURETY_ATTAC
                                               SURETY_ATTACK_IFGSMU, SURETY_ATTACK_PGD,  SURETY_ATTACK_IFGSM,
                                               SURETY_WORST_CASE};
 enum { DEFENSES = sizeof defenses / sizeof *defenses };
+
+static unsigned count_kinds(void) {
+    unsigned count = 0;
+    while (surety_kind_name(count)) count++;
+    return count;
+}
+
+uint32_t surety_study_kinds(void) {
+    return (1u << count_kinds()) - 1;
+}
 
 static int is_baseline_only(surety_threat_kind defense) {
     return defense == SURETY_ATTACK_PGD || defense == SURETY_ATTACK_IFGSM || defense == SURETY_WORST_CASE;
@@ -34,6 +44,7 @@ surety_study_settings surety_study_defaults(void) {
     surety_study_settings s = {.tasks = (1u << tasks) - 1,
                                .norms = 1u << SURETY_L2 | 1u << SURETY_LINF,
                                .voter_sets = 1u << SURETY_SIGNED | 1u << SURETY_REAL,
+                               .kinds = 1, /* the first is the soft forest */
                                .seeds = 1,
                                .recipe = SURETY_RECIPE_PRINT,
                                .epochs = 20,
@@ -56,6 +67,12 @@ surety_status surety_study_validate(const surety_study_settings *s, surety_error
         return surety_fail(err, SURETY_E_USAGE,
                            "the defenses of the paper's tables are none, unif, pgdu, ifgsmu, pgd and ifgsm; "
                            "beside them there is certified");
+    if (!s->kinds || s->kinds & ~surety_study_kinds())
+        return surety_fail(err, SURETY_E_USAGE, "a study needs at least one kind of voters");
+    if (s->kinds != all.kinds && !(s->defenses >> SURETY_WORST_CASE & 1))
+        return surety_fail(err, SURETY_E_USAGE,
+                           "only the certified defense has other kinds than the paper's soft forest: "
+                           "--defenses certified");
     if ((unsigned)s->recipe > SURETY_RECIPE_THEORY)
         return surety_fail(err, SURETY_E_USAGE, "unknown recipe %d", (int)s->recipe);
     if (s->seeds < 1 || s->seeds > SURETY_STUDY_SEEDS)
@@ -70,9 +87,10 @@ surety_status surety_study_validate(const surety_study_settings *s, surety_error
 
 void surety_cell_name(const surety_cell *cell, char name[SURETY_CELL_NAME]) {
     size_t tasks;
-    snprintf(name, SURETY_CELL_NAME, "%s-%s-%s-%s-%llu", surety_paper_tasks(&tasks)[cell->task].name,
+    snprintf(name, SURETY_CELL_NAME, "%s-%s-%s-%s%s%s-%llu", surety_paper_tasks(&tasks)[cell->task].name,
              surety_norm_name(cell->norm), surety_voter_set_name(cell->voter_set),
-             surety_defense_name(cell->defense), (unsigned long long)cell->seed);
+             surety_defense_name(cell->defense), cell->kind ? "-" : "",
+             cell->kind ? surety_kind_name(cell->kind) : "", (unsigned long long)cell->seed);
 }
 
 size_t surety_cell_objectives(surety_threat_kind defense, surety_objective objectives[SURETY_CELL_MODELS]) {
@@ -95,33 +113,46 @@ void surety_cell_attacks(surety_objective objective, surety_threat_kind attacks[
 
 surety_train_settings surety_cell_training(const surety_study_settings *s, const surety_cell *cell) {
     surety_train_settings t = surety_train_defaults();
-    if (cell->defense == SURETY_WORST_CASE)
-        surety_train_certified(&t);
-    else
-        t.defense.kind = cell->defense;
+    t.voters.kind = surety_kind_name(cell->kind);
+    if (cell->defense == SURETY_WORST_CASE && !surety_train_kind(&t)) surety_train_certified(&t);
+    t.defense.kind = cell->defense;
     t.defense.ball.norm = cell->norm;
     t.defense.ball.radius = surety_norm_radius(cell->norm);
     t.defense.steps = s->steps;
     t.voter_set = cell->voter_set;
     t.step1_epochs = t.step2_epochs = s->epochs;
     t.seed = cell->seed;
+    surety_train_follow(&t, 2, !cell->kind);
     return t;
+}
+
+/* Is it a cell of the settings? The certified ones of other kinds than the soft forest: not those that cannot
+ * be trained so, nor those with another voter set than suits the kind. */
+static int is_cell(const surety_study_settings *s, const surety_cell *cell) {
+    if (!(s->tasks >> cell->task & s->norms >> cell->norm & s->defenses >> cell->defense & 1)) return 0;
+    if (!cell->kind)
+        return s->voter_sets >> cell->voter_set & (cell->defense != SURETY_WORST_CASE || s->kinds & 1) & 1;
+    surety_train_settings t = surety_cell_training(s, cell);
+    return cell->defense == SURETY_WORST_CASE && s->kinds >> cell->kind & 1 &&
+           t.voter_set == cell->voter_set && surety_train_validate(&t, NULL) == SURETY_OK;
 }
 
 surety_status surety_grid_make(surety_cell **cells, size_t *count, const surety_study_settings *s,
                                surety_error *err) {
-    size_t tasks, at = 0;
+    size_t tasks, at = 0, kinds = count_kinds();
     surety_paper_tasks(&tasks);
-    SURETY_TRY(surety_alloc(cells, tasks * 2 * 2 * DEFENSES * s->seeds, sizeof **cells, err));
-    for (size_t task = 0; task < tasks; task++)
-        for (unsigned norm = SURETY_L2; norm <= SURETY_LINF; norm++)
-            for (unsigned set = SURETY_SIGNED; set <= SURETY_REAL; set++)
-                for (size_t d = 0; d < DEFENSES; d++)
-                    for (uint64_t seed = 0; seed < s->seeds; seed++)
-                        if (s->tasks >> task & s->norms >> norm & s->voter_sets >> set &
-                            s->defenses >> defenses[d] & 1)
-                            (*cells)[at++] = (surety_cell){task, (surety_norm)norm, (surety_voter_set)set,
-                                                           defenses[d], seed};
+    size_t all = tasks * 2 * 2 * DEFENSES * kinds; /* counted through in the order of the cells, kinds last */
+    SURETY_TRY(surety_alloc(cells, all * s->seeds, sizeof **cells, err));
+    for (size_t i = 0; i < all; i++) {
+        size_t outer = i / kinds / DEFENSES;
+        surety_cell cell = {.task = outer / 4,
+                            .norm = outer / 2 % 2 ? SURETY_LINF : SURETY_L2,
+                            .voter_set = outer % 2 ? SURETY_REAL : SURETY_SIGNED,
+                            .defense = defenses[i / kinds % DEFENSES],
+                            .kind = i % kinds};
+        if (!is_cell(s, &cell)) continue;
+        for (cell.seed = 0; cell.seed < s->seeds; cell.seed++) (*cells)[at++] = cell;
+    }
     *count = at;
     return SURETY_OK;
 }
@@ -204,6 +235,10 @@ surety_cost surety_cell_cost(const surety_study_settings *s, const surety_cell *
     double steps = cell->defense == SURETY_ATTACK_NONE || cell->defense == SURETY_ATTACK_UNIF ? 0
                    : certified                                                                ? CERTIFIED
                                                                                               : k;
+    if (certified) { /* an epoch that grows one tree: as much as a step */
+        size_t its = surety_cell_training(s, cell).step1_epochs;
+        if (its != s->epochs) epochs = (double)its, steps = -1;
+    }
     int algorithm = objectives[0] != SURETY_OBJECTIVE_BASELINE;
     surety_cost c = {.step1 = epochs * (prior + m) * (steps + 2) * speed->step};
     if (algorithm) {

@@ -20,7 +20,9 @@
 
 /* A defense is a surety_threat_kind. The worst case ("certified", docs/theory.md 8.3) is not in the paper:
  * its cells train with surety_train_certified, meet none, pgd and the worst case, and stand beside no printed
- * number. */
+ * number. They alone may be of other kinds than the paper's soft forest: these train with surety_train_kind,
+ * each with the voter set that suits it and against the norms that it knows, and kinds without gradients meet
+ * the strongest attack that they have instead of pgd. */
 
 /* ---- which part of the grid, and how ---- */
 
@@ -38,6 +40,7 @@ typedef struct surety_study_settings {
     uint32_t voter_sets; /* surety_voter_set */
     uint32_t defenses;   /* none, unif (algorithm and baseline), pgdu, ifgsmu (algorithm), pgd, ifgsm
                             (baseline): these by default; certified */
+    uint32_t kinds;      /* numbers of surety_kind_name(), of the certified cells; default the soft forest */
     size_t seeds;        /* seeds 0 .. seeds - 1; at most 1000 */
 
     /* What decides the numbers: a folder keeps to the ones it was begun with. */
@@ -60,11 +63,12 @@ typedef struct surety_cell {
     surety_voter_set voter_set;
     surety_threat_kind defense;
     uint64_t seed;
+    size_t kind; /* number of surety_kind_name(); 0, the soft forest, unless certified */
 } surety_cell;
 
 enum { SURETY_CELL_NAME = 96 };
 
-/* "mnist-1v7-l2-signed-pgdu-0": its files are named so. */
+/* "mnist-1v7-l2-signed-pgdu-0", "mnist-1v7-linf-real-certified-trees-0": its files are named so. */
 void surety_cell_name(const surety_cell *cell, char name[SURETY_CELL_NAME]);
 
 /* ---- planning ---- */

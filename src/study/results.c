@@ -96,6 +96,7 @@ static surety_status whole_grid(surety_cell **cells, size_t *count, size_t *seed
     SURETY_TRY(count_seeds(seeds, folder, err));
     all.seeds = *seeds;
     all.defenses |= 1u << SURETY_WORST_CASE;
+    all.kinds = surety_study_kinds();
     return surety_grid_make(cells, count, &all, err);
 }
 

@@ -22,6 +22,9 @@ void surety_cell_attacks(surety_objective objective, surety_threat_kind attacks[
 /* What training and attacks are for a cell by the theory. */
 surety_train_settings surety_cell_training(const surety_study_settings *settings, const surety_cell *cell);
 
+/* All kinds that certified cells may be of. */
+uint32_t surety_study_kinds(void);
+
 /* Every cell of the settings in the order of the grid, *count of them; free with surety_free. */
 surety_status surety_grid_make(surety_cell **cells, size_t *count, const surety_study_settings *settings,
                                surety_error *err);

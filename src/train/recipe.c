@@ -38,6 +38,14 @@ static surety_status validate_trees(const surety_train_settings *s, surety_error
         return surety_fail(err, SURETY_E_USAGE,
                            "trees are grown with the defense none or certified, not with %s",
                            surety_defense_name(s->defense.kind));
+    if (s->defense.kind == SURETY_WORST_CASE && s->defense.ball.norm != SURETY_LINF) {
+        surety_fail(err, SURETY_E_USAGE, "trees are grown against linf balls, not against %s",
+                    surety_norm_name(s->defense.ball.norm));
+        surety_fail_expected(err,
+                             "--norm linf, or another kind: one feature that moves by the whole radius "
+                             "of an l2 or l1 ball crosses any threshold");
+        return SURETY_E_USAGE;
+    }
     if (s->voter_set != SURETY_REAL)
         return surety_fail(err, SURETY_E_USAGE,
                            "grown trees add up: they go with real votes, as signed ones are another "

@@ -313,14 +313,6 @@ static surety_status grow_tree(surety_voters *v, surety_tree_growth *g, const su
 }
 
 surety_status surety_trees_grow(surety_voters *v, surety_growth *to, surety_error *err) {
-    if (to->ball && to->ball->norm != SURETY_LINF) {
-        surety_fail(err, SURETY_E_USAGE, "trees are grown against linf balls, not against %s",
-                    surety_norm_name(to->ball->norm));
-        surety_fail_expected(err,
-                             "--norm linf, or another kind: one feature that moves by the whole radius "
-                             "of an l2 or l1 ball crosses any threshold");
-        return SURETY_E_USAGE;
-    }
     surety_tree_set *s = v->own;
     if (!s->growth) SURETY_TRY(begin(v, to, err));
     surety_tree_growth *g = s->growth;

@@ -329,11 +329,39 @@ def test_against_every_attack_is_a_table_of_means():
     parser.close()
     [rows] = [rows for _, _, rows in parser.tables if ("th", "", [("not proved", False, False)]) in rows[0]]
     assert ["".join(t for t, _, _ in texts) for _, _, texts in rows[1]] == [
-        "mnist-4v9", "linf", "signed", "2", ".051", ".100", ".111", ".121", "1.201", ".200", ".337"], rows[1]
+        "mnist-4v9", "linf", "soft-forest", "signed", "2", ".051", ".100", ".111", ".121", "1.201", ".200", ".337"], rows[1]
     assert len(rows) == 2 and page.count("Against every attack") == 1 and page.index("rounded up") < page.index("<svg")
     write("without", keep=lambda l: l["task"] == "mnist-4v9" and l["norm"] == "linf" and l["defense"] == "pgdu", seeds=1)
     without = answer("report", path("without"))
     assert {**with_section, "bytes": 0, "page": 0} == {**without, "bytes": 0, "page": 0}
+
+
+def test_kinds_stand_below_each_other_and_need_no_printed_value():
+    write("kinds", keep=lambda l: False, seeds=1)
+    results = json.loads(read("kinds", "results.json"))
+    for kind, voters, attack, limit in ((None, "real", "pgd", 0.09), ("trees", "real", "search", 0.0301),
+                                        ("lipschitz", "signed", "pgd", 0.34)):
+        cell = {"task": "mnist-4v9", "norm": "linf", "voters": voters, "defense": "certified", "seed": 0}
+        results["cells"].append({
+            "cell": cell if kind is None else {**cell, "kind": kind},
+            "rows": [{"attack": "none", "adversarial_risk": 0.01}, {"attack": attack, "adversarial_risk": 0.02},
+                     {"attack": "worst-case", "not_proved": 0.025, "bounds": {"worst_case_frozen": limit}}],
+            "curve": None, "gallery": None})
+    with open(path("kinds", "results.json"), "w") as file:
+        json.dump(results, file)
+    found = answer("report", path("kinds"))
+    assert (found["compared"], found["tables"], found["figures"]) == (0, 0, 0), found
+    page = read("kinds", "report.html").decode()
+    assert "printed values agree" not in page and "Fooled" not in page and "looked at S" in page
+    parser = Tables()
+    parser.feed(page)
+    parser.close()
+    [(_, _, rows)] = parser.tables
+    shown = [["".join(t for t, _, _ in texts) for _, _, texts in row] for row in rows[1:]]
+    assert [row[2:5] + row[5:9] for row in shown] == [
+        ["soft-forest", "real", "1", ".010", ".020", ".025", ".090"], ["trees", "real", "1", ".010", ".020", ".025", ".031"],
+        ["lipschitz", "signed", "1", ".010", ".020", ".025", ".340"]], shown
+    assert page.count("<b>") == 1 and "<b>.031</b>" in page
 
 
 def test_a_damaged_line_is_named():
