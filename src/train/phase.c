@@ -251,7 +251,7 @@ static void ask_lowered(loop *l, const surety_examples *e, size_t block, int thr
     const surety_voters *v = l->state->voters;
     size_t at = block * SURETY_LANES;
     workspace w = workspace_of(l, thread);
-    surety_voters_ask_lowered(v, &l->s->defense.ball, l->radius, e->x, e->rows, e->y, w.h, w.scratch);
+    surety_voters_ask_lowered(v, &l->s->defense.ball, l->radius, e, w.h, w.scratch);
     l->work[block].forward_rows += e->rows;
     learn_from(l, v, e, at, l->phase->certified, w, l->g + (l->attacked + at) * l->terms);
 }
@@ -405,8 +405,10 @@ static surety_status sum_slice(void *arg, size_t slice, int thread, surety_error
     if (first == end) return SURETY_OK;
     surety_voters_gradient_sum(v, l->g, l->rows, l->attacked + l->certified, first, end, l->gradients);
     if (l->robust)
-        surety_robust_sum(l->robust, l->g_even, l->g_odd, (const float *const *)l->even,
-                          (const float *const *)l->odd, l->certified, first, end, l->gradients, l->room);
+        surety_robust_sum(l->robust,
+                          &(surety_robust_rows){l->g_even, l->g_odd, (const float *const *)l->even,
+                                                (const float *const *)l->odd, l->certified},
+                          first, end, l->gradients, l->room);
     return SURETY_OK;
 }
 
@@ -733,13 +735,13 @@ static void loop_free(loop *l) {
 }
 
 surety_status surety_phase_run(const surety_phase *phase, const surety_train_settings *settings,
-                               surety_train_state *state, surety_epoch_fn after_epoch, void *arg,
+                               surety_train_state *state, const surety_after_epoch *after,
                                surety_timing *timing, const surety_run *run, surety_error *err) {
     loop l = {.phase = phase, .s = settings, .state = state};
     surety_status status = loop_new(&l, run, err);
     while (status == SURETY_OK && state->epoch < phase->epochs) {
         status = run_epoch(&l, run, timing, err);
-        if (status == SURETY_OK && after_epoch) status = after_epoch(arg, state, err);
+        if (status == SURETY_OK && after) status = after->fn(after->arg, state, err);
     }
     loop_free(&l);
     if (status == SURETY_OK) take_best(state);

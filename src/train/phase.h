@@ -60,15 +60,18 @@ void surety_train_state_continue(surety_train_state *into, const surety_train_st
 void surety_softmax(const double *theta, size_t H, double *weights);
 
 /* Called after every epoch: writes the checkpoint. */
-typedef surety_status (*surety_epoch_fn)(void *arg, const surety_train_state *state, surety_error *err);
+typedef struct surety_after_epoch {
+    surety_status (*fn)(void *arg, const surety_train_state *state, surety_error *err);
+    void *arg;
+} surety_after_epoch;
 
 /* The state at the beginning of step 2: P is where theta is now, Adam starts afresh. */
 void surety_train_state_next(surety_train_state *state);
 
 /* Runs the epochs of a phase that are still missing (state->epoch are done), then puts the best epoch's
- * parameters back into the voters and theta. *timing gains what it took. */
+ * parameters back into the voters and theta. after may be NULL; *timing gains what it took. */
 surety_status surety_phase_run(const surety_phase *phase, const surety_train_settings *settings,
-                               surety_train_state *state, surety_epoch_fn after_epoch, void *arg,
+                               surety_train_state *state, const surety_after_epoch *after,
                                surety_timing *timing, const surety_run *run, surety_error *err);
 
 #endif

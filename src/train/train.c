@@ -337,9 +337,10 @@ static surety_status fixed_votes(training *t, const surety_run *run, surety_erro
 
 static surety_status run_phases(training *t, surety_timing *timing, const surety_run *run,
                                 surety_error *err) {
+    surety_after_epoch after = {keep, t};
     if (t->state.phase == SURETY_STEP1) {
         surety_phase phase = step1(t);
-        SURETY_TRY(surety_phase_run(&phase, &t->s, &t->state, keep, t, timing, run, err));
+        SURETY_TRY(surety_phase_run(&phase, &t->s, &t->state, &after, timing, run, err));
         if (surety_voters_can(t->state.voters, SURETY_CAN_GROW))
             surety_voters_theta(t->state.voters, t->state.theta);
         surety_train_state_next(&t->state);
@@ -348,7 +349,7 @@ static surety_status run_phases(training *t, surety_timing *timing, const surety
     surety_phase phase = step2(t);
     SURETY_TRY(fixed_votes(t, run, err));
     phase.votes = t->votes;
-    return surety_phase_run(&phase, &t->s, &t->state, keep, t, timing, run, err);
+    return surety_phase_run(&phase, &t->s, &t->state, &after, timing, run, err);
 }
 
 static surety_status fill_result(const training *t, surety_train_result *r, surety_error *err) {

@@ -103,7 +103,7 @@ static void run_phase(surety_train_state *state, const surety_set *train, const 
                           .moves_voters = 1,
                           .epochs = EPOCHS,
                           .first_epoch = 1};
-    check_ok(surety_phase_run(&phase, &s, state, NULL, NULL, &timing, NULL, &err));
+    check_ok(surety_phase_run(&phase, &s, state, NULL, &timing, NULL, &err));
 }
 
 /* On the set that it trains on the last epoch is the best, on the opposite set the first: each keeps its own,
@@ -210,7 +210,7 @@ static void one_step(const surety_voters_settings *kind, const task *t, int logi
     check_ok(surety_train_state_new(state, voters, 1, 0, &err));
     surety_phase phase = {
         .name = "step 1", .train = &t->train, .moves_voters = 1, .epochs = 1, .first_epoch = 1};
-    check_ok(surety_phase_run(&phase, &s, state, NULL, NULL, &timing, NULL, &err));
+    check_ok(surety_phase_run(&phase, &s, state, NULL, &timing, NULL, &err));
 }
 
 static void check_gradient(const surety_voters_settings *kind, const task *t, int logistic) {

@@ -5,6 +5,7 @@
 
 #include "check.h"
 #include "draw.h"
+#include "surety/train.h"
 #include "tolerance.h"
 #include "voters/ball.h"
 #include "voters/kind.h"
@@ -351,17 +352,17 @@ static void duels_decide(void **state) {
 
 static void other_norms_are_refused(void **state) {
     (void)state;
-    draw r = {1};
-    static sample train;
-    fill(&train, &r, 2, 0);
+    surety_train_settings s = surety_train_defaults();
+    s.voters.kind = "trees";
+    surety_train_kind(&s);
+    s.defense.kind = SURETY_WORST_CASE;
     for (int norm = SURETY_L2; norm <= SURETY_L1; norm++) {
-        surety_ball ball = linf(0.1);
-        ball.norm = (surety_norm)norm;
-        surety_voters *v = make(1, 2, 2);
-        surety_growth g = {.set = &train.set, .ball = &ball, .epochs = 1, .rate = 1, .balance = even};
-        surety_status status = surety_voters_grow(v, &g, &err);
-        check(status == (norm == SURETY_LINF ? SURETY_OK : SURETY_E_USAGE), "norm %d: %d", norm, (int)status);
-        surety_voters_free(v);
+        surety_error said = SURETY_ERROR_NONE;
+        s.defense.ball = linf(0.1);
+        s.defense.ball.norm = (surety_norm)norm;
+        surety_status status = surety_train_validate(&s, &said);
+        check(status == (norm == SURETY_LINF ? SURETY_OK : SURETY_E_USAGE), "norm %d: %d, %s", norm,
+              (int)status, said.what);
     }
 }
 
