@@ -139,7 +139,7 @@ static void add_options(cli *c, options *o) {
         "attack applied to each batch of step 1; certified: the worst case over the whole ball is "
         "lowered instead, and --objective baseline, --voters real, --trees 10, --depth 3, --mask 0, --decay, "
         "--keep last "
-        "are the defaults, because they gave the smallest worst case (docs/worst-case.md)");
+        "are the defaults, because they gave the smallest worst case (docs/notes/worst-case.md)");
     cli_real(c, "mix", "W", &t->mix, "defense certified: weight of the loss at pgd's points beside it");
     cli_other(
         c, "objective", "NAME", &t->objective, read_objective, show_objective,

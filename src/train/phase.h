@@ -15,10 +15,9 @@ typedef struct surety_phase {
     const surety_set *choose; /* attacked after each epoch; the epoch with the lowest value on it is kept.
                                  NULL: the last epoch is kept */
     int moves_voters; /* 1: voters and weights move (real outputs); 0: weights only (the chosen votes) */
-    double certified; /* weight of the worst case over the defense's ball in the loss, the rest being that of
-                         the defense's points. Its radius grows from 0 over the first half of the epochs */
-    const float *votes; /* (m, H) the v of every voter on train that every epoch would find again, or NULL:
-                           instead of any attack */
+    double certified; /* loss = certified * worst case over the defense's ball + (1 - certified) * loss at the
+                         defense's points. The ball's radius grows from 0 over the first half of the epochs */
+    const float *votes; /* (m, H) cached votes of every voter on train, used instead of attacking; or NULL */
     int has_bound;      /* 0: the mean linear loss is lowered */
     surety_bound_id objective; /* else this bound, of the batch's risk and KL(Q||P) */
     surety_bound_input input;  /* m, delta, T_p of that bound */
