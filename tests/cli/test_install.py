@@ -117,7 +117,7 @@ def test_program_against_installed_library():
             assert sh(path, env=env).split()[1] == expected, program
             assert ("libsurety" in loaded(path, env)) == ("shared" in program), program
         assert sorted(os.listdir(os.path.join(prefix, "include", "surety"))) == sorted(
-            f"{room}.h" for room in "base bound risk data voters model attack evaluate train certify surety".split())
+            f"{room}.h" for room in "base bound risk data voters model attack evaluate train certify surety version".split())
         assert sh(os.path.join(prefix, "bin", "surety"), "--version").startswith("surety ")
 
 
