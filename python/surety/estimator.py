@@ -225,7 +225,7 @@ class VoteClassifier(ClassifierMixin, BaseEstimator):
                 y_test=None, **asked) -> Certificate:
         """A certificate from S, or (X, y with fresh=True) from rows that had no part in the training.
 
-        looks: how many certificates looking at S could have led to, this one included. Whoever chose this model with the
+        looks: how many certificates you might have issued after seeing S, this one included. Whoever chose this model with the
         help of its own training rows (GridSearchCV, cross_val_score on all of them) has looked at S: every setting that
         could have been chosen counts, or rows that nobody has seen give the promise (docs/python.md).
         What else may be asked for: ``surety.certificates.certify``. After pickling, X and y of ``fit`` are needed again."""

@@ -33,7 +33,7 @@ const char *surety_objective_name(surety_objective objective) {
     return objectives[objective];
 }
 
-static const char *const losses[] = {"auto", "linear", "logistic"};
+static const char *const losses[] = {"auto", "linear", "logistic", "bounded"};
 
 surety_status surety_loss_parse(const char *name, surety_loss *loss, surety_error *err) {
     size_t index = 0;
