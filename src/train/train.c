@@ -202,11 +202,12 @@ static surety_status split_prior_set(training *t, const surety_data *data, suret
                            t->s.holdout, prior_set->m);
     while (held && prior_set->unit &&
            prior_set->unit[prior_set->m - held] == prior_set->unit[prior_set->m - held - 1])
-        held--; /* rows of a unit stay together */
+        held--;                    /* rows of a unit stay together */
     if (t->s.holdout > 0 && !held) /* S must not choose instead: T_p is 1 */
-        return surety_fail(err, SURETY_E_USAGE,
-                           "a hold-out of %g of the %zu examples of S' has no whole unit: take a larger share",
-                           t->s.holdout, prior_set->m);
+        return surety_fail(
+            err, SURETY_E_USAGE,
+            "a hold-out of %g of the %zu examples of S' has no whole unit: take a larger share", t->s.holdout,
+            prior_set->m);
     t->prior_set = surety_set_slice(prior_set, 0, prior_set->m - held);
     t->choose = held ? surety_set_slice(prior_set, prior_set->m - held, held) : t->learn;
     t->prior_set.unit = t->choose.unit = t->learn.unit =
