@@ -155,8 +155,9 @@ def test_three_classes_and_text_labels(tmp_path):
         str(tmp_path), "--epochs", 5, "--copies", "keep", data=(x.astype(np.float32), y))
 
 
-def test_check_estimator():
-    check_estimator(surety.VoteClassifier())
+@pytest.mark.parametrize("settings", [dict(), dict(kind="trees", trees=20), dict(kind="lipschitz", layers=[8], epochs=400)], ids=str)
+def test_check_estimator(settings):
+    check_estimator(surety.VoteClassifier(**settings))
 
 
 def test_check_estimator_with_a_radius():
