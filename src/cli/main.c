@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "cli/mpi.h"
 
@@ -30,6 +31,18 @@ static void set_signals(void) {
     sigaction(SIGINT, &stop, NULL);
     sigaction(SIGTERM, &stop, NULL);
     signal(SIGXFSZ, SIG_IGN); /* a file size limit becomes an error of write(), with a message */
+}
+
+/* A program that leaves its stack ends without a word: what the library needs (surety/base.h) is asked for
+ * before. */
+static surety_status check_stack(cli *c) {
+    enum { NEEDED = 512 }; /* kB */
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur >= NEEDED * 1024) return SURETY_OK;
+    snprintf(c->error.what, sizeof c->error.what, "the stack of this process is limited to %llu kB",
+             (unsigned long long)limit.rlim_cur / 1024);
+    snprintf(c->error.expected, sizeof c->error.expected, "%d kB or more (ulimit -s)", NEEDED);
+    return c->error.code = SURETY_E_SYSTEM;
 }
 
 static void list_commands(void) {
@@ -110,7 +123,8 @@ static surety_status dispatch(cli *c, int argc, char **argv) {
 int main(int argc, char **argv) {
     cli c = {.largest_file = SURETY_LARGEST_FILE, .run = {.stop = &stop_asked}};
     set_signals();
-    surety_status status = cli_mpi_start(&c, argc, argv);
+    surety_status status = check_stack(&c);
+    if (status == SURETY_OK) status = cli_mpi_start(&c, argc, argv);
     if (status == SURETY_OK) status = dispatch(&c, argc, argv);
     cli_progress_end(&c);
     if (status == SURETY_OK && (fflush(stdout) || ferror(stdout))) {

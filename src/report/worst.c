@@ -89,7 +89,7 @@ static void print_heading(surety_growing *page) {
         "of new inputs for which <em>any</em> point of the ball (l2: radius %g, linf: radius %g) makes the "
         "vote wrong is at most <code>worst_case_frozen</code>, whoever attacks and however; and likewise at "
         "most <code>worst_case_anchored</code>, each on its own. The votes are of the certified defense. "
-        "Errors are on T, as it is and attacked (voters with gradients by apgd, trees by their search); not "
+        "Errors are on T, as it is and attacked (voters with gradients by pgd, trees by their search); not "
         "proved: the share of T whose vote is "
         "not proved right on the whole ball. Where several votes share a task and a norm, the smallest "
         "<code>worst_case_frozen</code> is bold: whoever takes that vote because of it has looked at S. The "
