@@ -293,7 +293,7 @@ def test_refusals():
                         (["--defense", "certified", "--norm", "l2", "--eps", 0.5], "linf"),
                         ([*ROBUST, "--voters", "signed"], "real votes"),
                         ([*ROBUST, "--objective", "chromatic"], "baseline"),
-                        ([*ROBUST, "--depth", 13], "depth"), ([*ROBUST, "--trees", 90000000], "")):
+                        ([*ROBUST, "--mask", 1], "mask"), ([*ROBUST, "--depth", 13], "depth"), ([*ROBUST, "--trees", 90000000], "")):
         e = error(*BASE, *words, "--out", path("no"), code=2)
         assert part in e["what"] + e.get("expected", ""), e
         assert not os.path.exists(path("no"))
