@@ -61,9 +61,9 @@ typedef struct surety_certify_settings {
                              number can be chosen by looking at S. A tolerance must live as long */
     const char *bound;    /* a name of surety/bound.h, or "best", or NULL: surety_certify_default_bound */
     double delta;         /* in (0,1): 1 - confidence */
-    uint64_t looks; /* how many certificates looking at S could have led to, this one included: every model
-                       and every setting that could have been chosen by what was seen of S, counted before S
-                       was seen. At least 1; 0 (not said) is refused */
+    uint64_t looks; /* how many certificates you might have issued after seeing S, this one included: every
+                       model and every setting that could have been chosen by what was seen of S, counted
+                       before S was seen. At least 1; 0 (not said) is refused */
     surety_statement statement;
     double promise;                       /* RADIUS: in (0,1) */
     surety_promise points[SURETY_POINTS]; /* CURVE: radii that grow; PROMISES */

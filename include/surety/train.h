@@ -32,8 +32,14 @@ SURETY_API const char *surety_objective_name(surety_objective objective);
 
 /* What step 1 lowers: the mean linear loss (1 - M)/2 of the vote's smallest margin M, weights and voters
  * together, as the paper does; or a logistic loss of all margins, with uniform weights, which turns to the
- * examples that are wrong or nearly so (docs/theory.md 9.4). */
-typedef enum surety_loss { SURETY_LOSS_AUTO, SURETY_LOSS_LINEAR, SURETY_LOSS_LOGISTIC } surety_loss;
+ * examples that are wrong or nearly so (docs/theory.md 9.4); or a bounded one, which begins as that and ends
+ * as a smooth count of errors, so that it gives up what cannot be right. */
+typedef enum surety_loss {
+    SURETY_LOSS_AUTO,
+    SURETY_LOSS_LINEAR,
+    SURETY_LOSS_LOGISTIC,
+    SURETY_LOSS_BOUNDED
+} surety_loss;
 
 SURETY_API surety_status surety_loss_parse(const char *name, surety_loss *loss, surety_error *err);
 SURETY_API const char *surety_loss_name(surety_loss loss);
@@ -82,13 +88,13 @@ SURETY_API void surety_train_certified(surety_train_settings *settings);
  * trained as soft trees are.
  * trees (docs/theory.md 10.5), which go with the defense none or the worst case over a linf ball:
  * SURETY_GROWN_TREES of depth SURETY_GROWN_DEPTH, mask SURETY_GROWN_MASK, real votes, no step 2, a hold-out
- * of S' that chooses how many trees are kept. voters.count is the number of trees and is that of the epochs
- * of step 1. lipschitz (docs/theory.md 11): the worst case, one network with two layers of
- * SURETY_NETWORK_UNITS units, real votes, no step 2, logistic loss, a learning rate that falls to 0, the last
- * epoch kept. */
+ * of S' that chooses how many trees are kept. voters.count, the number of trees, is that of the epochs of
+ * step 1. lipschitz (docs/theory.md 11): the worst case, one network with two layers of SURETY_NETWORK_UNITS
+ * units, real votes, no step 2, SURETY_NETWORK_EPOCHS epochs unless they are 0, bounded loss if it is auto, a
+ * learning rate that falls to 0, the last epoch kept. */
 SURETY_API int surety_train_kind(surety_train_settings *settings);
 enum { SURETY_GROWN_TREES = 400, SURETY_GROWN_DEPTH = 6 };
-enum { SURETY_NETWORK_UNITS = 128, SURETY_NETWORK_BATCH = 32 };
+enum { SURETY_NETWORK_UNITS = 128, SURETY_NETWORK_BATCH = 32, SURETY_NETWORK_EPOCHS = 40 };
 #define SURETY_GROWN_MASK 0.5
 #define SURETY_GROWN_RATE 0.1
 #define SURETY_GROWN_HOLDOUT 0.15

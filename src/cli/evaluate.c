@@ -350,7 +350,7 @@ static surety_status run_evaluate(cli *c) {
         "also a CSV line for each example of T, for the last attack, with certified radius and verdict; of "
         "more than two classes with the clean vote's answer");
     cli_real(c, "delta", "D", &o.row.delta, "1 - confidence of each bound");
-    cli_u64(c, "looks", "N", &o.row.looks, "runs that looking at S could have led to, this one included");
+    cli_u64(c, "looks", "N", &o.row.looks, "runs you might have reported after seeing S, this one included");
     cli_part_options(c);
     cli_model_decides(c);
     surety_status status = cli_parse(c, 1, 1);

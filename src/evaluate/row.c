@@ -25,18 +25,24 @@ surety_row_settings surety_row_defaults(const surety_model *model) {
     return s;
 }
 
+/* Models that differ in nothing but their posterior, and which vote is attacked. */
+typedef struct several {
+    const surety_model *const *models;
+    size_t count;
+    surety_weighting attacked;
+} several;
+
 /* Risks of every model's vote on the set, attacked once under the prior that they share (or under the vote of
  * the first); or of its worst votes. */
-static surety_status perturbed(surety_risks *risks, const surety_model *const *models, size_t count,
-                               surety_weighting attacked, const surety_set *set, const surety_threat *threat,
-                               const surety_run *run, surety_error *err) {
+static surety_status perturbed(surety_risks *risks, const several *s, const surety_set *set,
+                               const surety_threat *threat, const surety_run *run, surety_error *err) {
     surety_threat settings = *threat;
     const double *posteriors[SURETY_ROWS_MOST];
     settings.epoch = SURETY_EPOCH_PERTURBED;
     SURETY_TRY(surety_threat_validate(&settings, err));
-    SURETY_TRY(surety_attack_check_set(&settings, surety_model_voters(models[0]), set, err));
-    for (size_t k = 0; k < count; k++) posteriors[k] = surety_model_posterior(models[k]);
-    surety_vote vote = surety_model_vote(models[0], attacked);
+    SURETY_TRY(surety_attack_check_set(&settings, surety_model_voters(s->models[0]), set, err));
+    for (size_t k = 0; k < s->count; k++) posteriors[k] = surety_model_posterior(s->models[k]);
+    surety_vote vote = surety_model_vote(s->models[0], s->attacked);
     static const char *const phases[2][2] = {{"perturbed S", "perturbed T"},
                                              {"worst case S", "worst case T"}};
     surety_measurement what = {
@@ -45,14 +51,14 @@ static surety_status perturbed(surety_risks *risks, const surety_model *const *m
         .voter_set = vote.voter_set,
         .prior = vote.weights,
         .phase = phases[threat->kind == SURETY_WORST_CASE][set->which == SURETY_SET_TEST]};
-    return surety_measure_each(&what, posteriors, count, set, risks, run, err);
+    return surety_measure_each(&what, posteriors, s->count, set, risks, run, err);
 }
 
 surety_status surety_measure_model(surety_risks *risks, const surety_model *model, surety_weighting attacked,
                                    const surety_set *set, const surety_threat *threat, const surety_run *run,
                                    surety_error *err) {
     *risks = (surety_risks){0};
-    return perturbed(risks, &model, 1, attacked, set, threat, run, err);
+    return perturbed(risks, &(several){&model, 1, attacked}, set, threat, run, err);
 }
 
 surety_status surety_evaluate_perturbed(const surety_model *model, const surety_set *set,
@@ -226,7 +232,8 @@ static surety_status measure_all(surety_row *rows, const surety_model *const *mo
                                  surety_error *err) {
     surety_risks risks[SURETY_ROWS_MOST];
     int fresh = rows[0].origin == SURETY_ORIGIN_FRESH, learn = set->which == SURETY_SET_LEARN;
-    if (!fresh) SURETY_TRY(perturbed(risks, models, count, SURETY_WEIGHTS_PRIOR, set, &s->threat, run, err));
+    several all = {models, count, SURETY_WEIGHTS_PRIOR};
+    if (!fresh) SURETY_TRY(perturbed(risks, &all, set, &s->threat, run, err));
     for (size_t k = 0; k < count; k++) {
         if (fresh)
             SURETY_TRY(surety_measure_model(&risks[k], models[k], SURETY_WEIGHTS_POSTERIOR, set, &s->threat,

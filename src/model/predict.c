@@ -158,7 +158,7 @@ static surety_status write_scores(predicting *p, const surety_voters *v, size_t 
 static surety_status predict_wave(predicting *p, const surety_vote *vote, size_t first, size_t count,
                                   surety_predict_result *r, const surety_run *run, surety_error *err) {
     size_t each = surety_voters_count(vote->voters) * p->width;
-    SURETY_TRY(surety_vote_ask(vote, p->x, p->d, count, p->votes, p->classes, run, err));
+    SURETY_TRY(surety_vote_ask(vote, p->x, p->d, count, (surety_asked){p->votes, p->classes}, run, err));
     for (size_t i = 0; i < count; i++)
         ++*(p->classes[i] == SURETY_TIED ? &r->tied : &r->chosen[p->classes[i]]);
     for (size_t i = 0; i < count * p->width; i++) {

@@ -244,26 +244,31 @@ typedef struct job {
     double *value;
 } job;
 
-static surety_status grow_node(surety_splitter *s, const job *to, size_t node, size_t level, uint32_t *rows,
-                               size_t count, int64_t *sums, int64_t total, surety_error *err) {
+/* A node that may be split: its rows, and the sums over them. */
+typedef struct growing {
+    size_t node, level;
+    uint32_t *rows;
+    size_t count;
+    int64_t *sums, total;
+} growing;
+
+static surety_status grow_node(surety_splitter *s, const job *to, const growing *g, surety_error *err) {
     found f;
-    SURETY_TRY(find_split(s, node, sums, total, &f, err));
+    SURETY_TRY(find_split(s, g->node, g->sums, g->total, &f, err));
     if (f.split.feature == SURETY_GROW_NONE) return SURETY_OK;
-    size_t left = part(s, rows, count, &f), child = 2 * node + 1;
-    to->split[node] = f.split;
+    size_t left = part(s, g->rows, g->count, &f), child = 2 * g->node + 1, level = g->level + 1;
+    to->split[g->node] = f.split;
     to->value[child] = f.low, to->value[child + 1] = f.high;
-    if (level + 1 == s->depth) return SURETY_OK;
-    int right_less = count - left < left;
-    uint32_t *of[2] = {rows, rows + left};
-    size_t counts[2] = {left, count - left};
-    int64_t *less = s->sums + (level + 1) * s->slots;
-    int64_t its;
-    SURETY_TRY(add_rows(s->rows, of[right_less], counts[right_less], less, s->slots, &its, err));
-    for (size_t k = 0; k < s->slots; k++) sums[k] -= less[k];
-    SURETY_TRY(grow_node(s, to, child + (size_t)right_less, level + 1, of[right_less], counts[right_less],
-                         less, its, err));
-    return grow_node(s, to, child + (size_t)!right_less, level + 1, of[!right_less], counts[!right_less],
-                     sums, total - its, err);
+    if (level == s->depth) return SURETY_OK;
+    growing of[2] = {{.node = child, .level = level, .rows = g->rows, .count = left},
+                     {.node = child + 1, .level = level, .rows = g->rows + left, .count = g->count - left}};
+    growing *few = &of[of[1].count < left], *many = &of[of[1].count >= left];
+    few->sums = s->sums + level * s->slots;
+    SURETY_TRY(add_rows(s->rows, few->rows, few->count, few->sums, s->slots, &few->total, err));
+    many->sums = g->sums, many->total = g->total - few->total;
+    for (size_t k = 0; k < s->slots; k++) many->sums[k] -= few->sums[k];
+    SURETY_TRY(grow_node(s, to, few, err));
+    return grow_node(s, to, many, err);
 }
 
 surety_status surety_splitter_run(surety_splitter *s, const surety_grow_rows *rows, surety_tree_split *split,
@@ -277,5 +282,6 @@ surety_status surety_splitter_run(surety_splitter *s, const surety_grow_rows *ro
     int64_t total;
     SURETY_TRY(add_rows(rows, s->order, m, s->sums, s->slots, &total, err));
     value[0] = value_of(surety_grow_plus(total) + rows->smooth, surety_grow_minus(total) + rows->smooth);
-    return grow_node(s, &to, 0, 0, s->order, m, s->sums, total, err);
+    growing root = {.rows = s->order, .count = m, .sums = s->sums, .total = total};
+    return grow_node(s, &to, &root, err);
 }

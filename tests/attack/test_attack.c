@@ -591,9 +591,10 @@ static void tiny_gradients_give_directions(void **state) {
             float squares[16] = {g[0] * g[0] + g[1] * g[1] + g[2] * g[2]}, inverse[16];
             const float *rows[2] = {g, zero};
             k->inverse_norms(rows, squares, 2, 3, inverse);
-            double length = k->l2_leave(zero, g, zero, 100, inverse[0], 200, 3, out[0]);
-            k->l2_return(out[0], zero, length, 200, -1000, 1000, 3);
-            k->l2_inside(zero, g, 100, inverse[0], -1000, 1000, 3, out[1]);
+            surety_row_ball ball = {200, -1000, 1000, 3};
+            double length = k->l2_leave(zero, g, zero, 100, inverse[0], ball, out[0]);
+            k->l2_return(out[0], zero, length, ball);
+            k->l2_inside(zero, g, 100, inverse[0], ball, out[1]);
             for (int i = 0; i < 2; i++)
                 for (int j = 0; j < 3; j++) {
                     double want = 100. / 3 * (j == 0 ? 1 : j == 1 ? 2 : -2);

@@ -37,7 +37,7 @@ def words(maker, ranks, *rest):
 
 
 def ask(maker, ranks, *rest, code=0):
-    done = subprocess.run(words(maker, ranks, *rest), cwd=FOLDER, env=ENVIRONMENT, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(words(maker, ranks, *rest), cwd=FOLDER, env=ENVIRONMENT, capture_output=True, text=True, timeout=1200 if FULL else 300)
     assert done.returncode == code, (rest, done.returncode, done.stderr)
     return done.stdout if code == 0 else done.stderr
 
@@ -99,6 +99,35 @@ def test_cells_of_a_study():
             name = f"study-{maker}-{ranks}"
             assert "2 cells, 2 computed now" in ask(maker, ranks, *study, "--out", name)
             assert read(f"{name}/results.csv") == read("study/results.csv")
+
+
+MACHINES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "machines.sh")
+
+
+def across(ranks, *rest):
+    """A process on each of so many machines with addresses of their own; returns how many bytes the first one sent."""
+    launch = words("openmpi", ranks, *rest)
+    hosts = ",".join(f"10.99.0.1{i + 1}" for i in range(ranks))
+    done = subprocess.run([MACHINES, str(ranks), launch[0], "--mca", "plm_rsh_agent", MACHINES, "--mca", "btl", "tcp,self", "--host", hosts, *launch[1:]],
+                          cwd=FOLDER, capture_output=True, text=True, env={**ENVIRONMENT, "MACHINES": FOLDER}, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return int(done.stderr.split()[-1])
+
+
+def test_machines_with_addresses_of_their_own():
+    if not FULL:
+        raise Skip("only with --full")
+    launcher("openmpi")
+    if subprocess.run([MACHINES, "1", "true"], env={**ENVIRONMENT, "MACHINES": FOLDER}, capture_output=True, timeout=300).returncode:
+        raise Skip("this system makes no network namespaces (ip, unshare, nsenter; root)")
+    table()
+    ask("", 0, *TRAIN, *TRAININGS["attacked"], "--out", "attacked.model")
+    ask("", 0, *CERTIFY, "--out", "alone.json")
+    for ranks in (2, 3):
+        sent = across(ranks, *TRAIN, *TRAININGS["attacked"], "--out", "across.model")
+        assert sent > 100000 and read("attacked.model") == read("across.model"), (ranks, sent)
+        across(ranks, *CERTIFY, "--out", "across.json")
+        assert read("alone.json") == read("across.json"), ranks
 
 
 def test_only_one_speaks():

@@ -107,6 +107,85 @@ static void arrays_are_files_without_files(void **state) {
     }
 }
 
+/* Rows with a column of categories, one of units and one of groups, as a file and as texts in memory. */
+typedef struct words {
+    float x[60 * 4];
+    int64_t y[60];
+    char unit[60][16];
+    const char *color[60], *of[60], *site[60];
+    const char *const *columns[4];
+} words;
+
+static const char *const word_names[] = {"age", "color", "patient", "site"};
+
+static surety_arrays in_words(words *w) {
+    static const char *const colors[] = {"red", " green\t", "7.0", "07", NULL, "NA"};
+    for (int i = 0; i < 60; i++) {
+        w->x[4 * i] = (float)i / 8;
+        w->x[4 * i + 1] = w->x[4 * i + 2] = w->x[4 * i + 3] = NAN; /* not read */
+        w->y[i] = i % 2;
+        snprintf(w->unit[i], sizeof w->unit[i], "p%d", i / 2);
+        w->color[i] = colors[i % 6], w->of[i] = w->unit[i], w->site[i] = i % 3 ? "north" : "";
+    }
+    w->columns[0] = NULL, w->columns[1] = w->color, w->columns[2] = w->of, w->columns[3] = w->site;
+    return (surety_arrays){
+        .m = 60, .d = 4, .features = w->x, .names = word_names, .texts = w->columns, .labels = w->y};
+}
+
+static surety_data_settings word_settings(void) {
+    static const char *const categorical[] = {"color"}, *const drop[] = {"site"};
+    surety_data_settings s = surety_data_defaults();
+    s.categorical = categorical, s.categorical_count = 1;
+    s.drop = drop, s.drop_count = 1;
+    s.unit = "patient", s.group = "site";
+    s.missing = SURETY_MISSING_FLAG;
+    s.test_share = 0;
+    return s;
+}
+
+static void texts_in_memory_are_those_of_a_file(void **state) {
+    (void)state;
+    surety_error err = SURETY_ERROR_NONE;
+    words w;
+    surety_arrays a = in_words(&w);
+    surety_data_settings s = word_settings();
+    surety_data *file = NULL, *data = NULL;
+    char text[60 * 64] = "age,color,patient,site,y\n", *at = text + strlen(text);
+    for (int i = 0; i < 60; i++)
+        at += sprintf(at, "%.3f,%s,%s,%s,%d\n", i / 8., w.color[i] ? w.color[i] : "", w.of[i], w.site[i],
+                      i % 2);
+    s.train = files_text("words.csv", text);
+    check_ok(surety_data_open(&s, &file, &err));
+    s.train = NULL;
+    check_ok(surety_data_from_arrays(&a, &s, &data, &err));
+    same_sets(file, data);
+    const surety_set *one = surety_data_set(file, SURETY_SET_LEARN),
+                     *two = surety_data_set(data, SURETY_SET_LEARN);
+    assert_true(one->units == two->units && one->units < one->m);
+    assert_memory_equal(one->unit, two->unit, one->m * sizeof *one->unit);
+    assert_int_equal(surety_data_describe(data)->groups, 2);
+    surety_data_free(file);
+    surety_data_free(data);
+}
+
+/* Texts where numbers are asked for, and texts that are none. */
+static void texts_that_are_refused(void **state) {
+    (void)state;
+    surety_error err = SURETY_ERROR_NONE;
+    words w;
+    surety_arrays a = in_words(&w);
+    surety_data_settings s = word_settings();
+    surety_data *data = NULL;
+    w.color[7] = "\xff";
+    assert_int_equal(surety_data_from_arrays(&a, &s, &data, &err), SURETY_E_INPUT);
+    assert_string_equal(err.place, "row 7, column 1 (from 0)");
+    w.color[7] = "red";
+    s.categorical_count = 0;
+    err = (surety_error)SURETY_ERROR_NONE;
+    assert_int_equal(surety_data_from_arrays(&a, &s, &data, &err), SURETY_E_INPUT);
+    assert_non_null(strstr(err.what, "'color' holds texts"));
+}
+
 /* IDX and NPY of bytes against their floats, NPY of other types; a file of the same rows in other types. */
 static void arrays_and_other_formats(void **state) {
     (void)state;
@@ -417,6 +496,8 @@ static void failing_allocations(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(arrays_are_files_without_files),
+        cmocka_unit_test(texts_in_memory_are_those_of_a_file),
+        cmocka_unit_test(texts_that_are_refused),
         cmocka_unit_test(arrays_and_other_formats),
         cmocka_unit_test(arrays_split_by_indices),
         cmocka_unit_test(digests_tell_what_differs),

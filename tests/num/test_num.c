@@ -249,7 +249,15 @@ static void check_outer(size_t N, size_t d, size_t rows, size_t first, size_t en
     const float *x[MOST];
     for (size_t r = 0; r < rows; r++) x[r] = f.x + r * f.ldx;
     for (size_t i = 0; i < N * ldd; i++) D[i] = STRANGE;
-    surety_product job = surety_outer_job(f.g, f.ldz, x, rows, first, end, d, D, ldd);
+    surety_product job = surety_outer_job(&(surety_outer){.g = f.g,
+                                                          .ldg = f.ldz,
+                                                          .x = x,
+                                                          .rows = rows,
+                                                          .first = first,
+                                                          .end = end,
+                                                          .d = d,
+                                                          .D = D,
+                                                          .ldd = ldd});
     surety_kernels_at(level)->product(&job);
     for (size_t i = 0; i < N; i++)
         for (size_t j = 0; j < ldd; j++) {
@@ -294,7 +302,8 @@ static void products_agree_with_openblas(void **state) {
         surety_product jobs[] = {
             surety_forward_job(f.weights, x, ROWS, NULL, z, LDZ),
             surety_backward_job(f.weights, f.g, LDZ, ROWS, &(surety_gradient_use){.out = dx_rows}),
-            surety_outer_job(f.g, LDZ, x, ROWS, 0, N, D, outer, D)};
+            surety_outer_job(&(surety_outer){
+                .g = f.g, .ldg = LDZ, .x = x, .rows = ROWS, .end = N, .d = D, .D = outer, .ldd = D})};
         for (int i = 0; i < 3; i++) surety_kernels_at(level)->product(&jobs[i]);
         /* |x|, |w| <= 1, so the sums of products are below the number of terms; u = 2^-24 */
         for (size_t i = 0; i < ROWS * LDZ; i++) assert_true(fabsf(z[i] - z_blas[i]) <= 0x1p-23f * D * D / 4);
@@ -561,8 +570,8 @@ static void noise_is_drawn_added_and_clipped(void **state) {
             bool in_place = n % 2;
             memcpy(out, x, sizeof out);
             out[count + offset] = STRANGE;
-            surety_kernels_at(level)->noise(seed, &a, (in_place ? out : x) + offset, scale, lo, hi,
-                                            out + offset, count);
+            surety_kernels_at(level)->noise(&(surety_noise){seed, a, scale, lo, hi},
+                                            (in_place ? out : x) + offset, out + offset, count);
             assert_true(out[count + offset] == STRANGE);
             for (size_t j = 0; j < count; j++) {
                 float u = surety_random_noise(seed, &a, j);
@@ -703,7 +712,8 @@ static void public_functions_use_the_level(void **state) {
     SAME(surety_vector_uniform(1, &where, a, 50), k->uniform(1, &where, b, 50));
     SAME(surety_vector_normal(1, &where, a, 50), k->normal(1, &where, b, 50));
     SAME(surety_vector_direction(1, &where, a, 50), k->direction(1, &where, b, 50));
-    SAME(surety_vector_noise(1, &where, x, 1, 0, 1, a, 50), k->noise(1, &where, x, 1, 0, 1, b, 50));
+    surety_noise noise = {1, where, 1, 0, 1};
+    SAME(surety_vector_noise(&noise, x, a, 50), k->noise(&noise, x, b, 50));
 }
 
 int main(void) {

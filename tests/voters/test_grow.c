@@ -5,6 +5,7 @@
 
 #include "check.h"
 #include "draw.h"
+#include "surety/train.h"
 #include "tolerance.h"
 #include "voters/ball.h"
 #include "voters/kind.h"
@@ -188,7 +189,8 @@ static void first_split_is_the_best(void **state) {
     static sample train;
     double smooth = 0.5;
     for (long n = 0; n < check_count(6, 60); n++) {
-        double radius = 0.07 + 0.01 * (double)draw_size(&r, 0, 9);
+        /* no x +- radius meets a threshold, where roundings would say on which side a row is */
+        double radius = 0.0737 + 0.01 * (double)draw_size(&r, 0, 9);
         surety_ball ball = linf(radius);
         fill(&train, &r, 2, n % 2);
         surety_voters *v = make(1, 1, 2);
@@ -387,6 +389,22 @@ static void a_mask_hides_features(void **state) {
     }
 }
 
+static void other_norms_are_refused(void **state) {
+    (void)state;
+    surety_train_settings s = surety_train_defaults();
+    s.voters.kind = "trees";
+    surety_train_kind(&s);
+    s.defense.kind = SURETY_WORST_CASE;
+    for (int norm = SURETY_L2; norm <= SURETY_L1; norm++) {
+        surety_error said = SURETY_ERROR_NONE;
+        s.defense.ball = linf(0.1);
+        s.defense.ball.norm = (surety_norm)norm;
+        surety_status status = surety_train_validate(&s, &said);
+        check(status == (norm == SURETY_LINF ? SURETY_OK : SURETY_E_USAGE), "norm %d: %d, %s", norm,
+              (int)status, said.what);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(value_is_that_of_the_limits),
@@ -395,6 +413,7 @@ int main(void) {
         cmocka_unit_test(leaves_are_settled),
         cmocka_unit_test(duels_decide),
         cmocka_unit_test(a_mask_hides_features),
+        cmocka_unit_test(other_norms_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

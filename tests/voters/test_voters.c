@@ -613,7 +613,8 @@ static void run_level(surety_level level, size_t width, const float *z, const fl
     const surety_forest_kernels *k = surety_forest_kernels_at(level);
     surety_forest forest = {GH, GDEPTH, width, scores};
     k->forward(&forest, z, GLD, SURETY_LANES, out->p, out->h);
-    k->backward(&forest, out->p, a, SURETY_LANES, out->dz, GLD, out->ds, GLD, out->lanes);
+    k->backward(&forest, out->p, a, SURETY_LANES,
+                &(surety_forest_slopes){out->dz, GLD, out->ds, GLD, out->lanes});
     k->softmax_lanes(z, GLD, SURETY_LANES, GH, GK, out->soft);
     k->softmax_backward(out->soft, a, SURETY_LANES, GH, GK, out->dsoft, GLD);
 }
