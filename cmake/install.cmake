@@ -1,7 +1,7 @@
 # Headers, both libraries, the command with its manual, pkg-config and CMake package files. Components are the Debian
 # packages of package.cmake.
 include(CMakePackageConfigHelpers)
-install(DIRECTORY include/surety DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT dev)
+install(DIRECTORY include/surety ${PROJECT_BINARY_DIR}/include/surety DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT dev)
 install(TARGETS surety EXPORT surety_targets COMPONENT command)
 install(TARGETS surety_shared EXPORT surety_targets LIBRARY COMPONENT library NAMELINK_COMPONENT dev)
 install(TARGETS surety_static EXPORT surety_static_targets COMPONENT dev)
