@@ -144,6 +144,7 @@ typedef struct surety_growth {
     const surety_ball *ball;
     size_t epoch, epochs;
     double rate;
+    double mask;           /* a split does not see a feature with this probability */
     const double *balance; /* (K) weight of an example's loss, by its class */
     uint64_t seed;
     const surety_run *run;
