@@ -87,14 +87,15 @@ SURETY_API void surety_train_certified(surety_train_settings *settings);
 /* Turns settings, whose kind is set, into those that suit the kind; 0, and nothing, for kinds that are
  * trained as soft trees are.
  * trees (docs/theory.md 10.5), which go with the defense none or the worst case over a linf ball:
- * SURETY_GROWN_TREES of depth SURETY_GROWN_DEPTH, real votes, no step 2, a hold-out of S' that chooses how
- * many trees are kept. voters is the number of trees and is that of the epochs of step 1.
- * lipschitz (docs/theory.md 11): the worst case, one network with two layers of SURETY_NETWORK_UNITS units,
- * real votes, no step 2, SURETY_NETWORK_EPOCHS epochs unless they are 0, bounded loss if it is auto, a
+ * SURETY_GROWN_TREES of depth SURETY_GROWN_DEPTH, mask SURETY_GROWN_MASK, real votes, no step 2, a hold-out
+ * of S' that chooses how many trees are kept. voters.count, the number of trees, is that of the epochs of
+ * step 1. lipschitz (docs/theory.md 11): the worst case, one network with two layers of SURETY_NETWORK_UNITS
+ * units, real votes, no step 2, SURETY_NETWORK_EPOCHS epochs unless they are 0, bounded loss if it is auto, a
  * learning rate that falls to 0, the last epoch kept. */
 SURETY_API int surety_train_kind(surety_train_settings *settings);
 enum { SURETY_GROWN_TREES = 400, SURETY_GROWN_DEPTH = 6 };
 enum { SURETY_NETWORK_UNITS = 128, SURETY_NETWORK_BATCH = 32, SURETY_NETWORK_EPOCHS = 40 };
+#define SURETY_GROWN_MASK 0.5
 #define SURETY_GROWN_RATE 0.1
 #define SURETY_GROWN_HOLDOUT 0.15
 #define SURETY_NETWORK_RATE 0.003
@@ -105,7 +106,10 @@ enum { SURETY_NETWORK_UNITS = 128, SURETY_NETWORK_BATCH = 32, SURETY_NETWORK_EPO
 SURETY_API void surety_train_table(surety_train_settings *settings);
 
 /* Turns settings, whose kind and defense are set, into those that suit own data, the defense kept:
- * surety_train_table (not for trees), then surety_train_kind. */
+ * surety_train_table, then surety_train_kind; but of trees SURETY_TABLE_TREES of depth SURETY_TABLE_DEPTH,
+ * all of them kept, mask SURETY_TABLE_MASK (docs/notes/tables.md). */
+enum { SURETY_TABLE_TREES = 200, SURETY_TABLE_DEPTH = 8 };
+#define SURETY_TABLE_MASK 0.75
 SURETY_API void surety_train_own(surety_train_settings *settings);
 
 /* What follows from the number of voters and the objective, when they are settled: an epoch grows a tree, and
