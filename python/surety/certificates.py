@@ -114,7 +114,7 @@ def certify(model, data, looks: int, threat: Optional[Threat] = None, *, delta: 
             threads: int = 1) -> Certificate:
     """A certificate of a model and its rows.
 
-    looks: how many certificates looking at S could have led to, this one included; 1 if all was decided before.
+    looks: how many certificates you might have issued after seeing S, this one included; 1 if all was decided before.
     threat: what is certified; unless given, the model's defense. delta: 1 - confidence. bound: by name, or "best".
     At most one of: per_class, a limit for every class; promise_risk, the largest radius with at most this risk; curve, a
     limit at each of these radii; promises, a list of (radius, limit) that are tested in this order; groups, a limit for each
