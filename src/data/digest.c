@@ -39,11 +39,8 @@ static surety_status add_categories(surety_sha256_sum *sum, const surety_table *
 }
 
 static surety_status digest_rows(uint8_t *out, const surety_table *t, const uint32_t *rows, size_t count,
-                                 const surety_run *run, surety_sha256_sum *sum, float *x, surety_error *err) {
-    size_t first = 0, end = t->rows;
-    surety_my_share(run, &first, &end);
+                                 surety_sha256_sum *sum, float *x, surety_error *err) {
     for (size_t i = 0; i < count; i++) {
-        if (rows[i] < first || rows[i] >= end) continue;
         if (i % POLLED == POLLED - 1) SURETY_TRY(surety_reading_poll(i, count, err));
         surety_table_row(t, rows[i], x);
         for (size_t j = 0; j < t->d; j++) x[j] = digested(t, j, x[j]);
@@ -51,17 +48,22 @@ static surety_status digest_rows(uint8_t *out, const surety_table *t, const uint
         SURETY_TRY(add_categories(sum, t, rows[i], err));
         SURETY_TRY(surety_sha256_bytes(sum, out + BYTES * (size_t)rows[i], err));
     }
-    return surety_share_everyone(run, out, t->rows, 1, BYTES, err);
+    return SURETY_OK;
 }
 
 surety_status surety_digest_rows(uint8_t **out, const surety_table *t, const uint32_t *rows, size_t count,
                                  const surety_run *run, surety_error *err) {
     surety_sha256_sum *sum = NULL;
     float *x = NULL;
+    size_t first = 0, end = t->rows;
+    surety_my_share(run, &first, &end);
+    for (; count && *rows < first; rows++) count--;
+    while (count && rows[count - 1] >= end) count--;
     SURETY_TRY(surety_alloc(out, t->rows, BYTES, err));
     surety_status status = surety_alloc(&x, t->d, sizeof *x, err);
     if (status == SURETY_OK) status = surety_sha256_new(&sum, err);
-    if (status == SURETY_OK) status = digest_rows(*out, t, rows, count, run, sum, x, err);
+    if (status == SURETY_OK) status = digest_rows(*out, t, rows, count, sum, x, err);
+    if (status == SURETY_OK) status = surety_share_everyone(run, *out, t->rows, 1, BYTES, err);
     surety_sha256_free(sum);
     surety_free(x);
     return status;
