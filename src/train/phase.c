@@ -610,6 +610,7 @@ static surety_status grow(loop *l, const surety_run *run, surety_error *err) {
                             .epoch = l->state->epoch,
                             .epochs = l->phase->epochs,
                             .rate = l->s->lr,
+                            .mask = l->s->voters.mask,
                             .balance = l->balance,
                             .seed = l->s->seed,
                             .run = run};

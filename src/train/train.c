@@ -194,14 +194,20 @@ static surety_status keep(void *arg, const surety_train_state *state, surety_err
 static surety_status split_prior_set(training *t, const surety_data *data, surety_error *err) {
     const surety_set *prior_set = surety_data_set(data, SURETY_SET_PRIOR);
     size_t held = (size_t)floor(t->s.holdout * (double)prior_set->m);
+    if (t->s.holdout > 0 && held < 1) held = 1; /* of the smallest sets */
     t->learn = *surety_data_set(data, SURETY_SET_LEARN);
     t->test = *surety_data_set(data, SURETY_SET_TEST);
-    if (t->s.holdout > 0 && (held < 1 || held >= prior_set->m))
+    if (t->s.holdout > 0 && held >= prior_set->m)
         return surety_fail(err, SURETY_E_USAGE, "a hold-out of %g leaves nothing of the %zu examples of S'",
                            t->s.holdout, prior_set->m);
     while (held && prior_set->unit &&
            prior_set->unit[prior_set->m - held] == prior_set->unit[prior_set->m - held - 1])
-        held--; /* rows of a unit stay together */
+        held--;                    /* rows of a unit stay together */
+    if (t->s.holdout > 0 && !held) /* S must not choose instead: T_p is 1 */
+        return surety_fail(
+            err, SURETY_E_USAGE,
+            "a hold-out of %g of the %zu examples of S' has no whole unit: take a larger share", t->s.holdout,
+            prior_set->m);
     t->prior_set = surety_set_slice(prior_set, 0, prior_set->m - held);
     t->choose = held ? surety_set_slice(prior_set, prior_set->m - held, held) : t->learn;
     t->prior_set.unit = t->choose.unit = t->learn.unit =

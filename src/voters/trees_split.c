@@ -164,19 +164,41 @@ static void look_at(const surety_splitter *s, size_t j, int missing, found *best
     }
 }
 
-/* The best split of a block of features: half of them, drawn for each node. */
+/* Which features of a block a node sees, one bit each: number k has u_k >= mask, where u_k has the first
+ * DIGITS binary digits of a uniform number. Two words of bits are one digit of all features. */
+static uint64_t draw_features(const surety_splitter *s, size_t block) {
+    enum { DIGITS = 8, FEW = 8 };
+    const surety_grow_rows *r = s->rows;
+    uint64_t above = 0, equal = UINT64_MAX; /* u_k > mask, u_k = mask, as far as digits have been drawn */
+    double rest = ceil(r->mask * (1 << DIGITS)) / (1 << DIGITS);
+    if (r->grid->d <= FEW) return UINT64_MAX;
+    for (uint32_t digit = 0; digit < DIGITS && rest > 0; digit++) {
+        surety_address address = {.row = (uint32_t)s->node,
+                                  .sample = r->tree,
+                                  .purpose = SURETY_FOR_FEATURES,
+                                  .restart = digit / 2};
+        uint32_t bits[4];
+        surety_random_bits(r->seed, &address, (uint32_t)block, bits);
+        const uint32_t *two = bits + digit % 2 * 2;
+        uint64_t ones = (uint64_t)two[1] << 32 | two[0];
+        int is = (rest *= 2) >= 1;
+        rest -= is;
+        above |= is ? 0 : equal & ones;
+        equal &= is ? ones : ~ones;
+    }
+    return above | equal;
+}
+
+/* The best split of a block of features, among those that are drawn for the node. */
 static surety_status look_block(void *arg, size_t block, int thread, surety_error *err) {
     surety_splitter *s = arg;
     const surety_grow_rows *r = s->rows;
     (void)thread, (void)err;
-    surety_address address = {.row = (uint32_t)s->node, .sample = r->tree, .purpose = SURETY_FOR_FEATURES};
-    uint32_t bits[4];
-    surety_random_bits(r->seed, &address, (uint32_t)block, bits);
+    uint64_t seen = draw_features(s, block);
     found best = {.loss = HUGE_VAL, .split = {.feature = SURETY_GROW_NONE}};
     size_t end = (block + 1) * FEATURES < r->grid->d ? (block + 1) * FEATURES : r->grid->d;
     for (size_t j = block * FEATURES; j < end; j++) {
-        size_t k = j % FEATURES;
-        if (r->grid->d > 8 && !(bits[k / 32] >> k % 32 & 1)) continue;
+        if (!(seen >> j % FEATURES & 1)) continue;
         const int64_t *sums = s->node_sums + r->grid->slot[j];
         if (sums[r->grid->usual[j]] == s->total) continue; /* all are in one cell */
         look_at(s, j, 0, &best);

@@ -193,6 +193,19 @@ def test_points_in_the_users_units():
     assert r["units_fooled"] == r["fooled"] and r["units"] == r["m"] == len(x)
 
 
+def test_a_hold_out_is_never_empty():
+    """One that has no whole unit would leave the choice to S, which is not paid for; of few rows it is one."""
+    rng = np.random.default_rng(5)
+    rows = [{"who": f"p{i // 5}", "a": f"{rng.normal() + i % 2:.4f}", "y": str(i % 2)} for i in range(60)]
+    file = write("whole.csv", rows, ["who", "a", "y"], ",")
+    words = ["train", "--test-size", 0, "--kind", "linear", "--epochs", 2, *QUICK, "--out", path("h")]
+    said = error(*words, "--train", file, "--unit", "who", "--holdout", 0.05, code=2)
+    assert "no whole unit" in said["what"], said
+    assert answer(*words, "--train", file, "--unit", "who", "--holdout", 0.3)["priors_compared"] == 1
+    few = write("few.csv", rows[:10], ["who", "a", "y"], ",")
+    assert answer(*words, "--train", few, "--drop", "who", "--holdout", 0.15)["priors_compared"] == 1
+
+
 def test_units_are_counted_again():
     rng = np.random.default_rng(4)
     rows, count = [], 300

@@ -155,8 +155,9 @@ def test_three_classes_and_text_labels(tmp_path):
         str(tmp_path), "--epochs", 5, "--copies", "keep", data=(x.astype(np.float32), y))
 
 
-def test_check_estimator():
-    check_estimator(surety.VoteClassifier())
+@pytest.mark.parametrize("settings", [dict(), dict(kind="trees", trees=20), dict(kind="lipschitz", layers=[8], epochs=400)], ids=str)
+def test_check_estimator(settings):
+    check_estimator(surety.VoteClassifier(**settings))
 
 
 def test_check_estimator_with_a_radius():
@@ -268,6 +269,12 @@ def test_pipelines_and_searches():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         search.best_estimator_.certify(looks=100)
+    many = GridSearchCV(one, {"voteclassifier__lr": [0.01, 0.02, 0.05]}, cv=2, n_jobs=2).fit(X, Y)  # rows differ by fold
+    with pytest.warns(UserWarning, match="with 2 other settings"):
+        many.best_estimator_[-1].certify(looks=2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        many.best_estimator_[-1].certify(looks=3)
 
 
 def test_frames_names_and_tolerances():

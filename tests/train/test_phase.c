@@ -117,8 +117,8 @@ static void test_choice_of_epoch(void **state) {
     run_phase(&other, &t->train, &t->choose);
     run_phase(&none, &t->train, NULL);
     for (size_t i = 1; i < EPOCHS; i++) {
-        assert_true(same.values[0][i] < same.values[0][i - 1]);
-        assert_true(other.values[0][i] > other.values[0][i - 1]);
+        check_that(same.values[0][i], <, same.values[0][i - 1]);
+        check_that(other.values[0][i], >, other.values[0][i - 1]);
     }
     assert_int_equal(same.best[0], EPOCHS);
     assert_int_equal(other.best[0], 1);
