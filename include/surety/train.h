@@ -54,11 +54,11 @@ SURETY_API const char *surety_augment_name(surety_augment augment);
 typedef struct surety_train_settings {
     surety_objective objective;
     surety_loss loss; /* auto: logistic for more than two classes or against the worst case, else linear */
-    surety_threat
-        defense; /* what step 1 is trained against. Its samples are 1, its seed that below. The worst
-                    case (docs/theory.md 8.3) goes with the objective worst-case or baseline */
-    double mix;  /* defense worst case, 0 <= mix < 1: loss = (1 - mix) worst_case + mix attacked, by pgd with
-                    the steps of the defense */
+    /* What step 1 is trained against. Its samples are 1, its seed that below. The worst case (docs/theory.md
+     * 8.3) goes with the objective worst-case or baseline. */
+    surety_threat defense;
+    double mix; /* defense worst case, 0 <= mix < 1: loss = (1 - mix) worst_case + mix attacked, by pgd with
+                   the steps of the defense */
     int keep_last; /* 1: step 1 keeps its last epoch, whatever it is: nothing is chosen, T_p = 1. Not with
                       a hold-out */
     surety_voter_set voter_set;    /* signed or real */
@@ -79,8 +79,8 @@ typedef struct surety_train_settings {
 /* Batches of a step of training where epochs are 0: about as many as the paper's tasks take in 20 epochs. */
 enum { SURETY_TRAIN_STEPS = 2500 };
 
-/* Turns settings into those of the certified defense, as docs/worst-case.md found them best: the worst case,
- * 10 trees of depth 3 without masks, real votes, a learning rate that falls to 0, the last epoch kept,
+/* Turns settings into those of the certified defense, as docs/notes/worst-case.md found them best: the worst
+ * case, 10 trees of depth 3 without masks, real votes, a learning rate that falls to 0, the last epoch kept,
  * objective baseline. */
 SURETY_API void surety_train_certified(surety_train_settings *settings);
 

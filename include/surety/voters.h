@@ -34,9 +34,8 @@ typedef struct surety_voters_settings {
     int apart;      /* trees, two classes: 1: each tree is a voter, so that weights can be learned; 0: their
                        sum is one voter, which proofs can search as a whole */
     size_t layers[SURETY_LAYERS]; /* lipschitz: units of the layers, 1 to 4096 each; 0 behind the last */
-    double
-        scale; /* lipschitz: s of h = f / s, a power of two; 0 is 4. A training takes one that suits its ball
-                */
+    /* lipschitz: s of h = f / s, a power of two; 0 is 4. A training takes one that suits its ball. */
+    double scale;
 } surety_voters_settings;
 
 /* A soft forest of 25 trees of depth 2, mask 0.5. */

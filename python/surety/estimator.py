@@ -1,10 +1,12 @@
 """A scikit-learn classifier: a vote that is trained to resist perturbations, and can promise how often it fails."""
+import sys
 import warnings
 from collections import deque
 from typing import Any, Optional
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.model_selection._search import BaseSearchCV
 from sklearn.utils import check_consistent_length, check_random_state, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
@@ -108,6 +110,7 @@ class VoteClassifier(ClassifierMixin, BaseEstimator):
             call(lib.surety_train, settings, data.pointer, ffi.NULL, out, result, run)
         self.model_ = Model(out[0])
         self._data = data
+        self._searched = _settings_tried()
         self._remember(result, data)
         return self
 
@@ -249,9 +252,10 @@ class VoteClassifier(ClassifierMixin, BaseEstimator):
                           np.uint64)
         own = repr(sorted(self.get_params().items(), key=lambda item: item[0]))
         others = {settings for settings, rows in list(_trainings) if settings != own and np.isin(S, rows).any()}
-        if len(others) >= looks:
-            warnings.warn(f"rows of S were given to {len(others)} trainings with other settings in this process, and looks is "
-                          f"{looks}: if what was seen of them led to this model, the certificate promises too much "
+        count = max(len(others), self._searched - 1)
+        if count >= looks:
+            warnings.warn(f"rows of S were given to trainings with {count} other settings, by a search or in this process, and "
+                          f"looks is {looks}: if what was seen of them led to this model, the certificate promises too much "
                           "(docs/certificates.md, 'Looks')")
 
     def evaluate(self, X, y, threats, **run):
@@ -278,6 +282,18 @@ class VoteClassifier(ClassifierMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = self.missing != "error"
         return tags
+
+
+def _settings_tried() -> int:
+    """How many settings were tried by the search of scikit-learn (GridSearchCV and the like) that calls fit for the last
+    time, with the best of them; 0: none calls it. It may have tried them on other processes, or on rows that a pipeline had
+    prepared for each fold, where nothing else tells."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        if isinstance(frame.f_locals.get("self"), BaseSearchCV):
+            return max(2, len(frame.f_locals.get("all_candidate_params") or ()))
+        frame = frame.f_back
+    return 0
 
 
 def _validate_frame(estimator, X, y=None, reset: bool = True):

@@ -44,7 +44,8 @@ static surety_status check(cli *c, options *o) {
     if (!f->input) return cli_wrong(c, "which points? Give a table, or --input X.npy");
     f->drop = o->table.drop, f->drop_count = o->table.drop_count;
     if (!f->out && !f->classes && !f->scores)
-        return cli_wrong(c, "where should the votes go? Give --out V.npy, --classes C.csv or --scores P.npy");
+        return cli_wrong(c,
+                         "where should the votes go? Give --out VOTE.npy, --classes C.csv or --scores P.npy");
     return SURETY_OK;
 }
 
@@ -110,15 +111,16 @@ static surety_status run(cli *c) {
              "CSV: a column of labels that is left out; unless given, the model's");
     cli_drop_option(c, &o.table);
     cli_output(
-        c, "out", "V.npy", &o.files.out,
+        c, "out", "VOTE.npy", &o.files.out,
         "the vote of each point in [-1,1], float64 (m) or (m, n); of K > 2 classes its K scores: (m, K) or "
         "(m, n, K)");
     cli_output(c, "classes", "C.csv", &o.files.classes,
                "the class that the vote answers to each point, by name, or 'tied': lines row,class, or "
                "row,point,class");
     cli_output(
-        c, "votes", "H.npy", &o.files.votes,
-        "also the real output of each voter, float32 (m, H) or (m, n, H); of K > 2 classes (.., H, K)");
+        c, "votes", "V.npy", &o.files.votes,
+        "also the real output of each voter, float32 (m, H) or (m, n, H), which bound --votes reads; of K > "
+        "2 classes (.., H, K)");
     cli_output(c, "scores", "P.npy", &o.files.scores,
                "raw scores of imported trees, bit for bit those of their maker, (m) or (m, C)");
     cli_flag(c, "prior", &o.prior, "the vote of the prior P; else of the posterior Q");
@@ -137,7 +139,7 @@ static surety_status run(cli *c) {
 
 const cli_command cli_predict = {
     .name = "predict",
-    .usage = "MODEL TABLE [--out V.npy] [--classes C.csv] [options]",
+    .usage = "MODEL TABLE [--out VOTE.npy] [--classes C.csv] [options]",
     .summary = "votes and classes of a model on points from a file",
     .text =
         "Of two classes, a vote above 0 is for the second (+1), below 0 for the first (-1); exactly 0 is a "

@@ -112,7 +112,7 @@ static surety_status read_separator(const char *text, void *target, surety_error
 /* N or P%. */
 static surety_status read_share(const char *text, size_t *size, double *share, surety_error *err) {
     char *end = NULL;
-    double number = strtod(text, &end);
+    double number = surety_number(text, &end);
     *size = 0, *share = 0;
     if (end != text && !strcmp(end, "%") && number > 0 && number < 100)
         return *share = number / 100, SURETY_OK;
@@ -151,21 +151,30 @@ void cli_import_classes_option(cli *c, surety_import_settings *import) {
               "labels of the classes by class number; unless given those of the file, or 0, 1, ..");
 }
 
+surety_status cli_read_grid(const char *text, void *target, surety_error *err) {
+    double numbers[3];
+    if (!surety_numbers(text, ':', numbers, 3))
+        return bad_value(err, text, "FIRST:LAST:STEP, such as 0:1:0.25");
+    *(cli_grid *)target = (cli_grid){numbers[0], numbers[1], numbers[2]};
+    return SURETY_OK;
+}
+
+const char *cli_show_grid(const void *target, char *buffer, size_t size) {
+    const cli_grid *g = target;
+    snprintf(buffer, size, "%g:%g:%g", g->first, g->last, g->step);
+    return buffer;
+}
+
 /* LO,HI or none. */
 static surety_status read_box(const char *text, void *target, surety_error *err) {
     surety_data_settings *data = target;
-    char *end;
+    double numbers[2];
     data->boxed = strcmp(text, "none") ? SURETY_BOX_GIVEN : SURETY_BOX_NONE;
     if (!data->boxed) return SURETY_OK;
-    data->box_lo = strtod(text, &end);
-    int fine = end != text && *end == ',';
-    if (fine) {
-        const char *second = end + 1;
-        data->box_hi = strtod(second, &end);
-        fine = end != second && !*end && isfinite(data->box_lo) && data->box_lo < data->box_hi &&
-               isfinite(data->box_hi);
-    }
-    return fine ? SURETY_OK : bad_value(err, text, "'none' or two numbers LO,HI such as 0,1");
+    if (!surety_numbers(text, ',', numbers, 2) || !(numbers[0] < numbers[1]))
+        return bad_value(err, text, "'none' or two numbers LO,HI such as 0,1");
+    data->box_lo = numbers[0], data->box_hi = numbers[1];
+    return SURETY_OK;
 }
 
 static const char *show_box(const void *target, char *buffer, size_t size) {

@@ -29,6 +29,7 @@ typedef struct surety_voter_kind {
     const char *words; /* for people: "soft trees" */
     size_t classes;    /* K is from 2 to that */
     int missing;       /* 1: a feature may be NaN, which no perturbation changes */
+    int duels;         /* 1: of more than two classes, voters that were trained here decide by duels */
 
     /* New voters with random parameters; and voters with the shapes of a file's tensors, parameters 0. */
     surety_status (*make)(surety_voters **out, const surety_voters_settings *settings, size_t d,

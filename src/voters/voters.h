@@ -58,6 +58,9 @@ typedef struct surety_examples {
 /* Floats of scratch for one block. ask fills it, the gradients read it. */
 size_t surety_voters_scratch(const surety_voters *v);
 
+/* 1: votes of this kind, trained here on so many classes, are duels (surety_voters_duels). */
+int surety_kind_duels(const char *kind, size_t classes);
+
 /* Outputs of a voter. */
 size_t surety_voters_width(const surety_voters *v);
 

@@ -220,6 +220,13 @@ static void numbers_have_a_point(void **state) {
     assert_string_equal(text, "x 0.050000000000000003 -1.50");
     check_that(surety_number("0.25,7", &end), ==, 0.25);
     assert_string_equal(end, ",7");
+    double numbers[3];
+    assert_int_equal(surety_numbers("0.5:1:.25", ':', numbers, 3), 1);
+    check_that(numbers[0] + 2 * numbers[1] + 4 * numbers[2], ==, 3.5);
+    static const char *const wrong[] = {"",       "1:2",     "1:2:",      ":2:3",   "1:2:3:4",
+                                        "1:2:3x", "1:2:nan", "1:2:1e999", "0,5:1:2"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        check(!surety_numbers(wrong[i], ':', numbers, 3), "%s", wrong[i]);
     check_that(surety_number("", &end), ==, 0);
     assert_true(!*end);
     surety_fail(&err, SURETY_E_INPUT, "the label is %g", 0.5);

@@ -269,6 +269,12 @@ def test_pipelines_and_searches():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         search.best_estimator_.certify(looks=100)
+    many = GridSearchCV(one, {"voteclassifier__lr": [0.01, 0.02, 0.05]}, cv=2, n_jobs=2).fit(X, Y)  # rows differ by fold
+    with pytest.warns(UserWarning, match="with 2 other settings"):
+        many.best_estimator_[-1].certify(looks=2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        many.best_estimator_[-1].certify(looks=3)
 
 
 def test_frames_names_and_tolerances():
