@@ -229,8 +229,8 @@ typedef struct surety_certificate {
             char sha256[65];
         } files[4];
         size_t class_count;
-        const char *
-            *classes; /* texts of the labels by class number; one block of memory, the certificate's */
+        /* Texts of the labels by class number; one block of memory, the certificate's */
+        const char **classes;
         char label_column[256], header[8]; /* as they were asked for: "", "auto" if not */
         double scale;
         uint64_t features, columns; /* that the columns of the table became */

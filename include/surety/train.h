@@ -53,7 +53,8 @@ SURETY_API const char *surety_augment_name(surety_augment augment);
 
 typedef struct surety_train_settings {
     surety_objective objective;
-    surety_loss loss; /* auto: logistic for more than two classes or against the worst case, else linear */
+    surety_loss loss; /* auto: bounded for networks of two classes against the worst case; logistic for
+                         other networks, for more than two classes, against the worst case; else linear */
     /* What step 1 is trained against. Its samples are 1, its seed that below. The worst case (docs/theory.md
      * 8.3) goes with the objective worst-case or baseline. */
     surety_threat defense;
@@ -90,8 +91,8 @@ SURETY_API void surety_train_certified(surety_train_settings *settings);
  * SURETY_GROWN_TREES of depth SURETY_GROWN_DEPTH, mask SURETY_GROWN_MASK, real votes, no step 2, a hold-out
  * of S' that chooses how many trees are kept. voters.count, the number of trees, is that of the epochs of
  * step 1. lipschitz (docs/theory.md 11): the worst case, one network with two layers of SURETY_NETWORK_UNITS
- * units, real votes, no step 2, SURETY_NETWORK_EPOCHS epochs unless they are 0, bounded loss if it is auto, a
- * learning rate that falls to 0, the last epoch kept. */
+ * units, real votes, no step 2, SURETY_NETWORK_EPOCHS epochs unless they are 0, a learning rate
+ * that falls to 0, the last epoch kept. */
 SURETY_API int surety_train_kind(surety_train_settings *settings);
 enum { SURETY_GROWN_TREES = 400, SURETY_GROWN_DEPTH = 6 };
 enum { SURETY_NETWORK_UNITS = 128, SURETY_NETWORK_BATCH = 32, SURETY_NETWORK_EPOCHS = 40 };

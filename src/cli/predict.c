@@ -1,12 +1,14 @@
 /* surety predict: votes and classes of a model on the rows of a table. */
 #include "cli/classes.h"
 #include "cli/cli.h"
+#include "cli/shared.h"
 #include "surety/attack.h"
 
 #include <math.h>
 
 typedef struct options {
     surety_predict_files files;
+    surety_data_settings table; /* columns to drop */
     bool prior, prove, radius;
     const char *norm;
     double eps; /* NaN: the model's */
@@ -35,10 +37,12 @@ static surety_status settle_ball(cli *c, options *o, const surety_model *model) 
     return SURETY_OK;
 }
 
-static surety_status check(cli *c, surety_predict_files *f) {
+static surety_status check(cli *c, options *o) {
+    surety_predict_files *f = &o->files;
     if (f->input && c->word_count > 1) return cli_wrong(c, "two inputs: %s and --input", c->words[1]);
     if (c->word_count > 1) f->input = c->words[1];
     if (!f->input) return cli_wrong(c, "which points? Give a table, or --input X.npy");
+    f->drop = o->table.drop, f->drop_count = o->table.drop_count;
     if (!f->out && !f->classes && !f->scores)
         return cli_wrong(c,
                          "where should the votes go? Give --out VOTE.npy, --classes C.csv or --scores P.npy");
@@ -105,6 +109,7 @@ static surety_status run(cli *c) {
               "the table, unless it is a word: CSV, NPY, NPZ, LIBSVM or IDX; NPY also (m, n, columns)");
     cli_text(c, "label-column", "NAME", &o.files.label_column,
              "CSV: a column of labels that is left out; unless given, the model's");
+    cli_drop_option(c, &o.table);
     cli_output(
         c, "out", "VOTE.npy", &o.files.out,
         "the vote of each point in [-1,1], float64 (m) or (m, n); of K > 2 classes its K scores: (m, K) or "
@@ -128,7 +133,7 @@ static surety_status run(cli *c) {
     cli_real(c, "eps", "B", &o.eps, "radius of the ball; unless given, the model's");
     surety_status status = cli_parse(c, 1, 2);
     if (status != SURETY_OK || c->helped) return status;
-    status = check(c, &o.files);
+    status = check(c, &o);
     return status == SURETY_OK ? predict(c, &o) : status;
 }
 

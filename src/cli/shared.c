@@ -87,6 +87,11 @@ static surety_status read_drop(const char *text, void *target, surety_error *err
     return read_names(text, 1, &data->drop, &data->drop_count, err);
 }
 
+void cli_drop_option(cli *c, surety_data_settings *data) {
+    cli_other(c, "drop", "A,B,..", data, read_drop, NULL,
+              "columns that are left out, by name or number from 1");
+}
+
 static surety_status read_categorical(const char *text, void *target, surety_error *err) {
     surety_data_settings *data = target;
     return read_names(text, 2, &data->categorical, &data->categorical_count, err);
@@ -194,8 +199,7 @@ void cli_data_file_options(cli *c, surety_data_settings *data) {
               "CSV: whether the first line holds names");
     cli_other(c, "separator", "C", &data->separator, read_separator, NULL,
               "CSV: what stands between fields: auto, tab, blank (any run of blanks) or one character");
-    cli_other(c, "drop", "A,B,..", data, read_drop, NULL,
-              "columns that are left out, by name or number from 1");
+    cli_drop_option(c, data);
     cli_other(c, "copies", "refuse|keep|drop", &data->copies, read_copies, show_copies,
               "rows of S that also occur in S', if they are more than 1 %; drop: of equal rows one is kept, "
               "before the split");

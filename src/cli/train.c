@@ -148,8 +148,8 @@ static void add_options(cli *c, options *o) {
     cli_other(
         c, "loss", "NAME", &t->loss, read_loss, show_loss,
         "what step 1 lowers: linear, as the paper; logistic, with uniform weights; bounded, logistic at "
-        "first and a count of errors at the end; auto: bounded for networks of a task, logistic for more "
-        "than two classes or against the worst case, else linear");
+        "first and a count of errors at the end; auto: bounded for certified networks of two classes, "
+        "logistic for other networks, for more than two classes or against the worst case, else linear");
     cli_voter_set_option(c, "voters", &t->voter_set,
                          "signed: a voter only names a class; real: its value counts. Unless given, real for "
                          "more than two classes");

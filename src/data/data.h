@@ -32,8 +32,8 @@ struct surety_data {
 typedef struct surety_tables {
     surety_table train, test;
     int has_test; /* 0: T comes from train, test is empty */
-    surety_preparation
-        *preparation; /* the columns of train, not fitted; or a copy of the one that was given */
+    /* The columns of train, not fitted; or a copy of the one that was given */
+    surety_preparation *preparation;
 } surety_tables;
 
 /* What the settings want of columns. */

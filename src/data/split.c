@@ -136,9 +136,14 @@ static surety_status settle_sizes(surety_data_info *info, const surety_data_sett
     if (s->fresh) learn = count, test = 0;
     info->learn_size = learn, info->test_size = test;
     if (s->fresh ? count > 0 : count > learn + test) return SURETY_OK;
-    surety_fail(err, SURETY_E_INPUT, "%zu %s of the classes are too few", count, what);
-    surety_fail_expected(err, "at least %zu: %zu for S (--learn-size), %zu for T, and one for S'",
-                         learn + test + 1, learn, test);
+    if (s->fresh) {
+        surety_fail(err, SURETY_E_INPUT, "no row has a label that is one of the model's classes");
+        surety_fail_expected(err, "rows of its classes: 'surety inspect MODEL' names them");
+    } else {
+        surety_fail(err, SURETY_E_INPUT, "%zu %s of the classes are too few", count, what);
+        surety_fail_expected(err, "at least %zu: %zu for S (--learn-size), %zu for T, and one for S'",
+                             learn + test + 1, learn, test);
+    }
     surety_fail_file(err, path);
     return SURETY_E_INPUT;
 }

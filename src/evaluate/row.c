@@ -1,3 +1,7 @@
+/* A row of the table (docs/theory.md 4.1). The perturbed S and T are drawn by attacking the vote of the
+ * prior, whose perturbations S cannot have chosen; several models with that prior share the drawing. R_att
+ * attacks the vote of Q itself, on T alone, because nothing is concluded from it. Whose rows S and T are is
+ * asked first: rows that trained the voters give no bound. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -75,6 +79,8 @@ surety_status surety_evaluate_worst(const surety_model *model, const surety_set 
     return surety_measure_model(risks, model, SURETY_WEIGHTS_PRIOR, set, &threat, run, err);
 }
 
+/* From worst votes: the loss of voter h on example i is (1 - low)/2, low being its smallest y h (or h_y -
+ * h_k) over the ball. Q may have been chosen by S, so KL(Q||P) is needed, unless its bits are those of P. */
 static surety_status worst_input(const surety_risks *risks, const double *q, const double *p,
                                  surety_bound_input *input, surety_error *err) {
     input->m = risks->m;
@@ -195,6 +201,7 @@ static surety_status check_classes(const char *rows, const surety_data_info *inf
     return SURETY_E_CHECK;
 }
 
+/* A few rows of T may have trained the model (copies); of more than half, the files were probably swapped. */
 static surety_status check_test(surety_overlap *test, const surety_model *model, const surety_data_info *info,
                                 surety_error *err) {
     SURETY_TRY(surety_model_overlap(model, info, SURETY_SET_TEST, test, err));
@@ -227,6 +234,8 @@ surety_status surety_evaluate_origin(const surety_model *model, const surety_dat
     return check_test(test, model, info, err);
 }
 
+/* Risks of all models on one set. A fresh S chose nothing: there the vote of each Q is attacked itself, which
+ * models cannot share. */
 static surety_status measure_all(surety_row *rows, const surety_model *const *models, size_t count,
                                  const surety_set *set, const surety_row_settings *s, const surety_run *run,
                                  surety_error *err) {

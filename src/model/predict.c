@@ -203,6 +203,8 @@ static surety_status open_table(predicting *p, const surety_predict_files *files
     if (surety_model_data_settings(p->model, &own, NULL) == SURETY_OK) source.header = own.header;
     source.wanted = (surety_wanted){.label = files->label_column ? files->label_column : own.label_column,
                                     .label_optional = 1,
+                                    .drop = files->drop,
+                                    .drop_count = files->drop_count,
                                     .preparation = p->preparation ? p->preparation : p->plain};
     p->is_table = 1;
     SURETY_TRY(surety_table_open(&p->table, &source, err));

@@ -31,8 +31,8 @@ void surety_product_forward(const surety_weights *weights, const float *const *x
 /* What becomes of the rows dx of a backward product. Alone, out: out[r] = dx. */
 typedef struct surety_gradient_use {
     float *const *out;
-    float
-        *squares; /* or NULL; squares[r] = sum_j dx_j^2 too: sixteen chains j mod 16, added as v16_sum does */
+    /* Or NULL; squares[r] = sum_j dx_j^2 too: sixteen chains j mod 16, added as v16_sum does */
+    float *squares;
     const float *const *x, *const *lo,
                                *const *hi; /* or NULL; out[r] = clip(x[r] + step[r] sign(dx), lo[r], hi[r]) */
     const float *step;

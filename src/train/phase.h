@@ -35,7 +35,7 @@ typedef struct surety_loss_shape {
 static inline surety_loss_shape surety_loss_at(surety_loss loss, size_t classes, double done) {
     int bounded = loss == SURETY_LOSS_BOUNDED;
     double C = bounded ? 2 * pow(10, done) : 5;
-    return (surety_loss_shape){classes == 2 ? C : 8 * C, bounded ? fmin(2 * done, 1) : 0};
+    return (surety_loss_shape){classes == 2 ? C : 8 * C, bounded ? fmin(fmax(2 * done - 0.5, 0), 1) : 0};
 }
 
 enum { SURETY_STEP1, SURETY_STEP2, SURETY_PHASES };

@@ -79,8 +79,8 @@ static const char *nothing_to_say(const surety_train_settings *s) {
 
 /* ---- networks ---- */
 
-/* Own data keep the loss and the epochs of surety_train_table: on small tables the bounded loss is no better,
- * and a little worse on two of four (docs/notes/lipschitz.md). */
+/* Own data keep the loss and the epochs of surety_train_table: on small tables the bounded loss is no better
+ * (docs/notes/lipschitz.md). */
 static void settle_lipschitz(surety_train_settings *s) {
     s->defense.kind = SURETY_WORST_CASE;
     s->voters.count = 1;
@@ -89,7 +89,6 @@ static void settle_lipschitz(surety_train_settings *s) {
     memset(s->voters.layers, 0, sizeof s->voters.layers);
     s->voters.layers[0] = s->voters.layers[1] = SURETY_NETWORK_UNITS;
     s->voter_set = SURETY_REAL;
-    if (s->loss == SURETY_LOSS_AUTO) s->loss = SURETY_LOSS_BOUNDED;
     if (s->step1_epochs) s->step1_epochs = SURETY_NETWORK_EPOCHS;
     s->lr = SURETY_NETWORK_RATE;
     s->batch = SURETY_NETWORK_BATCH;

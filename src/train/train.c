@@ -236,6 +236,16 @@ static size_t epochs_over(size_t m, size_t batch) {
     return batches ? (SURETY_TRAIN_STEPS + batches - 1) / batches : 1;
 }
 
+/* Bounded against a worst case that is a forward pass, of two classes: with more it gives up whole classes
+ * (docs/notes/lipschitz.md). */
+static surety_loss suiting_loss(const surety_train_settings *s, const surety_voters *voters) {
+    int worst = s->defense.kind == SURETY_WORST_CASE, lowers = surety_voters_can(voters, SURETY_CAN_LOWER),
+        many = surety_voters_classes(voters) > 2;
+    return worst && lowers && !many  ? SURETY_LOSS_BOUNDED
+           : worst || lowers || many ? SURETY_LOSS_LOGISTIC
+                                     : SURETY_LOSS_LINEAR;
+}
+
 static surety_status begin(training *t, surety_error *err) {
     surety_voters *voters;
     size_t d = t->learn.d;
@@ -244,12 +254,9 @@ static surety_status begin(training *t, surety_error *err) {
     t->priors_compared = surety_train_priors(&t->s);
     t->s.voters.classes = t->learn.classes;
     t->s.defense.ball.slack = t->info->scaling > SURETY_SCALE_NONE ? SURETY_SCALED : 0;
-    if (t->s.loss == SURETY_LOSS_AUTO) {
-        int logistic = t->learn.classes > 2 || t->s.defense.kind == SURETY_WORST_CASE;
-        t->s.loss = logistic ? SURETY_LOSS_LOGISTIC : SURETY_LOSS_LINEAR;
-    }
     t->s.voters.scale = surety_ball_scale(&t->s.defense.ball, d);
     SURETY_TRY(surety_voters_new(&t->s.voters, d, t->s.seed, &voters, err));
+    if (t->s.loss == SURETY_LOSS_AUTO) t->s.loss = suiting_loss(&t->s, voters);
     surety_status can = surety_voters_can(voters, SURETY_CAN_GROW)
                             ? SURETY_OK
                             : surety_voters_need(voters, SURETY_CAN_LEARN, "a training", err);

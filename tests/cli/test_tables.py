@@ -150,12 +150,23 @@ def test_from_a_messy_table_to_a_certificate():
     assert found["unseen"] == 7 and found["filled"] >= 7 and found["label_column"] == "kind" and found["m"] == 7
     with open(path("classes.csv"), encoding="utf-8") as f:
         assert {line["class"] for line in csv.DictReader(f)} <= {"sick", "well"}
+    # a column that the training did not have
+    more = write("more.csv", [dict(row, note="x") for row in ROWS[:9]], ["note", "color", "same", "income", "age"], ",")
+    e = error("predict", path("m"), more, "--out", path("b.npy"), *QUICK, code=3)
+    assert "'note'" in e["what"] and "--drop 'note'" in e["expected"], e
+    run("predict", path("m"), more, "--drop", "note", "--out", path("b.npy"), *QUICK)
+    assert np.array_equal(np.load(path("a.npy"))[:9], np.load(path("b.npy")))
+    e = error("predict", path("m"), more, "--drop", "note,income", "--out", path("b.npy"), *QUICK, code=2)
+    assert e["what"] == "the column 'income' is a feature of the model", e
     # fresh rows: new people, none of them known
     fresh = write("fresh.csv", people(300, 9), ["kind", "same", "age", "color", "income", "id"], "\t")
     c = answer("certify", path("m"), "--fresh", fresh, "--looks", 1, *QUICK, "--out", path("f.json"))
     assert c["inputs"]["m"] == 300 and answer("verify", path("f.json"), "--model", path("m"), "--fresh", fresh, *QUICK)["agrees"]
     e = error("certify", path("m"), "--fresh", FILE, "--looks", 1, *QUICK, "--out", path("g.json"), code=1)
     assert "trained the model" in e["what"]
+    strange = write("strange.csv", [dict(row, kind="other") for row in people(20, 10)], ["kind", "same", "age", "color", "income", "id"], "\t")
+    e = error("certify", path("m"), "--fresh", strange, "--looks", 1, *QUICK, "--out", path("g.json"), code=3)
+    assert "one of the model's classes" in e["what"], e
 
 
 def test_another_preparation_is_another_training():

@@ -145,9 +145,9 @@ typedef struct objective {
 } objective;
 
 /* The loss of one example from the sums f (K) of the scores: (1 - min_k M_k)/2, or ln(1 + sum_k exp(-C M_k))
- * / 2C, M_k = f_y - f_k, or (1 - (1 + sum_k exp(-C M_k))^-q) / 2Cq, in the second of four epochs. */
+ * / 2C, M_k = f_y - f_k, or (1 - (1 + sum_k exp(-C M_k))^-q) / 2Cq, in the last of two epochs. */
 static double loss_of(const double *f, size_t K, size_t y, surety_loss loss) {
-    surety_loss_shape shape = surety_loss_at(loss, K, 0.25);
+    surety_loss_shape shape = surety_loss_at(loss, K, 0.5);
     double least = 2, sum = 1, C = shape.C;
     for (size_t k = 0; k < K; k++) {
         if (k == y) continue;
@@ -199,12 +199,7 @@ static void line_of_classes(task *t, draw *r, size_t K) {
         .m = M, .d = D, .stride = 16, .x = t->x[0], .y = t->y[0], .row = t->row[0], .classes = K};
 }
 
-static surety_status stop_here(void *arg, const surety_train_state *state, surety_error *e) {
-    (void)arg, (void)state, (void)e;
-    return SURETY_E_CHECK;
-}
-
-/* One step over the whole set, the second epoch of four. Adam's first moment after it is (1 - 0.9) times the
+/* One step over the whole set, the last epoch of two. Adam's first moment after it is (1 - 0.9) times the
  * gradient. */
 static void one_step(const surety_voters_settings *kind, const task *t, surety_loss loss,
                      surety_train_state *state) {
@@ -216,13 +211,11 @@ static void one_step(const surety_voters_settings *kind, const task *t, surety_l
     s.loss = loss;
     s.batch = M;
     check_ok(surety_voters_new(kind, D, 3, &voters, &err));
-    check_ok(surety_train_state_new(state, voters, 4, 0, &err));
+    check_ok(surety_train_state_new(state, voters, 2, 0, &err));
     state->epoch = 1;
     surety_phase phase = {
-        .name = "step 1", .train = &t->train, .moves_voters = 1, .epochs = 4, .first_epoch = 1};
-    assert_int_equal(
-        surety_phase_run(&phase, &s, state, &(surety_after_epoch){.fn = stop_here}, &timing, NULL, &err),
-        SURETY_E_CHECK);
+        .name = "step 1", .train = &t->train, .moves_voters = 1, .epochs = 2, .first_epoch = 1};
+    check_ok(surety_phase_run(&phase, &s, state, NULL, &timing, NULL, &err));
 }
 
 static void check_gradient(const surety_voters_settings *kind, const task *t, surety_loss loss) {
