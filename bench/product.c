@@ -44,7 +44,15 @@ static void backward(void *arg, int thread, long times) {
 static void outer(void *arg, int thread, long times) {
     bench *b = arg;
     data *t = &b->of[thread];
-    while (times--) surety_product_outer(t->z, LDZ, t->x_rows, b->rows, 0, N, D, t->gradient, D);
+    while (times--)
+        surety_product_outer(&(surety_outer){.g = t->z,
+                                             .ldg = LDZ,
+                                             .x = t->x_rows,
+                                             .rows = b->rows,
+                                             .end = N,
+                                             .d = D,
+                                             .D = t->gradient,
+                                             .ldd = D});
 }
 
 static void both(void *arg, int thread, long times) {
@@ -58,7 +66,7 @@ static void noise(void *arg, int thread, long times) {
     while (times--)
         for (size_t r = 0; r < b->rows; r++) {
             surety_address a = {(uint32_t)r, 0, 0, (uint32_t)times, SURETY_FOR_NOISE};
-            surety_vector_noise(1, &a, t->x_rows[r], 0.01f, 0, 1, t->dx_rows[r], D);
+            surety_vector_noise(&(surety_noise){1, a, 0.01f, 0, 1}, t->x_rows[r], t->dx_rows[r], D);
         }
 }
 

@@ -132,7 +132,8 @@ static surety_status epochs(whole *w, const char *name, const surety_phase *phas
     surety_run run = {.threads = threads, .progress = between, .progress_arg = &e};
     if (phase->train->m / w->settings.batch + 2 > PARTS)
         return surety_fail(err, SURETY_E_INPUT, "an epoch has more than %d batches", PARTS - 2);
-    SURETY_TRY(surety_phase_run(phase, &w->settings, state, count_choice, &e, &timing, &run, err));
+    SURETY_TRY(surety_phase_run(phase, &w->settings, state, &(surety_after_epoch){count_choice, &e}, &timing,
+                                &run, err));
     best sum = {0};
     for (size_t i = 0; i < e.parts; i++) sum.seconds += e.best[i].seconds, sum.rows += e.best[i].rows;
     print(w, name, threads, sum.seconds, product_flops(state->voters, sum.rows), "flop/s", e.peak);
@@ -319,8 +320,8 @@ static surety_status network(whole *w, int threads, surety_error *err) {
     SURETY_TRY(surety_voters_new(&s.voters, prior_set->d, 0, &voters, err));
     SURETY_TRY(surety_train_state_new(&state, voters, step1.epochs, 0, err));
     network_watch e = {.threads = threads, .begin = bench_now()};
-    surety_status status = surety_phase_run(&step1, &s, &state, after_network, &e, &timing,
-                                            &(surety_run){.threads = threads}, err);
+    surety_status status = surety_phase_run(&step1, &s, &state, &(surety_after_epoch){after_network, &e},
+                                            &timing, &(surety_run){.threads = threads}, err);
     double batches = ceil((double)prior_set->m / (double)s.batch);
     if (status == SURETY_OK)
         print(w, "lipschitz-epoch", threads, e.seconds, network_flops(voters, (double)prior_set->m, batches),

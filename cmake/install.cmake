@@ -1,10 +1,14 @@
 # Headers, both libraries, the command with its manual, pkg-config and CMake package files. Components are the Debian
 # packages of package.cmake.
 include(CMakePackageConfigHelpers)
-install(DIRECTORY include/surety DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT dev)
+install(DIRECTORY include/surety ${PROJECT_BINARY_DIR}/include/surety DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT dev)
 install(TARGETS surety EXPORT surety_targets COMPONENT command)
 install(TARGETS surety_shared EXPORT surety_targets LIBRARY COMPONENT library NAMELINK_COMPONENT dev)
 install(TARGETS surety_static EXPORT surety_static_targets COMPONENT dev)
+# Packages are stripped; CMake strips programs and shared libraries only.
+install(CODE "if(CMAKE_INSTALL_DO_STRIP)
+  execute_process(COMMAND ${CMAKE_STRIP} --strip-debug \$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_LIBDIR}/libsurety.a)
+endif()" COMPONENT dev)
 foreach(set surety_targets surety_static_targets)
   install(EXPORT ${set} NAMESPACE surety:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/surety COMPONENT dev)
 endforeach()

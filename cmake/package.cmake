@@ -29,4 +29,6 @@ foreach(package ${surety_packages})
     list(APPEND CPACK_COMPONENTS_ALL ${component})
   endif()
 endforeach()
+set(CPACK_DEBIAN_PYTHON_PACKAGE_CONTROL_EXTRA
+    "${PROJECT_SOURCE_DIR}/cmake/python3-surety/postinst;${PROJECT_SOURCE_DIR}/cmake/python3-surety/prerm")
 include(CPack)

@@ -54,9 +54,9 @@ def build_core():
     return folder
 
 
-def declarations():
+def declarations(folder):
     """What the public headers declare."""
-    text = subprocess.run([*CC, "-E", "-I", ROOT / "include", "-"], input=HEADERS, capture_output=True, text=True,
+    text = subprocess.run([*CC, "-E", "-I", ROOT / "include", "-I", folder / "include", "-"], input=HEADERS, capture_output=True, text=True,
                           check=True).stdout
     lines, ours = [], False
     for line in text.splitlines():
@@ -76,13 +76,13 @@ def links(folder):
     return [str(folder / "libsurety.a"), *(word for word in words if word != "-lsurety")]
 
 
+folder = build_core()
 ffi = cffi.FFI()
-ffi.cdef("typedef int... sig_atomic_t;\n" + declarations() + """
+ffi.cdef("typedef int... sig_atomic_t;\n" + declarations(folder) + """
     #define SURETY_ABSENT ...
     int surety_listen(volatile sig_atomic_t *stop);
     void surety_listen_end(void);
     extern "Python" void surety_on_progress(void *arg, const surety_progress *progress);
 """)
-folder = build_core()
-ffi.set_source("surety._core", "#include <signal.h>\n" + HEADERS + SIGNALS, include_dirs=[str(ROOT / "include")],
+ffi.set_source("surety._core", "#include <signal.h>\n" + HEADERS + SIGNALS, include_dirs=[str(ROOT / "include"), str(folder / "include")],
                extra_link_args=links(folder), depends=[str(folder / "libsurety.a")])

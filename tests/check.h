@@ -29,6 +29,28 @@ static inline long check_count(long small, long large) {
                      err.file, err.place, err.expected);                                             \
     } while (0)
 
+/* a op b for numbers of any type, compared as long double, which holds each of them exactly; fails with both.
+ */
+#define check_that(a, op, b)                                                           \
+    do {                                                                               \
+        long double a_ = (long double)(a), b_ = (long double)(b);                      \
+        if (!(a_ op b_)) fail_msg("%s " #op " %s: %.20Lg and %.20Lg", #a, #b, a_, b_); \
+    } while (0)
+
+/* isnan(x), isfinite(x), .., with the number. */
+#define check_is(what, x)                                     \
+    do {                                                      \
+        double x_ = (double)(x);                              \
+        if (!what(x_)) fail_msg(#what "(%s): %.17g", #x, x_); \
+    } while (0)
+
+/* A text that holds a part. */
+#define check_contains(text, part)                                                                    \
+    do {                                                                                              \
+        const char *text_ = (text), *part_ = (part);                                                  \
+        if (!text_ || !strstr(text_, part_)) fail_msg("'%s' not in '%s'", part_, text_ ? text_ : ""); \
+    } while (0)
+
 /* Fails with a message unless the condition holds; unlike assert_true it says which numbers. */
 #define check(condition, ...)                    \
     do {                                         \

@@ -1,4 +1,4 @@
-"""measure.py SURETY FOLDER [--splits N] [--with "OPTIONS"]: surety beside scikit-learn on eight public tables (docs/tables.md).
+"""measure.py SURETY FOLDER [--splits N] [--first SEED] [--with "OPTIONS"]: surety beside scikit-learn on eight public tables (docs/tables.md).
 
 FOLDER holds what export.R and export.py wrote. For each table and each of N splits (seeds): equal rows are dropped, 40 % of the
 rows are S, 20 % T, the rest S'. All models are trained on S' alone. Peers: scikit-learn's random forest and logistic regression with
@@ -66,7 +66,7 @@ def measure(file, column, classes, eps, seed):
     own += ["--classes", classes] if classes else []
     data = own[:4]
     ball = ["--norm", "linf", "--eps", eps]
-    surety("train", *own, "--seed", seed, *WITH, "--out", at("plain"))
+    surety("train", *own, "--seed", seed, "--out", at("plain"))
     surety("train", *own, "--seed", seed, *ball, *WITH, "--out", at("hard"))
     plain, shown = surety("evaluate", at("plain"), *data), surety("evaluate", at("hard"), *data)
     worst = next(row for row in shown["attacks"] if row["attack"] == "worst-case")
@@ -79,11 +79,12 @@ def measure(file, column, classes, eps, seed):
 
 SURETY, FOLDER = os.path.abspath(sys.argv[1]), sys.argv[2]
 SPLITS = int(sys.argv[sys.argv.index("--splits") + 1]) if "--splits" in sys.argv else 5
-WITH = sys.argv[sys.argv.index("--with") + 1].split() if "--with" in sys.argv else []  # of train: other settings than the defaults
+FIRST = int(sys.argv[sys.argv.index("--first") + 1]) if "--first" in sys.argv else 0
+WITH = sys.argv[sys.argv.index("--with") + 1].split() if "--with" in sys.argv else []  # of the certified training
 with tempfile.TemporaryDirectory() as WORK:
     ENVIRONMENT = {**os.environ, "XDG_STATE_HOME": WORK}  # these looks are not the user's
     print("| table | radius | majority | random forest | logistic | undefended | certified | attacked | not proved | limit | logistic's limit |")
     print("|---" * 11 + "|")
     for name, *table in TABLES:
-        means = np.mean([measure(*table, seed) for seed in range(SPLITS)], 0)
+        means = np.mean([measure(*table, seed) for seed in range(FIRST, FIRST + SPLITS)], 0)
         print(f"| {name} | {table[3]} | " + " | ".join(f"{v:.3f}"[1:] if v < 1 else f"{v:.3f}" for v in means) + " |", flush=True)

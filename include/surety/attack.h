@@ -27,7 +27,7 @@ typedef enum surety_threat_kind {
     SURETY_ATTACK_IFGSMU, /* ifgsm, then n points around it */
     SURETY_ATTACK_PGDU,   /* pgd, then n points around it */
     SURETY_ATTACK_APGD,   /* ifgsm, pgd, then twice as many steps of a length that adapts, from the best point
-                             so   far and from random ones: the strongest */
+                             so far and from random ones: the strongest */
     SURETY_ATTACK_SEARCH, /* a search over thresholds for a point at which the vote is wrong: kinds that can
                              search, such as trees, which have no gradient */
     SURETY_WORST_CASE,    /* every point of the ball: no attack, nothing is sampled */
@@ -36,10 +36,9 @@ typedef enum surety_threat_kind {
 
 /* The facts about a kind. */
 typedef struct surety_threat_info {
-    const char *name; /* "pgd", "worst-case" */
-    const char
-        *defense; /* as the name of a training's defense: the same, but "certified" for the worst case */
-    int starts;   /* 1: from a random point of the ball */
+    const char *name;    /* "pgd", "worst-case" */
+    const char *defense; /* the name as a training's defense: the same, or "certified" (the worst case) */
+    int starts;          /* 1: from a random point of the ball */
     enum { SURETY_STEPS_NONE, SURETY_STEPS_ONE, SURETY_STEPS_MANY } steps;
     int noise;                /* 1: n points around where it ends */
     int adapts;               /* 1: several passes, see SURETY_ATTACK_APGD */
@@ -71,7 +70,7 @@ typedef struct surety_threat {
     size_t restarts;  /* attacks with a random start: so many starts, the best result is kept; at least 1.
                          apgd: so many pairs of adaptive passes */
     uint64_t budget;  /* search, and the worst case of kinds that search: steps for an example, so that a
-                         result  never depends on the machine; 0: none, which leaves the worst case treewise */
+                         result never depends on the machine; 0: none, which leaves the worst case treewise */
     uint64_t seed;    /* below 2^63 */
     uint32_t epoch;   /* part of the address of the random numbers: which epoch of a training asks */
     int early_stop;   /* 1: an example stops where its vote is wrong. 0 only for benchmarks */

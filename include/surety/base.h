@@ -71,6 +71,12 @@ SURETY_API const char *surety_nearest(const char *word, const char *const *names
 enum { SURETY_PRINTABLE = 12 };
 SURETY_API size_t surety_printable(const char *text, char shown[SURETY_PRINTABLE]);
 
+/* Numbers in texts, with a decimal point whatever the locale of the program. surety_number is strtod in the C
+ * locale: *end == text if there is no number; end may be NULL. surety_numbers: 1 if the text is count finite
+ * numbers with separators between them ("0,1") and nothing else, which are then in numbers. */
+SURETY_API double surety_number(const char *text, char **end);
+SURETY_API int surety_numbers(const char *text, char separator, double *numbers, size_t count);
+
 /* What a long call reports while it runs. Strings live only during the callback. */
 typedef struct surety_progress {
     const char *phase;    /* "step 1", "attack S", .. */

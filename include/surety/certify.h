@@ -61,9 +61,9 @@ typedef struct surety_certify_settings {
                              number can be chosen by looking at S. A tolerance must live as long */
     const char *bound;    /* a name of surety/bound.h, or "best", or NULL: surety_certify_default_bound */
     double delta;         /* in (0,1): 1 - confidence */
-    uint64_t looks; /* how many certificates looking at S could have led to, this one included: every model
-                       and every setting that could have been chosen by what was seen of S, counted before S
-                       was seen. At least 1; 0 (not said) is refused */
+    uint64_t looks; /* how many certificates you might have issued after seeing S, this one included: every
+                       model and every setting that could have been chosen by what was seen of S, counted
+                       before S was seen. At least 1; 0 (not said) is refused */
     surety_statement statement;
     double promise;                       /* RADIUS: in (0,1) */
     surety_promise points[SURETY_POINTS]; /* CURVE: radii that grow; PROMISES */
@@ -159,10 +159,9 @@ typedef struct surety_certificate {
     size_t group_count;
     surety_class_limit groups[SURETY_GROUPS];
 
-    double promise; /* radius: the risk it is for; else NaN */
-    double radius;  /* the largest one with that risk; attack.radius too. NaN: there is none */
-    uint64_t
-        below_radius; /* examples of S that are proved right up to a smaller radius only, or not at all */
+    double promise;        /* radius: the risk it is for; else NaN */
+    double radius;         /* the largest one with that risk; attack.radius too. NaN: there is none */
+    uint64_t below_radius; /* examples of S that are proved right only below it, or not at all */
 
     size_t curve_count, promise_count; /* 0 unless they are the statement */
     surety_curve_limit curve[SURETY_POINTS];
@@ -230,8 +229,8 @@ typedef struct surety_certificate {
             char sha256[65];
         } files[4];
         size_t class_count;
-        const char *
-            *classes; /* texts of the labels by class number; one block of memory, the certificate's */
+        /* Texts of the labels by class number; one block of memory, the certificate's */
+        const char **classes;
         char label_column[256], header[8]; /* as they were asked for: "", "auto" if not */
         double scale;
         uint64_t features, columns; /* that the columns of the table became */
@@ -340,9 +339,9 @@ typedef struct surety_exported {
 typedef struct surety_verification {
     int agrees;    /* 1: the claim follows from the data, the model and the seed */
     char level[8]; /* "bits": every field is the same, bit for bit. "numbers": everything follows from the
-                      stated    counts, and the counts were compared with the tolerance below, because the
-                      certificate was    made on a CPU with FMA and this one has none, or were believed
-                      (counted    0) */
+                      stated counts, and the counts were compared with the tolerance below, because the
+                      certificate was made on a CPU with FMA and this one has none, or were believed
+                      (counted 0) */
     int counted;   /* 1: the counts were made again from the data */
     int retrained; /* 1: the model was trained again, and has these bytes if all agrees */
     surety_exported exported;
@@ -353,10 +352,9 @@ typedef struct surety_verification {
     surety_difference difference[SURETY_DIFFERENCES];
     char claim[SURETY_CLAIM]; /* of the certificate, as it was read; "" if it could not be */
     surety_copies copies;     /* as it says */
-    surety_refutation
-        test;            /* what T says about the certificate's value; all zero if it did not come so far */
-    double value, found; /* the certificate's value, and the one that came out (NaN if it did not come so far)
-                          */
+    /* Zero and NaN below where verifying ended before them. */
+    surety_refutation test; /* what T says about the certificate's value */
+    double value, found;    /* the certificate's value, and the one that came out */
 } surety_verification;
 
 /* Derives the certificate in path again from the data, the model file and the seed. SURETY_OK says that this
@@ -371,14 +369,13 @@ SURETY_API char *surety_verification_json(const surety_verification *verificatio
 /* What is promised about a vote that this library did not make. Its answers on S, or on n perturbations of
  * each example of S, are in a file; it was fixed before S was seen. */
 typedef struct surety_votes_promise {
-    surety_votes_settings
-        votes;        /* files alone: votes, labels and, if there are several voters, their weights
-                         (prior); classes, signed_votes, delta, looks. Nothing is learned or held out */
-    int per_class;    /* 1: a limit for each class, delta split evenly over them */
-    const char *rows; /* a file with the rows of S, in any form: its SHA-256 is kept; NULL: none */
-    const char
-        *threat; /* how the perturbations of an example were made, in words; NULL: there are none, n is 1 */
-    const char *of; /* what the votes are of, in words, or NULL */
+    /* Files alone: votes, labels and, if there are several voters, their weights (prior); classes,
+     * signed_votes, delta, looks. Nothing is learned or held out. */
+    surety_votes_settings votes;
+    int per_class;      /* 1: a limit for each class, delta split evenly over them */
+    const char *rows;   /* a file with the rows of S, in any form: its SHA-256 is kept; NULL: none */
+    const char *threat; /* how perturbations were made, in words; NULL: there are none, n is 1 */
+    const char *of;     /* what the votes are of, in words, or NULL */
 } surety_votes_promise;
 
 /* All that the file of such a certificate says. */

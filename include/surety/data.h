@@ -220,6 +220,9 @@ typedef struct surety_data_settings {
     int fresh; /* 1: the training rows are declared fresh, they trained nothing: all of them become S, in
                   their order, S' is empty, and T too unless it has rows of its own. For bounds on a vote
                   that was fixed before (surety_model_check_fresh). Default 0 */
+    /* Processes that meet and all open the same data now: SURETY_E_CHECK unless their files are the same;
+     * each digests and compares its share of the rows. NULL: this process is alone. */
+    const surety_everyone *everyone;
 } surety_data_settings;
 
 SURETY_API surety_data_settings surety_data_defaults(void);
@@ -250,7 +253,11 @@ typedef struct surety_arrays {
     const float *features;    /* (m, d), row after row; NaN: missing */
     const char *const *names; /* (d): of the columns, or NULL: their numbers from 1 */
     size_t stride;            /* floats from one row to the next, at least d; 0: d */
-    const int64_t *labels;    /* (m) */
+    /* (d): of a column of texts, which can hold categories, units or groups, its (m) texts, as if they were
+     * read from a file (NULL: missing); features are not read there. NULL: the column is of numbers; all are.
+     */
+    const char *const *const *texts;
+    const int64_t *labels; /* (m) */
     /* (label_count) Labels that are texts: labels are numbers into this list, from 0, and a row's label is
      * the text there, as if it were read from a file. NULL: labels are whole numbers of any kind. */
     const char *const *label_names;
@@ -259,14 +266,15 @@ typedef struct surety_arrays {
     size_t test_m;
     const float *test_features; /* (test_m, d) */
     size_t test_stride;
+    const char *const *const *test_texts;
     const int64_t *test_labels;
     const surety_split *split; /* NULL: as settings say */
 } surety_arrays;
 
 /* The same as surety_data_open for rows in memory: same checks, same split, so that the same rows with the
  * same settings are the same sets. Messages name the array ("array features"), row and column. Of the
- * settings, classes, box, copies, fresh, drop, categorical, missing, scaling, preparation and, without a
- * split, sizes, shares and seed are read; those that name files must be NULL. */
+ * settings, classes, box, copies, fresh, drop, categorical, unit, group, missing, scaling, preparation and,
+ * without a split, sizes, shares and seed are read; those that name files must be NULL. */
 SURETY_API surety_status surety_data_from_arrays(const surety_arrays *arrays,
                                                  const surety_data_settings *settings, surety_data **out,
                                                  surety_error *err);

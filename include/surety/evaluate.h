@@ -23,15 +23,15 @@ extern "C" {
 /* What an attack on a whole set came to. */
 typedef struct surety_attack_result {
     size_t m, n;
-    uint64_t fooled; /* of the m n perturbations: the attacked vote is wrong (ties are wrong) */
-    uint64_t tied;   /* of these: the vote is exactly 0 */
-    uint64_t units,
-        units_fooled; /* units of the set (without units, its rows), and those with a fooled row */
-    double norm_max;  /* largest distance from the original, measured in double */
+    uint64_t fooled;       /* of the m n perturbations: the attacked vote is wrong (ties are wrong) */
+    uint64_t tied;         /* of these: the vote is exactly 0 */
+    uint64_t units;        /* of the set; without units, its rows */
+    uint64_t units_fooled; /* those with a fooled row */
+    double norm_max;       /* largest distance from the original, measured in double */
     double norm_mean;
-    surety_threat_kind
-        found_by; /* the attack without which fewer would be fooled: itself or, of apgd, the last
-                     of its parts (ifgsm, pgd, apgd) that fooled a further one; none: nothing */
+    /* The attack without which fewer would be fooled: itself or, of apgd, the last of its parts (ifgsm, pgd,
+     * apgd) that fooled a further one; none: nothing was. */
+    surety_threat_kind found_by;
     uint64_t class_fooled[SURETY_CLASSES_MOST]; /* fooled, by class of the example */
 } surety_attack_result;
 

@@ -253,13 +253,15 @@ typedef struct surety_predict_files {
      * as surety_attack_write gives them. */
     const char *input;
     const char *label_column; /* of a table; NULL: the model's */
-    const char *out;          /* NPY float64: the vote of each, (m); of K > 2 classes its scores, (m, K) */
-    const char *votes;        /* NPY float32: each voter's real output, (m, H), or its scores, (m, H, K) */
+    const char *const *drop;  /* (drop_count): further columns of a table that are left out */
+    size_t drop_count;
+    const char *out;    /* NPY float64: the vote of each, (m); of K > 2 classes its scores, (m, K) */
+    const char *votes;  /* NPY float32: each voter's real output, (m, H), or its scores, (m, H, K) */
     const char *scores; /* NPY float32 or float64: raw scores of imported trees, bit for bit as their maker
                            has them, (m), or (m, C) where there are several */
-    const char
-        *classes; /* CSV row,class or row,point,class: the class that the vote answers, "tied" where
-                     there is none. With prove a column proved (1 or 0), with radius also a column radius */
+    /* CSV row,class or row,point,class: the class that the vote answers, "tied" where there is none. With
+     * prove a column proved (1 or 0), with radius also a column radius. */
+    const char *classes;
     const surety_ball *prove; /* NULL, or: is the answer the same everywhere in this ball? */
     uint64_t budget;          /* steps of a search for a proof, see surety_threat */
     int radius;               /* with prove, 1: also the largest radius for which that is proved, or -1 */

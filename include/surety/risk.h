@@ -111,14 +111,13 @@ typedef struct surety_risks {
     uint64_t prior_coins; /* examples whose coin is below the prior vote's share of wrong j (has_coins) */
 
     /* Per voter, (H) each, owned by this struct. */
-    const uint64_t *loss;          /* sum_ij l_ijh */
-    const uint64_t *max_loss;      /* sum_i max_j l_ijh */
-    const uint64_t *worst_loss;    /* sum_i l_ijh at the j that is worst for the vote of Q */
-    const uint64_t *anchored_loss; /* loss over the (i,j) where the prior's vote is right */
-    const uint64_t *anchored_max;  /* max_loss over the i where it is right on all j */
-    const uint64_t *errors;        /* examples with some y v_ijh <= 0 (a count) */
-    const uint64_t
-        *anchored_errors; /* errors over the i where the prior's vote is right on all j (a count) */
+    const uint64_t *loss;              /* sum_ij l_ijh */
+    const uint64_t *max_loss;          /* sum_i max_j l_ijh */
+    const uint64_t *worst_loss;        /* sum_i l_ijh at the j that is worst for the vote of Q */
+    const uint64_t *anchored_loss;     /* loss over the (i,j) where the prior's vote is right */
+    const uint64_t *anchored_max;      /* max_loss over the i where it is right on all j */
+    const uint64_t *errors;            /* examples with some y v_ijh <= 0 (a count) */
+    const uint64_t *anchored_errors;   /* errors over the i of anchored_max (a count) */
     const uint64_t *coins, *max_coins; /* examples whose coin is below mean_j l_ijh, below max_j l_ijh */
     const double *mean_loss, *mean_max_loss, *mean_worst_loss; /* the same as means, rounded up */
     const double *mean_anchored_loss, *mean_anchored_max;

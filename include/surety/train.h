@@ -32,8 +32,14 @@ SURETY_API const char *surety_objective_name(surety_objective objective);
 
 /* What step 1 lowers: the mean linear loss (1 - M)/2 of the vote's smallest margin M, weights and voters
  * together, as the paper does; or a logistic loss of all margins, with uniform weights, which turns to the
- * examples that are wrong or nearly so (docs/theory.md 9.4). */
-typedef enum surety_loss { SURETY_LOSS_AUTO, SURETY_LOSS_LINEAR, SURETY_LOSS_LOGISTIC } surety_loss;
+ * examples that are wrong or nearly so (docs/theory.md 9.4); or a bounded one, which begins as that and ends
+ * as a smooth count of errors, so that it gives up what cannot be right. */
+typedef enum surety_loss {
+    SURETY_LOSS_AUTO,
+    SURETY_LOSS_LINEAR,
+    SURETY_LOSS_LOGISTIC,
+    SURETY_LOSS_BOUNDED
+} surety_loss;
 
 SURETY_API surety_status surety_loss_parse(const char *name, surety_loss *loss, surety_error *err);
 SURETY_API const char *surety_loss_name(surety_loss loss);
@@ -47,12 +53,13 @@ SURETY_API const char *surety_augment_name(surety_augment augment);
 
 typedef struct surety_train_settings {
     surety_objective objective;
-    surety_loss loss; /* auto: logistic for more than two classes or against the worst case, else linear */
-    surety_threat
-        defense; /* what step 1 is trained against. Its samples are 1, its seed that below. The worst
-                    case (docs/theory.md 8.3) goes with the objective worst-case or baseline */
-    double mix;  /* defense worst case, 0 <= mix < 1: loss = (1 - mix) worst_case + mix attacked, by pgd with
-                    the steps of the defense */
+    surety_loss loss; /* auto: bounded for networks of two classes against the worst case; logistic for
+                         other networks, for more than two classes, against the worst case; else linear */
+    /* What step 1 is trained against. Its samples are 1, its seed that below. The worst case (docs/theory.md
+     * 8.3) goes with the objective worst-case or baseline. */
+    surety_threat defense;
+    double mix; /* defense worst case, 0 <= mix < 1: loss = (1 - mix) worst_case + mix attacked, by pgd with
+                   the steps of the defense */
     int keep_last; /* 1: step 1 keeps its last epoch, whatever it is: nothing is chosen, T_p = 1. Not with
                       a hold-out */
     surety_voter_set voter_set;    /* signed or real */
@@ -73,21 +80,23 @@ typedef struct surety_train_settings {
 /* Batches of a step of training where epochs are 0: about as many as the paper's tasks take in 20 epochs. */
 enum { SURETY_TRAIN_STEPS = 2500 };
 
-/* Turns settings into those of the certified defense, as docs/worst-case.md found them best: the worst case,
- * 10 trees of depth 3 without masks, real votes, a learning rate that falls to 0, the last epoch kept,
+/* Turns settings into those of the certified defense, as docs/notes/worst-case.md found them best: the worst
+ * case, 10 trees of depth 3 without masks, real votes, a learning rate that falls to 0, the last epoch kept,
  * objective baseline. */
 SURETY_API void surety_train_certified(surety_train_settings *settings);
 
 /* Turns settings, whose kind is set, into those that suit the kind; 0, and nothing, for kinds that are
  * trained as soft trees are.
  * trees (docs/theory.md 10.5), which go with the defense none or the worst case over a linf ball:
- * SURETY_GROWN_TREES of depth SURETY_GROWN_DEPTH, real votes, no step 2, a hold-out of S' that chooses how
- * many trees are kept. voters is the number of trees and is that of the epochs of step 1.
- * lipschitz (docs/theory.md 11): the worst case, one network with two layers of SURETY_NETWORK_UNITS units,
- * real votes, no step 2, logistic loss, a learning rate that falls to 0, the last epoch kept. */
+ * SURETY_GROWN_TREES of depth SURETY_GROWN_DEPTH, mask SURETY_GROWN_MASK, real votes, no step 2, a hold-out
+ * of S' that chooses how many trees are kept. voters.count, the number of trees, is that of the epochs of
+ * step 1. lipschitz (docs/theory.md 11): the worst case, one network with two layers of SURETY_NETWORK_UNITS
+ * units, real votes, no step 2, SURETY_NETWORK_EPOCHS epochs unless they are 0, a learning rate
+ * that falls to 0, the last epoch kept. */
 SURETY_API int surety_train_kind(surety_train_settings *settings);
 enum { SURETY_GROWN_TREES = 400, SURETY_GROWN_DEPTH = 6 };
-enum { SURETY_NETWORK_UNITS = 128, SURETY_NETWORK_BATCH = 32 };
+enum { SURETY_NETWORK_UNITS = 128, SURETY_NETWORK_BATCH = 32, SURETY_NETWORK_EPOCHS = 40 };
+#define SURETY_GROWN_MASK 0.5
 #define SURETY_GROWN_RATE 0.1
 #define SURETY_GROWN_HOLDOUT 0.15
 #define SURETY_NETWORK_RATE 0.003
@@ -98,7 +107,10 @@ enum { SURETY_NETWORK_UNITS = 128, SURETY_NETWORK_BATCH = 32 };
 SURETY_API void surety_train_table(surety_train_settings *settings);
 
 /* Turns settings, whose kind and defense are set, into those that suit own data, the defense kept:
- * surety_train_table (not for trees), then surety_train_kind. */
+ * surety_train_table, then surety_train_kind; but of trees SURETY_TABLE_TREES of depth SURETY_TABLE_DEPTH,
+ * all of them kept, mask SURETY_TABLE_MASK (docs/notes/tables.md). */
+enum { SURETY_TABLE_TREES = 200, SURETY_TABLE_DEPTH = 8 };
+#define SURETY_TABLE_MASK 0.75
 SURETY_API void surety_train_own(surety_train_settings *settings);
 
 /* What follows from the number of voters and the objective, when they are settled: an epoch grows a tree, and

@@ -29,14 +29,13 @@ typedef struct surety_voters_settings {
     const char *kind; /* a name of surety_kind_name */
     size_t count;     /* H >= 1: trees, linear voters, or networks */
     size_t depth;     /* soft-forest: of the trees, 1 to 8 */
-    double mask;      /* soft-forest: a split does not see a feature with this probability, 0 <= mask < 1 */
-    size_t classes;   /* K, 2 to 255; 0 is 2. A training takes that of its data */
-    int apart;        /* trees, two classes: 1: each tree is a voter, so that weights can be learned; 0: their
-                         sum is one voter, which proofs can search as a whole */
+    double mask; /* soft-forest, trees: a split does not see a feature with this probability, 0 <= mask < 1 */
+    size_t classes; /* K, 2 to 255; 0 is 2. A training takes that of its data */
+    int apart;      /* trees, two classes: 1: each tree is a voter, so that weights can be learned; 0: their
+                       sum is one voter, which proofs can search as a whole */
     size_t layers[SURETY_LAYERS]; /* lipschitz: units of the layers, 1 to 4096 each; 0 behind the last */
-    double
-        scale; /* lipschitz: s of h = f / s, a power of two; 0 is 4. A training takes one that suits its ball
-                */
+    /* lipschitz: s of h = f / s, a power of two; 0 is 4. A training takes one that suits its ball. */
+    double scale;
 } surety_voters_settings;
 
 /* A soft forest of 25 trees of depth 2, mask 0.5. */

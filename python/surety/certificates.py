@@ -8,6 +8,10 @@ from surety._call import Error, Progress, Run, UsageError, call, document, ffi, 
 from surety.threats import Threat, WorstCase
 
 
+def _limits(limits, count: int) -> List[dict]:
+    return [dict(label=text(c.label), m=c.m, failed=c.failed, value=c.value) for c in (limits[k] for k in range(count))]
+
+
 class Promise:
     """What certificates of models and of votes share: ``sentence``, ``value`` (the limit), ``delta``, ``bound``, ``classes``,
     and in ``document`` all that the file says."""
@@ -48,8 +52,7 @@ class Promise:
     @property
     def classes(self) -> List[dict]:
         """Limits per class, where asked for: [{label, m, failed, value}]."""
-        return [dict(label=text(c.label), m=c.m, failed=c.failed, value=c.value)
-                for c in (self._pointer.limits[k] for k in range(self._pointer.limit_count))]
+        return _limits(self._pointer.limits, self._pointer.limit_count)
 
     def __repr__(self) -> str:
         return f"<surety.{type(self).__name__} {self.bound} {self.value:.4f}, delta {self.delta:g}>"
@@ -93,6 +96,11 @@ class Certificate(Promise):
         return found if found == found else None
 
     @property
+    def groups(self) -> List[dict]:
+        """Of a certificate per group: [{label, m, failed, value}]."""
+        return _limits(self._pointer.groups, self._pointer.group_count)
+
+    @property
     def curve(self) -> List[dict]:
         """Of a curve: [{radius, failed, value}]."""
         return [dict(radius=c.radius, failed=c.failed, value=c.value)
@@ -102,14 +110,15 @@ class Certificate(Promise):
 def certify(model, data, looks: int, threat: Optional[Threat] = None, *, delta: Optional[float] = None,
             bound: Optional[str] = None, per_class: bool = False, promise_risk: Optional[float] = None,
             curve: Optional[Sequence[float]] = None, promises: Optional[Sequence[Tuple[float, float]]] = None,
-            despite_test: bool = False, tolerance=None, progress: Progress = None,
+            groups: Optional[str] = None, despite_test: bool = False, tolerance=None, progress: Progress = None,
             threads: int = 1) -> Certificate:
     """A certificate of a model and its rows.
 
-    looks: how many certificates looking at S could have led to, this one included; 1 if all was decided before.
+    looks: how many certificates you might have issued after seeing S, this one included; 1 if all was decided before.
     threat: what is certified; unless given, the model's defense. delta: 1 - confidence. bound: by name, or "best".
     At most one of: per_class, a limit for every class; promise_risk, the largest radius with at most this risk; curve, a
-    limit at each of these radii; promises, a list of (radius, limit) that are tested in this order."""
+    limit at each of these radii; promises, a list of (radius, limit) that are tested in this order; groups, a limit for each
+    value of the column by which the rows were grouped."""
     s = ffi.new("surety_certify_settings *", lib.surety_certify_defaults(model._pointer))
     s.looks, s.despite_test = looks, despite_test
     kept = []
@@ -119,11 +128,13 @@ def certify(model, data, looks: int, threat: Optional[Threat] = None, *, delta: 
         kept.append(ffi.new("char[]", bound.encode()))
         s.bound = kept[-1]
     asked = [name for name, value in (("per_class", per_class), ("promise_risk", promise_risk), ("curve", curve),
-                                      ("promises", promises)) if value]
+                                      ("promises", promises), ("groups", groups)) if value]
     if len(asked) > 1:
         raise UsageError(f"{' and '.join(asked)} do not go together", expected="one statement per certificate")
     if per_class:
         s.statement = lib.SURETY_SAY_CLASSES
+    if groups:
+        s.statement = lib.SURETY_SAY_GROUPS
     if promise_risk:
         s.statement, s.promise = lib.SURETY_SAY_RADIUS, promise_risk
     points = [(radius, 0.0) for radius in curve] if curve else list(promises or ())

@@ -1,11 +1,13 @@
 """A scikit-learn classifier: a vote that is trained to resist perturbations, and can promise how often it fails."""
+import sys
 import warnings
 from collections import deque
 from typing import Any, Optional
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import check_random_state
+from sklearn.model_selection._search import BaseSearchCV
+from sklearn.utils import check_consistent_length, check_random_state, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
@@ -47,7 +49,7 @@ class VoteClassifier(ClassifierMixin, BaseEstimator):
                  holdout: Optional[float] = None, keep: Optional[str] = None, steps: Optional[int] = None,
                  restarts: Optional[int] = None, budget: Optional[int] = None, delta: float = 0.05, learn_size=0.4,
                  scale: Optional[str] = None, box=None, missing: str = "error", categorical=None, drop=None,
-                 copies: str = "refuse", random_state: Any = 0, threads: int = 1, progress=None):
+                 unit=None, copies: str = "refuse", random_state: Any = 0, threads: int = 1, progress=None):
         self.kind = kind
         self.norm = norm
         self.eps = eps
@@ -78,6 +80,7 @@ class VoteClassifier(ClassifierMixin, BaseEstimator):
         self.missing = missing
         self.categorical = categorical
         self.drop = drop
+        self.unit = unit
         self.copies = copies
         self.random_state = random_state
         self.threads = threads
@@ -87,7 +90,8 @@ class VoteClassifier(ClassifierMixin, BaseEstimator):
 
     def fit(self, X, y, X_test=None, y_test=None) -> "VoteClassifier":
         """Trains on X and y. X_test, y_test: rows for T, on which ``certify`` tries to refute what it promises."""
-        X, y = _validate(self, X, self.missing == "error", y=y)
+        checked, y = _validate(self, X, self.missing == "error", y=y)
+        X = checked if self.unit is None else X  # float32 may round what tells units apart
         check_classification_targets(y)
         self.classes_ = np.unique(y)
         if len(self.classes_) < 2:
@@ -96,8 +100,9 @@ class VoteClassifier(ClassifierMixin, BaseEstimator):
         if not isinstance(seed, (int, np.integer)):
             seed = check_random_state(seed).randint(2 ** 31)
         s, kept = _data.settings(self.learn_size, 0, self.scale, self.box, self.missing, self.categorical, self.drop,
-                                 self.copies, int(seed))
-        data = _data.open_arrays(s, X, y, X_test, y_test, getattr(self, "feature_names_in_", None))
+                                 self.unit, self.copies, int(seed))
+        data = _data.open_arrays(s, X, y, X_test, y_test, getattr(self, "feature_names_in_", None),
+                                 [] if self.unit is None else [self.unit])
         self._order(data.labels)
         settings, kept = self._settings(data, int(seed))
         out, result = ffi.new("surety_model **"), ffi.new("surety_train_result *")
@@ -105,6 +110,7 @@ class VoteClassifier(ClassifierMixin, BaseEstimator):
             call(lib.surety_train, settings, data.pointer, ffi.NULL, out, result, run)
         self.model_ = Model(out[0])
         self._data = data
+        self._searched = _settings_tried()
         self._remember(result, data)
         return self
 
@@ -178,7 +184,7 @@ class VoteClassifier(ClassifierMixin, BaseEstimator):
     def _features(self, X) -> np.ndarray:
         check_is_fitted(self)
         X = _validate(self, X, self.missing == "error", reset=False)
-        return self.model_.features(X, getattr(self, "feature_names_in_", None))
+        return self.model_.features(X, None if _data.has_texts(X) else getattr(self, "feature_names_in_", None))
 
     def predict(self, X) -> np.ndarray:
         """The class that the vote answers; where it is tied, the first of those with the largest share."""
@@ -222,13 +228,15 @@ class VoteClassifier(ClassifierMixin, BaseEstimator):
                 y_test=None, **asked) -> Certificate:
         """A certificate from S, or (X, y with fresh=True) from rows that had no part in the training.
 
-        looks: how many certificates looking at S could have led to, this one included. Whoever chose this model with the
+        looks: how many certificates you might have issued after seeing S, this one included. Whoever chose this model with the
         help of its own training rows (GridSearchCV, cross_val_score on all of them) has looked at S: every setting that
         could have been chosen counts, or rows that nobody has seen give the promise (docs/python.md).
         What else may be asked for: ``surety.certificates.certify``. After pickling, X and y of ``fit`` are needed again."""
         check_is_fitted(self)
         asked = {"progress": self.progress, "threads": self.threads, **asked}
-        names = {"copies": asked.pop("copies", None), "box": asked.pop("box", None)}
+        names = {"copies": asked.pop("copies", None), "box": asked.pop("box", None), "groups": asked.get("groups")}
+        if X is None and names["groups"] is not None:
+            raise UsageError("groups are a column of the rows", expected="X and y, as given to fit")
         if X is not None:
             data = self.model_.open(X, y, X_test, y_test, fresh, **names)
         else:
@@ -244,9 +252,10 @@ class VoteClassifier(ClassifierMixin, BaseEstimator):
                           np.uint64)
         own = repr(sorted(self.get_params().items(), key=lambda item: item[0]))
         others = {settings for settings, rows in list(_trainings) if settings != own and np.isin(S, rows).any()}
-        if len(others) >= looks:
-            warnings.warn(f"rows of S were given to {len(others)} trainings with other settings in this process, and looks is "
-                          f"{looks}: if what was seen of them led to this model, the certificate promises too much "
+        count = max(len(others), self._searched - 1)
+        if count >= looks:
+            warnings.warn(f"rows of S were given to trainings with {count} other settings, by a search or in this process, and "
+                          f"looks is {looks}: if what was seen of them led to this model, the certificate promises too much "
                           "(docs/certificates.md, 'Looks')")
 
     def evaluate(self, X, y, threats, **run):
@@ -275,8 +284,35 @@ class VoteClassifier(ClassifierMixin, BaseEstimator):
         return tags
 
 
+def _settings_tried() -> int:
+    """How many settings were tried by the search of scikit-learn (GridSearchCV and the like) that calls fit for the last
+    time, with the best of them; 0: none calls it. It may have tried them on other processes, or on rows that a pipeline had
+    prepared for each fold, where nothing else tells."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        if isinstance(frame.f_locals.get("self"), BaseSearchCV):
+            return max(2, len(frame.f_locals.get("all_candidate_params") or ()))
+        frame = frame.f_back
+    return 0
+
+
+def _validate_frame(estimator, X, y=None, reset: bool = True):
+    """The same for a DataFrame with texts, whose columns the library judges: it stays one."""
+    names = _data.column_names(X)
+    if names is None:
+        raise UsageError("a DataFrame with texts, and with columns that have no names", expected="names that are texts")
+    if reset:
+        estimator.n_features_in_, estimator.feature_names_in_ = len(names), np.array(names, object)
+    if y is None:
+        return X
+    check_consistent_length(X, y)
+    return X, column_or_1d(y, warn=True)
+
+
 def _validate(estimator, X, finite: bool, **words):
     """scikit-learn's checks, as float32."""
+    if _data.has_texts(X):
+        return _validate_frame(estimator, X, **words)
     rule = True if finite else "allow-nan"
     if hasattr(estimator, "_validate_data"):
         return estimator._validate_data(X, dtype=np.float32, force_all_finite=rule, **words)

@@ -1,4 +1,5 @@
 """Models: votes over voters, with what they remember of their training."""
+import json
 import os
 import tempfile
 from typing import Any, Dict, Iterable, List, Optional, Sequence, Union
@@ -142,13 +143,15 @@ class Model:
     def features(self, X, columns: Optional[Sequence[str]] = None) -> np.ndarray:
         """The features (m, d) that the voters see: the columns of X (of these names) prepared as those of the training."""
         prepared = lib.surety_model_preparation(self._pointer)
-        x = _data.matrix(X)
         if not prepared:
-            return _columns_fit(x, lib.surety_voters_features(self._voters))
+            return _columns_fit(_data.matrix(X), lib.surety_voters_features(self._voters))
+        given = _data.Columns(X)
         wanted = [text(lib.surety_preparation_column(prepared, j)) for j in range(lib.surety_preparation_columns(prepared))]
-        x = np.ascontiguousarray(x[:, _find(wanted, columns if columns is not None else _data.column_names(X), x.shape[1])])
+        names = columns if columns is not None else _data.column_names(X)
+        given = given.pick(_find(wanted, names, given.numbers.shape[1]))
+        x, (texts, alive) = given.numbers, given.by_row()
         z = np.empty((len(x), lib.surety_preparation_features(prepared)), np.float32)
-        rows = ffi.new("surety_raw_rows *", {"m": len(x), "values": floats(x)})
+        rows = ffi.new("surety_raw_rows *", {"m": len(x), "values": floats(x), "texts": texts})
         call(lib.surety_preparation_apply, prepared, rows, floats(z), z.shape[1], ffi.NULL)
         return z
 
@@ -241,9 +244,16 @@ class Model:
 
     # ---- rows with labels ----
 
-    def open(self, X, y, X_test=None, y_test=None, fresh: bool = False, copies: Optional[str] = None,
-             box=None) -> Data:
-        """The rows that trained the model, split as they were; or (fresh) rows that did not, all of them in S."""
+    @property
+    def unit(self) -> Optional[str]:
+        """The column whose values say which rows belong together; None: every row is its own."""
+        prepared = text(lib.surety_model_text(self._pointer, b"data.preparation"))
+        return json.loads(prepared)["unit"] if prepared else None
+
+    def open(self, X, y, X_test=None, y_test=None, fresh: bool = False, copies: Optional[str] = None, box=None,
+             groups: Optional[str] = None) -> Data:
+        """The rows that trained the model, split as they were; or (fresh) rows that did not, all of them in S. groups: a
+        column by whose values they are grouped."""
         s = ffi.new("surety_data_settings *", lib.surety_data_defaults())
         call(lib.surety_model_data_settings, self._pointer, s)
         s.label_column = ffi.NULL
@@ -253,7 +263,11 @@ class Model:
             s.copies = parse(lib.surety_copies_parse, "surety_copies_rule", copies)
         if box is not None:
             s.boxed, (s.box_lo, s.box_hi) = lib.SURETY_BOX_GIVEN, box
-        data = _data.open_arrays(s, X, y, X_test, y_test)
+        named = [name for name in (self.unit, groups) if name is not None]
+        if groups is not None:
+            group = ffi.new("char[]", str(groups).encode())
+            s.group = group
+        data = _data.open_arrays(s, X, y, X_test, y_test, exact=named)
         if fresh and data.info.m[lib.SURETY_SET_LEARN] + data.info.copies.dropped != len(X):
             raise UsageError("some of the labels are none of the model's classes", expected=", ".join(self.classes))
         return data
@@ -278,12 +292,13 @@ class Model:
         return ffi.new("surety_vote *", lib.surety_model_vote(self._pointer, lib.SURETY_WEIGHTS_POSTERIOR))
 
     def certify(self, X, y, looks: int, threat: Optional[Threat] = None, *, fresh: bool = True, X_test=None, y_test=None,
-                tolerance: Optional[Tolerance] = None, copies: Optional[str] = None, box=None, **asked) -> Certificate:
+                tolerance: Optional[Tolerance] = None, copies: Optional[str] = None, box=None, groups: Optional[str] = None,
+                **asked) -> Certificate:
         """A certificate from these rows, which (fresh) had no part in the training, or are the model's own.
 
         What else may be asked for: ``surety.certificates.certify``."""
-        data = self.open(X, y, X_test, y_test, fresh, copies, box)
-        return certify(self, data, looks, threat, tolerance=tolerance, **asked)
+        data = self.open(X, y, X_test, y_test, fresh, copies, box, groups)
+        return certify(self, data, looks, threat, tolerance=tolerance, groups=groups, **asked)
 
     def evaluate(self, X, y, threats: Sequence[Threat] = (Clean(),), progress: Progress = None,
                  threads: int = 1):

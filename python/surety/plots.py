@@ -26,7 +26,8 @@ def plot_curve(curve: Dict[str, np.ndarray], certificate=None, ax=None):
         points = certificate.curve
         ax.step([0] + [p["radius"] for p in points], [points[0]["value"]] + [p["value"] for p in points], where="pre", color="k",
                 linestyle="--", label=f"limit, confidence {100 * (1 - certificate.delta):g} %")
-    ax.set(xlabel="radius", ylabel="risk", ylim=(0, None))
+    unit = certificate.document["attack"]["radius_unit"] if certificate is not None else ""
+    ax.set(xlabel=f"radius ({unit})" if unit else "radius", ylabel="risk", ylim=(0, None))
     ax.legend(frameon=False, fontsize="small")
     return ax
 
@@ -41,7 +42,7 @@ def plot_classes(promise, ax=None, title: Optional[str] = None):
     ax.bar(places, [c["value"] for c in found], color="0.85", label=f"limit, confidence {100 * (1 - promise.delta):g} %")
     ax.bar(places, [c["failed"] / c["m"] if c["m"] else 0 for c in found], width=0.5, color="C0", label="failed on S")
     ax.set_xticks(places, [str(c["label"]) for c in found])
-    ax.set(xlabel="class", ylabel="share that fails", ylim=(0, None))
+    ax.set(xlabel="class", ylabel="share that fails", ylim=(0, 1.3 * max(c["value"] for c in found)))  # room for the legend
     if title:
         ax.set_title(title)
     ax.legend(frameon=False, fontsize="small")

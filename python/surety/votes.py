@@ -115,7 +115,7 @@ def guarantee(model: Any, X, y, threat: Union[None, Threat, np.ndarray] = None, 
     model: anything with ``predict`` (or ``predict_proba`` and ``classes_``), or a function from rows to labels.
     X, y: S, rows that had no part in the training nor in any choice. threat: Noise(..) draws perturbations of each row;
     an array (m, n, d) holds perturbations that you made, by a rule that looked at no other row (threat_words says how);
-    None: the inputs as they are. looks: how many such promises looking at S could have led to, this one included.
+    None: the inputs as they are. looks: how many such promises you might have made after seeing S, this one included.
 
     >>> from sklearn.datasets import load_breast_cancer
     >>> from sklearn.linear_model import LogisticRegression

@@ -238,6 +238,11 @@ static uint32_t draw_of(const surety_attacker *a, uint32_t pass) {
     return surety_threat_about(a->s.kind)->adapts ? pass / 2 : pass;
 }
 
+static surety_row_ball ball_of(const surety_attacker *a, size_t r) {
+    return (surety_row_ball){a->radius[r], a->lo, a->hi, a->d};
+}
+#define UNIT_BALL(count) ((surety_row_ball){1, -HUGE_VALF, HUGE_VALF, count})
+
 /* A uniform point of the ball with a tolerance: one of the unit ball of the features that can change, drawn
  * around 0, which is in out. */
 static void start_units(surety_attacker *a, size_t r, uint32_t draw, float *out) {
@@ -247,11 +252,10 @@ static void start_units(surety_attacker *a, size_t r, uint32_t draw, float *out)
     memset(out, 0, a->d * sizeof *out);
     if (a->s.ball.norm == SURETY_L2) {
         surety_vector_direction(a->s.seed, &where, a->random, count);
-        a->k->l2_start(out, a->random, surety_random_uniform(a->s.seed, &radius, 0), 1, -HUGE_VALF, HUGE_VALF,
-                       count, out);
+        a->k->l2_start(out, a->random, surety_random_uniform(a->s.seed, &radius, 0), UNIT_BALL(count), out);
     } else {
         surety_vector_uniform(a->s.seed, &where, a->random, count + 1);
-        if (a->s.ball.norm == SURETY_L1) a->k->l1_start(out, a->random, 1, -HUGE_VALF, HUGE_VALF, count, out);
+        if (a->s.ball.norm == SURETY_L1) a->k->l1_start(out, a->random, UNIT_BALL(count), out);
         for (size_t i = 0; a->s.ball.norm == SURETY_LINF && i < count; i++) out[i] = 2 * a->random[i] - 1;
     }
     surety_units_start(a->units, out);
@@ -278,12 +282,12 @@ static void start_point(surety_attacker *a, size_t r, uint32_t pass, float *out)
         a->k->linf_start(x0, a->random, a->b, a->lo_row[r], a->hi_row[r], a->d, out);
     } else if (a->s.ball.norm == SURETY_L1) {
         surety_vector_uniform(a->s.seed, &where, a->random, a->d + 1);
-        a->k->l1_start(x0, a->random, a->radius[r], a->lo, a->hi, a->d, out);
+        a->k->l1_start(x0, a->random, ball_of(a, r), out);
     } else {
         surety_address radius = address(a, r, SURETY_FOR_RADIUS, draw, 0);
         surety_vector_direction(a->s.seed, &where, a->random, a->d);
-        double length = a->k->l2_start(x0, a->random, surety_random_uniform(a->s.seed, &radius, 0),
-                                       a->radius[r], a->lo, a->hi, a->d, out);
+        double length =
+            a->k->l2_start(x0, a->random, surety_random_uniform(a->s.seed, &radius, 0), ball_of(a, r), out);
         a->reach[r] = length * (1 + a->relative);
     }
 }
@@ -300,11 +304,11 @@ static float *free_buffer(const surety_attacker *a, size_t r) {
  * taken: it would be below the radius. Returns the length if the row is still to be brought back, else -1. */
 static double move_l2(surety_attacker *a, size_t r, const float *x, float inverse, float *out) {
     if ((a->reach[r] + a->pace[r]) * (1 + a->relative) <= (double)a->radius[r]) {
-        a->k->l2_inside(x, out, a->step[r], inverse, a->lo, a->hi, a->d, out);
+        a->k->l2_inside(x, out, a->step[r], inverse, ball_of(a, r), out);
         a->reach[r] += a->pace[r];
         return -1;
     }
-    double length = a->k->l2_leave(x, out, a->examples.x[r], a->step[r], inverse, a->radius[r], a->d, out);
+    double length = a->k->l2_leave(x, out, a->examples.x[r], a->step[r], inverse, ball_of(a, r), out);
     a->reach[r] = length * (1 + a->relative);
     return length;
 }
@@ -334,7 +338,7 @@ static double move(surety_attacker *a, size_t r, float inverse, float *out) {
 }
 
 static void bring_back(surety_attacker *a, size_t r, double length) {
-    a->k->l2_return(a->current[r], a->examples.x[r], length, a->radius[r], a->lo, a->hi, a->d);
+    a->k->l2_return(a->current[r], a->examples.x[r], length, ball_of(a, r));
 }
 
 /* Moves these rows, whose gradients are in out, with these squares. */
@@ -592,15 +596,17 @@ void surety_attacker_sample(const surety_attacker *a, size_t r, size_t j, float 
     surety_address where = address(a, r, SURETY_FOR_NOISE, 0, (uint32_t)j);
     if (a->units) {
         memset(out, 0, a->d * sizeof *out);
-        surety_vector_noise(a->s.seed, &where, out, 1, -HUGE_VALF, HUGE_VALF, a->random, a->units->count);
+        surety_vector_noise(&(surety_noise){a->s.seed, where, 1, -HUGE_VALF, HUGE_VALF}, out, a->random,
+                            a->units->count);
         surety_units_at(a->units, a->best[r], x0);
         surety_units_shake(a->units, a->random, a->s.noise);
         surety_units_clip(a->units, x0, a->lo_row[r], a->hi_row[r]);
         surety_units_place(a->units, x0, a->lo_row[r], a->hi_row[r], out);
         return;
     }
-    surety_vector_noise(a->s.seed, &where, a->best[r], (float)a->s.noise, a->lo, a->hi, out, a->d);
-    if (a->s.ball.norm == SURETY_L2) a->k->l2_project(out, x0, a->radius[r], a->lo, a->hi, a->d);
+    surety_vector_noise(&(surety_noise){a->s.seed, where, (float)a->s.noise, a->lo, a->hi}, a->best[r], out,
+                        a->d);
+    if (a->s.ball.norm == SURETY_L2) a->k->l2_project(out, x0, ball_of(a, r));
     if (a->s.ball.norm == SURETY_LINF) a->k->clip_rows(out, a->lo_row[r], a->hi_row[r], a->d);
     if (a->s.ball.norm == SURETY_L1) surety_l1_project(out, x0, (double)a->radius[r], a->d, a->differences);
 }

@@ -96,27 +96,30 @@ static inline double distance(const float *x, const float *x0, float squares, fl
         chains[k] = v16_fma(e_, e_, chains[k]);             \
     } while (0)
 
-static void l2_inside(const float *x, const float *g, float step, float inverse, float lo, float hi, size_t d,
+static void l2_inside(const float *x, const float *g, float step, float inverse, surety_row_ball b,
                       float *out) {
-    v16 low = v16_set1(lo), high = v16_set1(hi);
+    const size_t d = b.d;
+    v16 low = v16_set1(b.lo), high = v16_set1(b.hi);
     EACH_VECTOR(STORE(out, clip(moved(LOAD(x), LOAD(g), step, inverse), low, high)););
 }
 
 static double l2_leave(const float *x, const float *g, const float *x0, float step, float inverse,
-                       float radius, size_t d, float *out) {
+                       surety_row_ball b, float *out) {
+    const size_t d = b.d;
     v16 chains[4] = {v16_zero(), v16_zero(), v16_zero(), v16_zero()};
     EACH_VECTOR({
         v16 to = moved(LOAD(x), LOAD(g), step, inverse);
         STORE(out, to);
         ADD_SQUARE(out, to);
     });
-    return distance(out, x0, sum_of(chains), radius, d);
+    return distance(out, x0, sum_of(chains), b.radius, d);
 }
 
 /* Clipped at the end: without fma the last rounding can lead out of the box. */
-static void l2_return(float *x, const float *x0, double length, float radius, float lo, float hi, size_t d) {
-    float factor = length > (double)radius ? (float)((double)radius / length) : 1;
-    v16 low = v16_set1(lo), high = v16_set1(hi), f = v16_set1(factor);
+static void l2_return(float *x, const float *x0, double length, surety_row_ball b) {
+    const size_t d = b.d;
+    float factor = length > (double)b.radius ? (float)((double)b.radius / length) : 1;
+    v16 low = v16_set1(b.lo), high = v16_set1(b.hi), f = v16_set1(factor);
     if (factor == 1) {
         EACH_VECTOR(STORE(x, clip(LOAD(x), low, high)););
         return;
@@ -127,13 +130,14 @@ static void l2_return(float *x, const float *x0, double length, float radius, fl
     });
 }
 
-static void l2_project(float *x, const float *x0, float radius, float lo, float hi, size_t d) {
+static void l2_project(float *x, const float *x0, surety_row_ball b) {
+    const size_t d = b.d;
     v16 chains[4] = {v16_zero(), v16_zero(), v16_zero(), v16_zero()};
     EACH_VECTOR({
         v16 e = v16_sub(LOAD(x), LOAD(x0));
         chains[k] = v16_fma(e, e, chains[k]);
     });
-    l2_return(x, x0, distance(x, x0, sum_of(chains), radius, d), radius, lo, hi, d);
+    l2_return(x, x0, distance(x, x0, sum_of(chains), b.radius, d), b);
 }
 
 static void clip_rows(float *x, const float *lo_row, const float *hi_row, size_t d) {
@@ -194,18 +198,18 @@ static void linf_start(const float *x0, const float *uniform, float b, const flo
 }
 
 /* Direction normal / ||normal||, distance radius u^(1/d). */
-static double l2_start(const float *x0, const float *normal, float u, float radius, float lo, float hi,
-                       size_t d, float *out) {
+static double l2_start(const float *x0, const float *normal, float u, surety_row_ball b, float *out) {
+    const size_t d = b.d;
     v16 chains[4] = {v16_zero(), v16_zero(), v16_zero(), v16_zero()};
     float lanes[16];
     v16_store(lanes, v16_exp(v16_div(v16_log(v16_set1(u)), v16_set1((float)d))));
-    v16 scale = v16_set1(radius * lanes[0] * inverse_norm(normal, sum_squares(normal, 1, d), d));
+    v16 scale = v16_set1(b.radius * lanes[0] * inverse_norm(normal, sum_squares(normal, 1, d), d));
     EACH_VECTOR({
-        v16 to = clip(v16_fma(scale, LOAD(normal), LOAD(x0)), v16_set1(lo), v16_set1(hi));
+        v16 to = clip(v16_fma(scale, LOAD(normal), LOAD(x0)), v16_set1(b.lo), v16_set1(b.hi));
         STORE(out, to);
         ADD_SQUARE(out, to);
     });
-    return distance(out, x0, sum_of(chains), radius, d);
+    return distance(out, x0, sum_of(chains), b.radius, d);
 }
 
 /* With E_0 .. E_d exponential and random signs, (E_0, .., E_{d-1}) / sum_{0..d} E is uniform in the l1 ball.
@@ -216,8 +220,8 @@ static inline v16 laplace(v16 u) {
     return v16_select(v16_lt(t, v16_zero()), v16_neg(e), e);
 }
 
-static void l1_start(const float *x0, const float *uniform, float radius, float lo, float hi, size_t d,
-                     float *out) {
+static void l1_start(const float *x0, const float *uniform, surety_row_ball b, float *out) {
+    const size_t d = b.d;
     v16 sum = v16_zero();
     for (size_t j = 0; j < d + 1; j += 16) {
         size_t left = d + 1 - j < 16 ? d + 1 - j : 16;
@@ -225,10 +229,10 @@ static void l1_start(const float *x0, const float *uniform, float radius, float 
         v16_store_part(part, v16_abs(laplace(v16_load_part(uniform + j, left))), left);
         sum = v16_add(sum, v16_load(part));
     }
-    v16 scale = v16_set1(radius / v16_sum(sum));
+    v16 scale = v16_set1(b.radius / v16_sum(sum));
     EACH_VECTOR({
         v16 to = v16_fma(scale, laplace(LOAD(uniform)), LOAD(x0));
-        STORE(out, clip(to, v16_set1(lo), v16_set1(hi)));
+        STORE(out, clip(to, v16_set1(b.lo), v16_set1(b.hi)));
     });
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/number.h"
+#include "surety/version.h"
 
 static const struct {
     const char *name;

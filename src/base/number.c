@@ -1,6 +1,7 @@
 #include "base/number.h"
 
 #include <locale.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,6 +41,16 @@ double surety_number(const char *text, char **end) {
     double value = strtod(text, end);
     uselocale(before);
     return value;
+}
+
+int surety_numbers(const char *text, char separator, double *numbers, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        char *end;
+        numbers[i] = surety_number(text, &end);
+        if (end == text || !isfinite(numbers[i]) || *end != (i + 1 < count ? separator : 0)) return 0;
+        text = end + 1;
+    }
+    return 1;
 }
 
 const char *surety_shortest(double x, char text[32]) {

@@ -1,5 +1,6 @@
 /* Numbers in texts, with a decimal point whatever the locale of the program. The library writes and reads
- * numbers through these functions only (script/lint). */
+ * numbers through these functions, and surety_number and surety_numbers of surety/base.h, only (script/lint).
+ */
 #ifndef SURETY_BASE_NUMBER_H
 #define SURETY_BASE_NUMBER_H
 
@@ -11,9 +12,6 @@
 int surety_format(char *text, size_t size, const char *format, ...) SURETY_PRINTF(3);
 int surety_vformat(char *text, size_t size, const char *format, va_list args)
     __attribute__((format(printf, 3, 0)));
-
-/* strtod in the C locale; *end == text if there is no number. end may be NULL. */
-double surety_number(const char *text, char **end);
 
 /* A number in as few digits as read back as the same double. */
 const char *surety_shortest(double x, char text[32]);

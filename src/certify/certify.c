@@ -220,9 +220,10 @@ static surety_status announce(certifying *w, surety_error *err) {
     if (!w->s->looks) {
         surety_fail(err, SURETY_E_CHECK,
                     "how often S was looked at is not said: a look that is not paid for");
-        surety_fail_expected(err,
-                             "--looks N: how many certificates looking at S could have led to, 1 if all "
-                             "was decided before");
+        surety_fail_expected(
+            err,
+            "--looks N: how many certificates you might have issued after seeing S, 1 if all "
+            "was decided before");
         return SURETY_E_CHECK;
     }
     SURETY_TRY(surety_ledger_new(w->s->delta, &w->ledger, err));

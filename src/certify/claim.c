@@ -9,6 +9,7 @@
 
 #include "base/number.h"
 #include "certify/certifying.h"
+#include "voters/voters.h"
 
 static void say(surety_certificate *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
@@ -55,10 +56,9 @@ static int is_imported(const surety_certificate *c) {
     return !strcmp(c->model.objective, "imported");
 }
 
-/* Trees of more than two classes that were grown, which are no weighted vote but duels: a model is read only
- * if that is so (train/settings.c). */
+/* No weighted vote but duels: a model is read only if that is so (train/settings.c). */
 static int is_duel(const surety_certificate *c) {
-    return !strcmp(c->model.kind, "trees") && c->data.class_count > 2 && !is_imported(c);
+    return surety_kind_duels(c->model.kind, c->data.class_count) && !is_imported(c);
 }
 
 /* A limit for each class or group; of many, where they are listed. */

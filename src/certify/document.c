@@ -1,3 +1,6 @@
+/* What is digested is written by surety, never taken from a file as it stands: a document is read into its
+ * struct, and the digest is that of the struct written again. So spaces, the order of keys or a number
+ * spelled in another way change no digest, and a key that the table does not know cannot hide behind one. */
 #include "certify/document.h"
 
 #include <stdlib.h>

@@ -160,7 +160,7 @@ static surety_status take_rows(checking *c, surety_error *err) {
     for (size_t i = 0; i < c->rows; i++)
         memcpy(c->x + i * c->d, c->learn->x + i * c->learn->m / c->rows * c->learn->stride,
                c->d * sizeof *c->x);
-    return surety_vote_ask(&vote, c->x, c->d, c->rows, c->votes, c->classes, NULL, err);
+    return surety_vote_ask(&vote, c->x, c->d, c->rows, (surety_asked){c->votes, c->classes}, NULL, err);
 }
 
 /* A program that writes, as doubles: what the self-check says, then class and votes of each row it reads. */
@@ -303,17 +303,15 @@ static surety_status check(checking *c, surety_error *err) {
     return c->reason[0] ? SURETY_OK : compare_answers(c, err);
 }
 
-surety_status surety_exported_check(surety_exported *out, const surety_verify_settings *s,
-                                    const surety_model *model, const surety_certificate *certificate,
-                                    const surety_set *learn, surety_differs_fn differs, void *arg,
-                                    char reason[512], surety_error *err) {
+surety_status surety_exported_check(const surety_export_check *what, surety_exported *out, char reason[512],
+                                    surety_error *err) {
     checking c = {.out = out,
-                  .s = s,
-                  .model = model,
-                  .certificate = certificate,
-                  .learn = learn,
-                  .differs = differs,
-                  .arg = arg,
+                  .s = what->s,
+                  .model = what->model,
+                  .certificate = what->certificate,
+                  .learn = what->learn,
+                  .differs = what->differs,
+                  .arg = what->arg,
                   .reason = reason};
     out->checked = 1;
     surety_status status = check(&c, err);

@@ -390,9 +390,13 @@ static surety_status retrain(verifying *v, const surety_run *run, surety_error *
 
 static surety_status check_export(verifying *v, surety_error *err) {
     char reason[512] = "";
-    const surety_set *learn = v->data ? surety_data_set(v->data, SURETY_SET_LEARN) : NULL;
-    SURETY_TRY(surety_exported_check(&v->out->exported, v->s, v->model, &v->stated, learn,
-                                     surety_verification_differs, v->out, reason, err));
+    surety_export_check what = {.s = v->s,
+                                .model = v->model,
+                                .certificate = &v->stated,
+                                .learn = v->data ? surety_data_set(v->data, SURETY_SET_LEARN) : NULL,
+                                .differs = surety_verification_differs,
+                                .arg = v->out};
+    SURETY_TRY(surety_exported_check(&what, &v->out->exported, reason, err));
     if (reason[0]) set_reason(v->out, reason);
     return SURETY_OK;
 }

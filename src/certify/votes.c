@@ -216,7 +216,7 @@ static surety_status check(const surety_votes_promise *s, surety_error *err) {
                     "how often S was looked at is not said: a look that is not paid for");
         surety_fail_expected(
             err,
-            "--looks N: how many certificates looking at S could have led to, 1 if all was decided "
+            "--looks N: how many certificates you might have issued after seeing S, 1 if all was decided "
             "before");
         return SURETY_E_CHECK;
     }

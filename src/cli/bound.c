@@ -188,7 +188,7 @@ static surety_status run(cli *c) {
     cli_u64(c, "priors-compared", "T", &s.priors_compared,
             "candidate priors among which these examples chose");
     cli_u64(c, "looks", "N", &s.looks,
-            "runs that looking at these examples could have led to, this one included");
+            "runs you might have reported after seeing these examples, this one included");
     cli_output(c, "out", "Q.npy", &out, "write the posterior there");
     surety_status status = cli_parse(c, 0, 0);
     if (status != SURETY_OK || c->helped) return status;

@@ -64,10 +64,10 @@ static void add_options(cli *c, options *o) {
              "whatever the "
              "attack; unless given, the model's defense (worst-case for certified)");
     cli_text(c, "bound", "NAME|best", &o->certify.bound, o->bound_help);
-    cli_other(
-        c, "looks", "N", &o->certify.looks, read_looks, NULL,
-        "needed: how many certificates looking at S could have led to, this one included; 1 if model and "
-        "settings were decided before anything was seen of S");
+    cli_other(c, "looks", "N", &o->certify.looks, read_looks, NULL,
+              "needed: how many certificates you might have issued after seeing S, this one included; 1 if "
+              "model and "
+              "settings were decided before anything was seen of S");
     cli_statement_options(c, &o->statement);
     cli_flag(c, "despite-test", &o->despite_test,
              "write a certificate that T refutes: it will say so. Without this it is refused");
@@ -240,11 +240,12 @@ static surety_status run(cli *c) {
         return cli_wrong(c, "what shall be certified? Give MODEL, or --votes V --labels Y of any classifier");
     if (!o.out && !cli_is_part(c)) return cli_wrong(c, "where should the certificate go? Give --out C.json");
     if (!cli_given(c, "looks"))
-        return cli_wrong(c,
-                         "how often could S have been looked at? Say with --looks N how many certificates "
-                         "looking at S could have led to, this one included: the promise pays for each. The "
-                         "usual answer is --looks 1: model, attack, radius, delta and bound were all decided "
-                         "before anything was seen of S");
+        return cli_wrong(
+            c,
+            "how often could S have been looked at? Say with --looks N how many certificates "
+            "you might have issued after seeing S, this one included: the promise pays for each. The "
+            "usual answer is --looks 1: model, attack, radius, delta and bound were all decided "
+            "before anything was seen of S");
     if (o.votes.promise.votes.votes) return certify_votes(c, &o);
     status = cli_statement_settle(c, &o.statement, &o.certify);
     if (status == SURETY_OK) status = surety_model_load(c->words[0], &model, &c->error);

@@ -67,7 +67,7 @@ static surety_status read_int(const char *text, void *target, surety_error *err)
 
 static surety_status read_real(const char *text, void *target, surety_error *err) {
     char *end;
-    double value = strtod(text, &end);
+    double value = surety_number(text, &end);
     if (end == text || *end || !isfinite(value)) return bad_value(err, text, "a number");
     *(double *)target = value;
     return SURETY_OK;

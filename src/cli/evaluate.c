@@ -350,7 +350,7 @@ static surety_status run_evaluate(cli *c) {
         "also a CSV line for each example of T, for the last attack, with certified radius and verdict; of "
         "more than two classes with the clean vote's answer");
     cli_real(c, "delta", "D", &o.row.delta, "1 - confidence of each bound");
-    cli_u64(c, "looks", "N", &o.row.looks, "runs that looking at S could have led to, this one included");
+    cli_u64(c, "looks", "N", &o.row.looks, "runs you might have reported after seeing S, this one included");
     cli_part_options(c);
     cli_model_decides(c);
     surety_status status = cli_parse(c, 1, 1);
@@ -385,34 +385,10 @@ const cli_command cli_evaluate = {
 
 /* ---- curve ---- */
 
-typedef struct grid {
-    double first, last, step;
-} grid;
-
-static surety_status read_grid(const char *text, void *target, surety_error *err) {
-    grid *g = target;
-    char *end = NULL;
-    g->first = strtod(text, &end);
-    if (*end == ':') g->last = strtod(end + 1, &end);
-    if (*end == ':') {
-        g->step = strtod(end + 1, &end);
-        if (!*end) return SURETY_OK;
-    }
-    err->code = SURETY_E_USAGE;
-    snprintf(err->what, sizeof err->what, "'%s' is not FIRST:LAST:STEP", text);
-    return SURETY_E_USAGE;
-}
-
-static const char *show_grid(const void *target, char *buffer, size_t size) {
-    const grid *g = target;
-    snprintf(buffer, size, "%g:%g:%g", g->first, g->last, g->step);
-    return buffer;
-}
-
 static surety_status run_curve(cli *c) {
     opened o = {.data_settings = surety_data_defaults()};
     attack_list attacks = {{SURETY_ATTACK_IFGSM, SURETY_ATTACK_PGD}, 2};
-    grid g = {0, 1, 0.25};
+    cli_grid g = {0, 1, 0.25};
     const char *out = NULL;
     o.row.threat = surety_threat_defaults();
     cli_data_options(c, &o.data_settings);
@@ -420,7 +396,7 @@ static surety_status run_curve(cli *c) {
     cli_ball_options(c, &o.row.threat);
     cli_other(c, "attacks", "A,B,..", &attacks, read_list, show_list,
               "attacks, one column each; worst-case: the share not proved right");
-    cli_other(c, "eps-grid", "A:B:STEP", &g, read_grid, show_grid, "radii");
+    cli_other(c, "eps-grid", "A:B:STEP", &g, cli_read_grid, cli_show_grid, "radii");
     cli_output(c, "out", "FILE", &out, "CSV file");
     cli_part_options(c);
     cli_model_decides(c);

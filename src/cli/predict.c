@@ -1,12 +1,14 @@
 /* surety predict: votes and classes of a model on the rows of a table. */
 #include "cli/classes.h"
 #include "cli/cli.h"
+#include "cli/shared.h"
 #include "surety/attack.h"
 
 #include <math.h>
 
 typedef struct options {
     surety_predict_files files;
+    surety_data_settings table; /* columns to drop */
     bool prior, prove, radius;
     const char *norm;
     double eps; /* NaN: the model's */
@@ -35,12 +37,15 @@ static surety_status settle_ball(cli *c, options *o, const surety_model *model) 
     return SURETY_OK;
 }
 
-static surety_status check(cli *c, surety_predict_files *f) {
+static surety_status check(cli *c, options *o) {
+    surety_predict_files *f = &o->files;
     if (f->input && c->word_count > 1) return cli_wrong(c, "two inputs: %s and --input", c->words[1]);
     if (c->word_count > 1) f->input = c->words[1];
     if (!f->input) return cli_wrong(c, "which points? Give a table, or --input X.npy");
+    f->drop = o->table.drop, f->drop_count = o->table.drop_count;
     if (!f->out && !f->classes && !f->scores)
-        return cli_wrong(c, "where should the votes go? Give --out V.npy, --classes C.csv or --scores P.npy");
+        return cli_wrong(c,
+                         "where should the votes go? Give --out VOTE.npy, --classes C.csv or --scores P.npy");
     return SURETY_OK;
 }
 
@@ -104,16 +109,18 @@ static surety_status run(cli *c) {
               "the table, unless it is a word: CSV, NPY, NPZ, LIBSVM or IDX; NPY also (m, n, columns)");
     cli_text(c, "label-column", "NAME", &o.files.label_column,
              "CSV: a column of labels that is left out; unless given, the model's");
+    cli_drop_option(c, &o.table);
     cli_output(
-        c, "out", "V.npy", &o.files.out,
+        c, "out", "VOTE.npy", &o.files.out,
         "the vote of each point in [-1,1], float64 (m) or (m, n); of K > 2 classes its K scores: (m, K) or "
         "(m, n, K)");
     cli_output(c, "classes", "C.csv", &o.files.classes,
                "the class that the vote answers to each point, by name, or 'tied': lines row,class, or "
                "row,point,class");
     cli_output(
-        c, "votes", "H.npy", &o.files.votes,
-        "also the real output of each voter, float32 (m, H) or (m, n, H); of K > 2 classes (.., H, K)");
+        c, "votes", "V.npy", &o.files.votes,
+        "also the real output of each voter, float32 (m, H) or (m, n, H), which bound --votes reads; of K > "
+        "2 classes (.., H, K)");
     cli_output(c, "scores", "P.npy", &o.files.scores,
                "raw scores of imported trees, bit for bit those of their maker, (m) or (m, C)");
     cli_flag(c, "prior", &o.prior, "the vote of the prior P; else of the posterior Q");
@@ -126,13 +133,13 @@ static surety_status run(cli *c) {
     cli_real(c, "eps", "B", &o.eps, "radius of the ball; unless given, the model's");
     surety_status status = cli_parse(c, 1, 2);
     if (status != SURETY_OK || c->helped) return status;
-    status = check(c, &o.files);
+    status = check(c, &o);
     return status == SURETY_OK ? predict(c, &o) : status;
 }
 
 const cli_command cli_predict = {
     .name = "predict",
-    .usage = "MODEL TABLE [--out V.npy] [--classes C.csv] [options]",
+    .usage = "MODEL TABLE [--out VOTE.npy] [--classes C.csv] [options]",
     .summary = "votes and classes of a model on points from a file",
     .text =
         "Of two classes, a vote above 0 is for the second (+1), below 0 for the first (-1); exactly 0 is a "

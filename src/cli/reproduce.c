@@ -91,7 +91,8 @@ static void add_options(cli *c, options *o) {
               "kinds of voters of the certified cells, side by side on the page; unless given soft-forest. "
               "Others have the voters that suit them, and trees are for linf alone");
     cli_size(c, "seeds", "N", &s->seeds, "so many seeds, from 0");
-    cli_size(c, "epochs", "T", &s->epochs, "epochs of each step");
+    cli_size(c, "epochs", "T", &s->epochs,
+             "epochs of each step; unless given, networks have 40 and trees one for each tree");
     cli_size(c, "samples", "N", &s->samples, "perturbations per example of the u-attacks");
     cli_size(c, "steps", "K", &s->steps, "steps of the iterated attacks");
     cli_flag(c, "theory", &o->theory,

@@ -87,6 +87,11 @@ static surety_status read_drop(const char *text, void *target, surety_error *err
     return read_names(text, 1, &data->drop, &data->drop_count, err);
 }
 
+void cli_drop_option(cli *c, surety_data_settings *data) {
+    cli_other(c, "drop", "A,B,..", data, read_drop, NULL,
+              "columns that are left out, by name or number from 1");
+}
+
 static surety_status read_categorical(const char *text, void *target, surety_error *err) {
     surety_data_settings *data = target;
     return read_names(text, 2, &data->categorical, &data->categorical_count, err);
@@ -107,7 +112,7 @@ static surety_status read_separator(const char *text, void *target, surety_error
 /* N or P%. */
 static surety_status read_share(const char *text, size_t *size, double *share, surety_error *err) {
     char *end = NULL;
-    double number = strtod(text, &end);
+    double number = surety_number(text, &end);
     *size = 0, *share = 0;
     if (end != text && !strcmp(end, "%") && number > 0 && number < 100)
         return *share = number / 100, SURETY_OK;
@@ -146,21 +151,30 @@ void cli_import_classes_option(cli *c, surety_import_settings *import) {
               "labels of the classes by class number; unless given those of the file, or 0, 1, ..");
 }
 
+surety_status cli_read_grid(const char *text, void *target, surety_error *err) {
+    double numbers[3];
+    if (!surety_numbers(text, ':', numbers, 3))
+        return bad_value(err, text, "FIRST:LAST:STEP, such as 0:1:0.25");
+    *(cli_grid *)target = (cli_grid){numbers[0], numbers[1], numbers[2]};
+    return SURETY_OK;
+}
+
+const char *cli_show_grid(const void *target, char *buffer, size_t size) {
+    const cli_grid *g = target;
+    snprintf(buffer, size, "%g:%g:%g", g->first, g->last, g->step);
+    return buffer;
+}
+
 /* LO,HI or none. */
 static surety_status read_box(const char *text, void *target, surety_error *err) {
     surety_data_settings *data = target;
-    char *end;
+    double numbers[2];
     data->boxed = strcmp(text, "none") ? SURETY_BOX_GIVEN : SURETY_BOX_NONE;
     if (!data->boxed) return SURETY_OK;
-    data->box_lo = strtod(text, &end);
-    int fine = end != text && *end == ',';
-    if (fine) {
-        const char *second = end + 1;
-        data->box_hi = strtod(second, &end);
-        fine = end != second && !*end && isfinite(data->box_lo) && data->box_lo < data->box_hi &&
-               isfinite(data->box_hi);
-    }
-    return fine ? SURETY_OK : bad_value(err, text, "'none' or two numbers LO,HI such as 0,1");
+    if (!surety_numbers(text, ',', numbers, 2) || !(numbers[0] < numbers[1]))
+        return bad_value(err, text, "'none' or two numbers LO,HI such as 0,1");
+    data->box_lo = numbers[0], data->box_hi = numbers[1];
+    return SURETY_OK;
 }
 
 static const char *show_box(const void *target, char *buffer, size_t size) {
@@ -185,8 +199,7 @@ void cli_data_file_options(cli *c, surety_data_settings *data) {
               "CSV: whether the first line holds names");
     cli_other(c, "separator", "C", &data->separator, read_separator, NULL,
               "CSV: what stands between fields: auto, tab, blank (any run of blanks) or one character");
-    cli_other(c, "drop", "A,B,..", data, read_drop, NULL,
-              "columns that are left out, by name or number from 1");
+    cli_drop_option(c, data);
     cli_other(c, "copies", "refuse|keep|drop", &data->copies, read_copies, show_copies,
               "rows of S that also occur in S', if they are more than 1 %; drop: of equal rows one is kept, "
               "before the split");
@@ -308,15 +321,12 @@ surety_status cli_open_data(cli *c, surety_data **data, const surety_data_settin
                             surety_threat *attack) {
     if (settings->test && cli_given(c, "test-size"))
         return cli_wrong(c, "--test and --test-size do not go together: T is one of the two");
-    surety_status status = surety_data_open(settings, data, &c->error);
+    surety_data_settings own = *settings;
+    own.everyone = c->run.everyone;
+    surety_status status = surety_data_open(&own, data, &c->error);
     const surety_data_info *info = status == SURETY_OK ? surety_data_describe(*data) : NULL;
     for (size_t i = 0; info && i < info->files && status == SURETY_OK; i++)
         status = cli_file_check(c, &(cli_file){NULL, info->file[i].path, false});
-    if (status != SURETY_OK) return status;
-    char digests[256];
-    snprintf(digests, sizeof digests, "%s %s %s", info->set_sha256[SURETY_SET_PRIOR],
-             info->set_sha256[SURETY_SET_LEARN], info->set_sha256[SURETY_SET_TEST]);
-    status = surety_agree("data", digests, &c->run, &c->error);
     if (status != SURETY_OK) return status;
     say_columns(c, info);
     say_left_out(c, info, settings->fresh);

@@ -12,6 +12,13 @@
 #include "surety/data.h"
 #include "surety/model.h"
 
+/* FIRST:LAST:STEP, as an option. */
+typedef struct cli_grid {
+    double first, last, step;
+} cli_grid;
+surety_status cli_read_grid(const char *text, void *target, surety_error *err);
+const char *cli_show_grid(const void *target, char *buffer, size_t size);
+
 /* Where data are: --data-dir, --train and --test with what belongs to them. For commands that take all else
  * from a model. */
 void cli_data_file_options(cli *c, surety_data_settings *data);
@@ -22,6 +29,9 @@ void cli_data_options(cli *c, surety_data_settings *data);
 /* How columns become features: --categorical, --missing, --scale. For commands that make a model, or only
  * look. */
 void cli_preparation_options(cli *c, surety_data_settings *data);
+
+/* Of the options about a table, --drop alone. */
+void cli_drop_option(cli *c, surety_data_settings *data);
 
 /* --classes A,B,.. of a model that is imported. */
 void cli_import_classes_option(cli *c, surety_import_settings *import);

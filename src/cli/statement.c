@@ -9,27 +9,13 @@
 
 /* ---- options ---- */
 
-static surety_status read_curve(const char *text, void *target, surety_error *err) {
-    cli_statement *s = target;
-    char *end = NULL;
-    s->curve.first = strtod(text, &end);
-    if (*end == ':') s->curve.last = strtod(end + 1, &end);
-    if (*end == ':') {
-        s->curve.step = strtod(end + 1, &end);
-        if (!*end) return SURETY_OK;
-    }
-    err->code = SURETY_E_USAGE;
-    snprintf(err->what, sizeof err->what, "'%s' is not FIRST:LAST:STEP", text);
-    return SURETY_E_USAGE;
-}
-
 /* NAME=NUMBER: *name ends at the '='. */
 static surety_status read_pair(const char *text, char name[32], double *number, surety_error *err) {
     const char *equals = strchr(text, '=');
     char *end = NULL;
     if (equals && equals - text < 32) {
         snprintf(name, 32, "%.*s", (int)(equals - text), text);
-        *number = strtod(equals + 1, &end);
+        *number = surety_number(equals + 1, &end);
         if (end != equals + 1 && !*end) return SURETY_OK;
     }
     err->code = SURETY_E_USAGE;
@@ -75,7 +61,7 @@ void cli_statement_options(cli *c, cli_statement *s) {
     cli_real(c, "promise-risk", "R", &s->promise,
              "the largest radius at which at most a share R fails (0.05: 5 %), instead of a limit at --eps; "
              "worst-case");
-    cli_other(c, "curve", "A:B:STEP", s, read_curve, NULL,
+    cli_other(c, "curve", "A:B:STEP", &s->curve, cli_read_grid, NULL,
               "a limit at each of these radii (at most 64), all at once, delta split evenly; worst-case");
     cli_input(c, "promises", "FILE", &s->promises,
               "lines 'radius,limit', tested in this order at full delta up to the first that S does not "
@@ -104,7 +90,7 @@ static surety_status curve_points(cli *c, const cli_statement *s, surety_certify
     for (size_t i = 0; i < out->point_count; i++) {
         char text[32]; /* 0.3, not 3 x 0.1 */
         snprintf(text, sizeof text, "%.12g", first + (double)i * step);
-        out->points[i].radius = strtod(text, NULL);
+        out->points[i].radius = surety_number(text, NULL);
     }
     return SURETY_OK;
 }
@@ -127,9 +113,9 @@ static surety_status read_promises(cli *c, const char *file, FILE *in, surety_ce
         char *end = text, *second;
         text[strcspn(text, "\r\n")] = 0;
         if (!*text || (line == 1 && !strcmp(text, "radius,limit"))) continue;
-        surety_promise p = {.radius = strtod(text, &end)};
+        surety_promise p = {.radius = surety_number(text, &end)};
         if (*end != ',') return bad_promise(c, file, line, text);
-        p.limit = strtod(second = end + 1, &end);
+        p.limit = surety_number(second = end + 1, &end);
         if (*end || end == second || !(p.radius >= 0) || !(p.limit > 0 && p.limit < 1))
             return bad_promise(c, file, line, text);
         if (out->point_count == SURETY_POINTS)

@@ -2,16 +2,14 @@
 #ifndef SURETY_CLI_STATEMENT_H
 #define SURETY_CLI_STATEMENT_H
 
-#include "cli/cli.h"
+#include "cli/shared.h"
 #include "surety/certify.h"
 
 typedef struct cli_statement {
     bool per_class;
     const char *groups; /* a column */
     double promise;
-    struct {
-        double first, last, step;
-    } curve;
+    cli_grid curve;
     const char *promises; /* a file */
     surety_shift shift;
     surety_label_noise noise;

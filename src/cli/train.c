@@ -139,15 +139,17 @@ static void add_options(cli *c, options *o) {
         "attack applied to each batch of step 1; certified: the worst case over the whole ball is "
         "lowered instead, and --objective baseline, --voters real, --trees 10, --depth 3, --mask 0, --decay, "
         "--keep last "
-        "are the defaults, because they gave the smallest worst case (docs/worst-case.md)");
+        "are the defaults, because they gave the smallest worst case (docs/notes/worst-case.md)");
     cli_real(c, "mix", "W", &t->mix, "defense certified: weight of the loss at pgd's points beside it");
     cli_other(
         c, "objective", "NAME", &t->objective, read_objective, show_objective,
         "what step 2 lowers: chromatic, average-max, seeger, average-max-seeger, worst-case; baseline: no "
         "step 2, and the default for more than two classes");
-    cli_other(c, "loss", "NAME", &t->loss, read_loss, show_loss,
-              "what step 1 lowers: linear, as the paper; logistic, with uniform weights; auto: logistic for "
-              "more than two classes or against the worst case, else linear");
+    cli_other(
+        c, "loss", "NAME", &t->loss, read_loss, show_loss,
+        "what step 1 lowers: linear, as the paper; logistic, with uniform weights; bounded, logistic at "
+        "first and a count of errors at the end; auto: bounded for certified networks of two classes, "
+        "logistic for other networks, for more than two classes or against the worst case, else linear");
     cli_voter_set_option(c, "voters", &t->voter_set,
                          "signed: a voter only names a class; real: its value counts. Unless given, real for "
                          "more than two classes");
@@ -156,13 +158,17 @@ static void add_options(cli *c, options *o) {
     cli_size(
         c, "trees", "H", &t->voters.count,
         "how many voters: trees of the forest, linear ones, or networks (default 1); kind trees: at most so "
-        "many are grown, one in an epoch (default 400)");
+        "many are grown, one in an epoch (default 400; own data: 200, all kept)");
     cli_size(c, "depth", "L", &t->voters.depth,
-             "depth of soft trees, 1 to 8, or of grown ones, 1 to 12 (default 6)");
+             "depth of soft trees, 1 to 8, or of grown ones, 1 to 12 (default 6; own data: 8)");
     cli_other(c, "layers", "N,N,..", t->voters.layers, read_layers, show_layers,
               "kind lipschitz: units of the layers (default 128,128)");
-    cli_real(c, "mask", "P", &t->voters.mask, "a split does not see a feature with this probability");
-    cli_size(c, "epochs", "T", &o->epochs, "epochs of each step; 0: as many as make 2500 batches");
+    cli_real(
+        c, "mask", "P", &t->voters.mask,
+        "a split does not see a feature with this probability (kind trees, of more than 8 features: 0.5, own "
+        "data 0.75)");
+    cli_size(c, "epochs", "T", &o->epochs,
+             "epochs of each step; 0: as many as make 2500 batches; kind lipschitz: 40 unless given");
     cli_size(c, "batch", "B", &t->batch, "examples per batch; kind lipschitz: 32 unless given");
     cli_real(c, "lr", "R", &t->lr,
              "learning rate of Adam (kind lipschitz: 0.003); kind trees: what a tree counts (default 0.1)");

@@ -147,6 +147,7 @@ static surety_status run(cli *c) {
     if (surety_votes_certificate_is(c->words[0]) || votes.votes.votes) return verify_votes(c, &votes);
     estimate e = estimate_of(c);
     settings.numbers = numbers;
+    settings.data.everyone = c->run.everyone;
     settings.retrain = retrain;
     if (retrain && !c->quiet) c->run.progress = estimate_progress, c->run.progress_arg = &e;
     status = surety_verify(c->words[0], &settings, &verification, &c->run, &c->error);

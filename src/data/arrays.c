@@ -11,6 +11,7 @@ typedef struct array {
     const char *const *label_names;
     size_t label_count;
     const char *const *names;
+    const char *const *const *texts;
 } array;
 
 static surety_status check_array(const array *a, surety_error *err) {
@@ -58,6 +59,7 @@ static surety_status fill_table(surety_table *t, const array *a, const surety_wa
     t->scale = 1;
     t->floats = a->features;
     t->stride = a->stride ? a->stride : a->d;
+    t->texts = a->texts;
     t->name = a->name;
     t->labels_name = a->labels_name;
     SURETY_TRY(a->label_names ? name_labels(t, a, err) : surety_labels_integers(t, a->labels, err));
@@ -69,10 +71,12 @@ static surety_status fill_table(surety_table *t, const array *a, const surety_wa
 static surety_status fill_tables(surety_tables *o, const surety_arrays *a, const surety_data_settings *s,
                                  surety_error *err) {
     const array train = {a->features,      a->m,           a->d,           a->stride,      a->labels,
-                         "array features", "array labels", a->label_names, a->label_count, a->names};
+                         "array features", "array labels", a->label_names, a->label_count, a->names,
+                         a->texts};
     const array test = {
         a->test_features,      a->test_m,           a->d,           a->test_stride, a->test_labels,
-        "array test_features", "array test_labels", a->label_names, a->label_count, a->names};
+        "array test_features", "array test_labels", a->label_names, a->label_count, a->names,
+        a->test_texts};
     surety_wanted wanted = surety_data_wanted(s);
     o->has_test = a->test_m || a->test_features;
     SURETY_TRY(fill_table(&o->train, &train, &wanted, err));

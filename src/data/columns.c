@@ -294,6 +294,11 @@ static surety_status known_label(surety_columns *c, const surety_wanted *w, int 
 
 static surety_status lacks(const surety_columns *c, const char *name, surety_error *err) {
     const char *near = nearest(c, name);
+    if (near && !strcmp(near, name)) {
+        surety_fail(err, SURETY_E_USAGE, "the column '%.64s' is a feature of the model", name);
+        surety_fail_expected(err, "this column to be neither dropped nor a label or a unit");
+        return SURETY_E_USAGE;
+    }
     surety_fail(err, SURETY_E_INPUT, "the table lacks the column '%.64s'%s%.64s%s", name,
                 near ? "; it has '" : "", near ? near : "", near ? "'" : "");
     surety_fail_place(err, "line 1");

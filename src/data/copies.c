@@ -19,6 +19,7 @@
 
 #include "base/names.h"
 #include "base/number.h"
+#include "base/parallel.h"
 #include "base/random.h"
 #include "io/read.h"
 #include "io/sha256.h"
@@ -112,6 +113,7 @@ typedef struct place {
 } place;
 
 typedef struct counting {
+    const surety_run *run;
     size_t d;
     double *range, *weight; /* (d): of the features; c_j / range_j */
     double window;
@@ -123,16 +125,39 @@ static int by_place(const void *a, const void *b) {
     return x->s != y->s ? (x->s > y->s) - (x->s < y->s) : (x->i > y->i) - (x->i < y->i);
 }
 
-static void measure_ranges(counting *c, const surety_set sets[SURETY_SETS]) {
+static void widen(double *low, double *high, double x) {
+    if (x < *low) *low = x;
+    if (x > *high) *high = x;
+}
+
+/* The smallest and the largest value of every feature in S' and S, into range and weight: each process looks
+ * at its share of the rows. */
+static surety_status find_ends(counting *c, const surety_set sets[SURETY_SETS], surety_error *err) {
+    size_t size = c->run->everyone ? c->run->everyone->size : 1, d = c->d;
+    double *ends = NULL, *own; /* (size, 2, d) */
+    SURETY_TRY(surety_alloc(&ends, size, 2 * d * sizeof *ends, err));
+    own = ends + (c->run->everyone ? c->run->everyone->rank : 0) * 2 * d;
+    for (size_t j = 0; j < d; j++) own[j] = c->range[j] = INFINITY, own[d + j] = c->weight[j] = -INFINITY;
+    for (int k = SURETY_SET_PRIOR; k <= SURETY_SET_LEARN; k++) {
+        size_t i = 0, end = sets[k].m;
+        surety_my_share(c->run, &i, &end);
+        for (; i < end; i++)
+            for (size_t j = 0; j < d; j++)
+                widen(&own[j], &own[d + j], (double)sets[k].x[i * sets[k].stride + j]);
+    }
+    surety_status status = surety_share_everyone(c->run, ends, size, 1, 2 * d * sizeof *ends, err);
+    for (size_t r = 0; r < size; r++)
+        for (size_t j = 0; j < d; j++) {
+            widen(&c->range[j], &c->weight[j], ends[2 * d * r + j]);
+            widen(&c->range[j], &c->weight[j], ends[2 * d * r + d + j]);
+        }
+    surety_free(ends);
+    return status;
+}
+
+static surety_status measure_ranges(counting *c, const surety_set sets[SURETY_SETS], surety_error *err) {
     double sum = 0;
-    for (size_t j = 0; j < c->d; j++) c->range[j] = INFINITY, c->weight[j] = -INFINITY; /* low and high */
-    for (int k = SURETY_SET_PRIOR; k <= SURETY_SET_LEARN; k++)
-        for (size_t i = 0; i < sets[k].m; i++)
-            for (size_t j = 0; j < c->d; j++) {
-                double x = sets[k].x[i * sets[k].stride + j];
-                if (x < c->range[j]) c->range[j] = x;
-                if (x > c->weight[j]) c->weight[j] = x;
-            }
+    SURETY_TRY(find_ends(c, sets, err));
     for (size_t j = 0; j < c->d; j++) {
         double golden = (double)(j + 1) * 0.6180339887498949, share = golden - floor(golden);
         c->range[j] = c->weight[j] >= c->range[j] ? c->weight[j] - c->range[j] : 0; /* no value at all */
@@ -140,18 +165,32 @@ static void measure_ranges(counting *c, const surety_set sets[SURETY_SETS]) {
         sum += share;
     }
     c->window = 2 * TOLERANCE * sum; /* twice what is needed: rounding of s is far below the rest */
+    return SURETY_OK;
 }
 
-static surety_status place_rows(const counting *c, const surety_set *set, place *out, surety_error *err) {
-    for (size_t i = 0; i < set->m; i++) {
+/* s: (m), zeroed. */
+static surety_status place_rows(const counting *c, const surety_set *set, double *s, place *out,
+                                surety_error *err) {
+    size_t i = 0, end = set->m;
+    surety_my_share(c->run, &i, &end);
+    for (; i < end; i++) {
         if (i % POLLED == POLLED - 1) SURETY_TRY(surety_reading_poll(i, set->m, err));
         const float *x = set->x + i * set->stride;
-        double s = 0;
         for (size_t j = 0; j < c->d; j++)
-            if (!isnan(x[j])) s += c->weight[j] * (double)x[j];
-        out[i] = (place){s, x, i};
+            if (!isnan(x[j])) s[i] += c->weight[j] * (double)x[j];
     }
+    SURETY_TRY(surety_share_everyone(c->run, s, set->m, 1, sizeof *s, err));
+    for (i = 0; i < set->m; i++) out[i] = (place){s[i], set->x + i * set->stride, i};
     return surety_sort(out, set->m, sizeof *out, by_place, err);
+}
+
+static surety_status place_set(counting *c, const surety_set *set, place **out, surety_error *err) {
+    double *s = NULL;
+    SURETY_TRY(surety_alloc(out, set->m, sizeof **out, err));
+    SURETY_TRY(surety_alloc(&s, set->m, sizeof *s, err));
+    surety_status status = place_rows(c, set, s, *out, err);
+    surety_free(s);
+    return status;
 }
 
 static int within(const counting *c, const float *a, const float *b, double tolerance) {
@@ -186,13 +225,19 @@ static int occurs(const counting *c, const place *row, const place *list, size_t
 /* Rows of set a that occur in set b: equal ones, and near ones. */
 static surety_status count_pair(const counting *c, const surety_set sets[SURETY_SETS], int a, int b,
                                 uint64_t *equal, uint64_t *near, surety_error *err) {
-    for (size_t i = 0; i < sets[a].m; i++) {
+    int64_t found[2] = {0}; /* by this process, of its share */
+    size_t i = 0, end = sets[a].m;
+    surety_my_share(c->run, &i, &end);
+    for (; i < end; i++) {
         if (i % POLLED == POLLED - 1) SURETY_TRY(surety_reading_poll(i, sets[a].m, err));
         const place *row = &c->of[a][i];
         int same = occurs(c, row, c->of[b], sets[b].m, 0);
-        *equal += (uint64_t)same;
-        if (near) *near += (uint64_t)(same || occurs(c, row, c->of[b], sets[b].m, TOLERANCE));
+        found[0] += same;
+        if (near) found[1] += same || occurs(c, row, c->of[b], sets[b].m, TOLERANCE);
     }
+    SURETY_TRY(surety_sum_everyone(c->run, found, 2, err));
+    *equal = (uint64_t)found[0];
+    if (near) *near = (uint64_t)found[1];
     return SURETY_OK;
 }
 
@@ -211,11 +256,8 @@ static surety_status count(counting *c, surety_copies *out, const surety_set set
                            surety_error *err) {
     SURETY_TRY(surety_alloc(&c->range, c->d, sizeof(double), err));
     SURETY_TRY(surety_alloc(&c->weight, c->d, sizeof(double), err));
-    measure_ranges(c, sets);
-    for (int k = 0; k < SURETY_SETS; k++) {
-        SURETY_TRY(surety_alloc(&c->of[k], sets[k].m, sizeof(place), err));
-        SURETY_TRY(place_rows(c, &sets[k], c->of[k], err));
-    }
+    SURETY_TRY(measure_ranges(c, sets, err));
+    for (int k = 0; k < SURETY_SETS; k++) SURETY_TRY(place_set(c, &sets[k], &c->of[k], err));
     SURETY_TRY(count_pair(c, sets, SURETY_SET_LEARN, SURETY_SET_PRIOR, &out->learn_in_prior,
                           &out->near_learn_in_prior, err));
     SURETY_TRY(count_pair(c, sets, SURETY_SET_TEST, SURETY_SET_PRIOR, &out->test_in_prior,
@@ -225,8 +267,9 @@ static surety_status count(counting *c, surety_copies *out, const surety_set set
     return SURETY_OK;
 }
 
-surety_status surety_copies_count(surety_copies *out, const surety_set sets[SURETY_SETS], surety_error *err) {
-    counting c = {.d = sets[SURETY_SET_LEARN].d};
+surety_status surety_copies_count(surety_copies *out, const surety_set sets[SURETY_SETS],
+                                  const surety_run *run, surety_error *err) {
+    counting c = {.run = run, .d = sets[SURETY_SET_LEARN].d};
     *out = (surety_copies){
         .learn = sets[SURETY_SET_LEARN].m, .test = sets[SURETY_SET_TEST].m, .tolerance = TOLERANCE};
     surety_status status = count(&c, out, sets, err);

@@ -6,8 +6,10 @@
 #include "io/json.h"
 #include "surety/data.h"
 
-/* Everything of out but `dropped`. Complete: no pair within the tolerance is missed. */
-surety_status surety_copies_count(surety_copies *out, const surety_set sets[SURETY_SETS], surety_error *err);
+/* Everything of out but `dropped`. Complete: no pair within the tolerance is missed. The processes of the run
+ * share the work. */
+surety_status surety_copies_count(surety_copies *out, const surety_set sets[SURETY_SETS],
+                                  const surety_run *run, surety_error *err);
 
 /* Which of `rows`, whose digests (32 bytes for every row of the table) tell whether they are equal, stay: of
  * equal ones one drawn by seed, none that is in `known`, whose digests are known_digests. The first *count

@@ -2,6 +2,7 @@
 #include "data/data.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -192,12 +193,24 @@ static surety_status open_own(surety_tables *o, const surety_data_settings *s, s
     return surety_table_join(&o->train, &o->test, err);
 }
 
+/* All processes have read the same: from here on they rely on each other's rows. */
+static surety_status agree(const surety_tables *o, const surety_data_settings *s, surety_error *err) {
+    const surety_run run = surety_data_together(s);
+    const surety_table *tables[] = {&o->train, &o->test};
+    char digests[4 * SURETY_SHA256_TEXT] = "";
+    for (size_t k = 0, used = 0; k < 2; k++)
+        for (size_t i = 0; i < tables[k]->files; i++)
+            used += (size_t)snprintf(digests + used, sizeof digests - used, "%s", tables[k]->used[i].sha256);
+    return surety_agree("data", digests, &run, err);
+}
+
 surety_status surety_data_open(const surety_data_settings *settings, surety_data **out, surety_error *err) {
     surety_tables tables = {0};
     *out = NULL;
     SURETY_TRY(surety_data_check(settings, err));
     const surety_task *task = settings->task ? surety_task_find(settings->task, err) : NULL;
     surety_status status = task ? open_task(&tables, settings, task, err) : open_own(&tables, settings, err);
+    if (status == SURETY_OK) status = agree(&tables, settings, err);
     if (status == SURETY_OK) status = surety_data_build(out, &tables, settings, task, NULL, err);
     surety_tables_close(&tables);
     return status;

@@ -32,8 +32,8 @@ struct surety_data {
 typedef struct surety_tables {
     surety_table train, test;
     int has_test; /* 0: T comes from train, test is empty */
-    surety_preparation
-        *preparation; /* the columns of train, not fitted; or a copy of the one that was given */
+    /* The columns of train, not fitted; or a copy of the one that was given */
+    surety_preparation *preparation;
 } surety_tables;
 
 /* What the settings want of columns. */
@@ -44,6 +44,11 @@ surety_status surety_tables_begin(surety_tables *tables, const surety_data_setti
                                   surety_error *err);
 
 void surety_tables_close(surety_tables *tables); /* all zero is fine */
+
+/* The processes that open the data together, if they meet, as a run. */
+static inline surety_run surety_data_together(const surety_data_settings *s) {
+    return (surety_run){.everyone = s->everyone && s->everyone->share ? s->everyone : NULL};
+}
 
 /* Which labels are classes (src/data/classes.c): fills labels and what info says of them. */
 surety_status surety_classes_choose(surety_data *data, const surety_tables *tables,

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/parallel.h"
 #include "io/read.h"
 
 enum { BYTES = SURETY_SHA256_BYTES, POLLED = 1024 /* rows between two looks at stop */ };
@@ -51,13 +52,18 @@ static surety_status digest_rows(uint8_t *out, const surety_table *t, const uint
 }
 
 surety_status surety_digest_rows(uint8_t **out, const surety_table *t, const uint32_t *rows, size_t count,
-                                 surety_error *err) {
+                                 const surety_run *run, surety_error *err) {
     surety_sha256_sum *sum = NULL;
     float *x = NULL;
+    size_t first = 0, end = t->rows;
+    surety_my_share(run, &first, &end);
+    for (; count && *rows < first; rows++) count--;
+    while (count && rows[count - 1] >= end) count--;
     SURETY_TRY(surety_alloc(out, t->rows, BYTES, err));
     surety_status status = surety_alloc(&x, t->d, sizeof *x, err);
     if (status == SURETY_OK) status = surety_sha256_new(&sum, err);
     if (status == SURETY_OK) status = digest_rows(*out, t, rows, count, sum, x, err);
+    if (status == SURETY_OK) status = surety_share_everyone(run, *out, t->rows, 1, BYTES, err);
     surety_sha256_free(sum);
     surety_free(x);
     return status;

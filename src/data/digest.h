@@ -18,10 +18,10 @@
 
 #include "data/table.h"
 
-/* Digests of these rows of a table into *out (32 bytes for every row of it, surety_free; those of other rows
- * are 0). */
+/* Digests of these rows of a table, in its order, into *out (32 bytes for every row of it, surety_free; those
+ * of other rows are 0). The processes of the run share the work. */
 surety_status surety_digest_rows(uint8_t **out, const surety_table *table, const uint32_t *rows, size_t count,
-                                 surety_error *err);
+                                 const surety_run *run, surety_error *err);
 
 /* digests: of the rows of the table, the set's source, as above. */
 surety_status surety_digest_set(char text[SURETY_SHA256_TEXT], const surety_set *set,

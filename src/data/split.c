@@ -78,7 +78,7 @@ typedef struct picked {
 } picked;
 
 static surety_status pick(picked *p, const surety_table *t, surety_data_info *info, int test,
-                          surety_error *err) {
+                          const surety_run *run, surety_error *err) {
     SURETY_TRY(surety_alloc(&p->rows, t->rows, sizeof *p->rows, err));
     SURETY_TRY(surety_alloc(&p->classes, t->rows, 1, err));
     SURETY_TRY(surety_classes_of_rows(info, t, p->classes, err));
@@ -88,7 +88,7 @@ static surety_status pick(picked *p, const surety_table *t, surety_data_info *in
         else if (!info->left_out[test]++)
             snprintf(info->left_out_label, sizeof info->left_out_label, "%s",
                      t->labels.names[t->labels.of[i]]);
-    return surety_digest_rows(&p->digests, t, p->rows, p->count, err);
+    return surety_digest_rows(&p->digests, t, p->rows, p->count, run, err);
 }
 
 /* Copies are dropped here, before anything is split, so that no set decides which of them stays. */
@@ -136,9 +136,14 @@ static surety_status settle_sizes(surety_data_info *info, const surety_data_sett
     if (s->fresh) learn = count, test = 0;
     info->learn_size = learn, info->test_size = test;
     if (s->fresh ? count > 0 : count > learn + test) return SURETY_OK;
-    surety_fail(err, SURETY_E_INPUT, "%zu %s of the classes are too few", count, what);
-    surety_fail_expected(err, "at least %zu: %zu for S (--learn-size), %zu for T, and one for S'",
-                         learn + test + 1, learn, test);
+    if (s->fresh) {
+        surety_fail(err, SURETY_E_INPUT, "no row has a label that is one of the model's classes");
+        surety_fail_expected(err, "rows of its classes: 'surety inspect MODEL' names them");
+    } else {
+        surety_fail(err, SURETY_E_INPUT, "%zu %s of the classes are too few", count, what);
+        surety_fail_expected(err, "at least %zu: %zu for S (--learn-size), %zu for T, and one for S'",
+                             learn + test + 1, learn, test);
+    }
     surety_fail_file(err, path);
     return SURETY_E_INPUT;
 }
@@ -425,10 +430,10 @@ static surety_status fill_set(surety_data *data, surety_set_name which, const su
 
 /* train: what was picked of the training rows, which a T without copies does not have. */
 static surety_status fill_test(surety_data *data, const surety_table *test, const picked *train,
-                               surety_error *err) {
+                               const surety_run *run, surety_error *err) {
     picked p = {0};
     const surety_known known = {train->rows, train->count, train->digests};
-    surety_status status = pick(&p, test, &data->info, 1, err);
+    surety_status status = pick(&p, test, &data->info, 1, run, err);
     if (status == SURETY_OK) status = drop_copies(&p, test, &known, &data->info, err);
     if (status == SURETY_OK) status = fill_set(data, SURETY_SET_TEST, test, &p, p.rows, p.count, err);
     drop(&p);
@@ -436,11 +441,11 @@ static surety_status fill_test(surety_data *data, const surety_table *test, cons
 }
 
 static surety_status fill_chosen(surety_data *data, const surety_tables *o, const picked *p, const chosen *c,
-                                 surety_error *err) {
+                                 const surety_run *run, surety_error *err) {
     static const surety_set_name order[SURETY_SETS] = {SURETY_SET_LEARN, SURETY_SET_PRIOR, SURETY_SET_TEST};
     for (int k = 0; k < SURETY_SETS; k++) {
         surety_set_name which = order[k];
-        if (which == SURETY_SET_TEST && o->has_test) return fill_test(data, &o->test, p, err);
+        if (which == SURETY_SET_TEST && o->has_test) return fill_test(data, &o->test, p, run, err);
         SURETY_TRY(fill_set(data, which, &o->train, p, c->rows + c->first[which], c->m[which], err));
     }
     return SURETY_OK;
@@ -488,11 +493,11 @@ static surety_status settle_preparation(surety_data *data, const surety_tables *
 }
 
 static surety_status split(surety_data *data, const surety_tables *o, const surety_data_settings *s,
-                           const surety_split *given, surety_error *err) {
+                           const surety_split *given, const surety_run *run, surety_error *err) {
     picked p = {0};
     chosen c = {0};
     surety_data_info *info = &data->info;
-    surety_status status = pick(&p, &o->train, info, 0, err);
+    surety_status status = pick(&p, &o->train, info, 0, run, err);
     if (status == SURETY_OK) status = drop_copies(&p, &o->train, NULL, info, err);
     for (size_t k = 0; k < info->classes && status == SURETY_OK; k++)
         status = surety_digest_class(data->class_sha256[k], &o->train, k, p.classes, p.digests, err);
@@ -500,7 +505,7 @@ static surety_status split(surety_data *data, const surety_tables *o, const sure
         status = given ? choose_given(&c, given, &o->train, &p, err) : choose(&c, info, s, o, &p, err);
     if (status == SURETY_OK) status = settle_preparation(data, o, s, &c, err);
     if (status == SURETY_OK) word_split(info, o->has_test);
-    if (status == SURETY_OK) status = fill_chosen(data, o, &p, &c, err);
+    if (status == SURETY_OK) status = fill_chosen(data, o, &p, &c, run, err);
     if (status == SURETY_OK) status = surety_classes_check_sets(info, o, err);
     drop(&p);
     surety_free(c.rows);
@@ -562,7 +567,8 @@ static surety_status raw_set(surety_set *raw, float **x, const surety_table *t, 
     return SURETY_OK;
 }
 
-static surety_status count_copies(surety_data *data, const surety_tables *o, surety_error *err) {
+static surety_status count_copies(surety_data *data, const surety_tables *o, const surety_run *run,
+                                  surety_error *err) {
     surety_copies *copies = &data->info.copies;
     uint64_t dropped = copies->dropped;
     surety_set raw[SURETY_SETS];
@@ -572,7 +578,7 @@ static surety_status count_copies(surety_data *data, const surety_tables *o, sur
     for (int k = 0; k < SURETY_SETS && status == SURETY_OK && surety_preparation_changes(data->preparation);
          k++)
         status = raw_set(&raw[k], &x[k], k == SURETY_SET_TEST && o->has_test ? &o->test : &o->train, err);
-    if (status == SURETY_OK) status = surety_copies_count(copies, raw, err);
+    if (status == SURETY_OK) status = surety_copies_count(copies, raw, run, err);
     copies->dropped = dropped;
     for (int k = 0; k < SURETY_SETS; k++) surety_free(x[k]);
     return status;
@@ -583,8 +589,9 @@ static surety_status build(surety_data *data, const surety_tables *o, const sure
     SURETY_TRY(compare_tables(o, err));
     SURETY_TRY(surety_classes_choose(data, o, s, task, err));
     SURETY_TRY(note(data, o, s, task, given, err));
-    SURETY_TRY(split(data, o, s, given, err));
-    return count_copies(data, o, err);
+    const surety_run run = surety_data_together(s);
+    SURETY_TRY(split(data, o, s, given, &run, err));
+    return count_copies(data, o, &run, err);
 }
 
 surety_status surety_data_build(surety_data **out, const surety_tables *tables,

@@ -322,20 +322,41 @@ static double raw_value(const surety_table *t, size_t row, size_t column) {
     return value;
 }
 
-/* A column of numbers as categories, as units or as groups. */
-static surety_status number_categories(surety_labels *out, const surety_table *t, size_t column,
-                                       surety_error *err) {
+static int is_blank(char c) {
+    return c == ' ' || c == '\t';
+}
+
+/* A text of the caller as a file would give it: no blanks around it, nothing where it is missing. */
+static surety_text text_of(const char *given) {
+    if (!given) return (surety_text){0};
+    surety_text t = {given, strlen(given)};
+    while (t.length && is_blank(t.at[0])) t.at++, t.length--;
+    while (t.length && is_blank(t.at[t.length - 1])) t.length--;
+    if (surety_text_missing(&t)) t = (surety_text){0};
+    return t;
+}
+
+/* A column as categories, as units or as groups. */
+static surety_status categories_of(surety_labels *out, const surety_table *t, size_t column,
+                                   surety_error *err) {
     char(*memory)[32] = NULL;
     surety_text *texts = NULL;
     size_t bad = 0;
     surety_status status = surety_alloc(&memory, t->rows, sizeof *memory, err);
     if (status == SURETY_OK) status = surety_alloc(&texts, t->rows, sizeof *texts, err);
     for (size_t i = 0; i < t->rows && status == SURETY_OK; i++) {
+        if (t->texts && t->texts[column]) {
+            texts[i] = text_of(t->texts[column][i]);
+            continue;
+        }
         double value = raw_value(t, i, column);
         if (!isnan(value))
             texts[i].at = surety_shortest(value, memory[i]), texts[i].length = strlen(memory[i]);
     }
-    if (status == SURETY_OK) status = surety_categories_make(out, texts, t->rows, &bad, err);
+    if (status == SURETY_OK) {
+        status = surety_categories_make(out, texts, t->rows, &bad, err);
+        if (status == SURETY_E_INPUT) surety_table_file_place(t, bad, column, err);
+    }
     surety_free(texts);
     surety_free(memory);
     return status;
@@ -361,10 +382,10 @@ static surety_status gather(surety_table *t, surety_error *err) {
     for (size_t j = 0; j < c->count && status == SURETY_OK; j++) {
         for (size_t i = 0; i < t->rows; i++) values[i * c->count + j] = value_at(t, i, c->from[j]);
         if (c->roles[c->from[j]] == SURETY_ROLE_CATEGORY)
-            status = number_categories(&categories[j], t, c->from[j], err);
+            status = categories_of(&categories[j], t, c->from[j], err);
     }
     if (status == SURETY_OK && c->unit != SURETY_NO_COLUMN)
-        status = number_categories(&t->units, t, c->unit, err);
+        status = categories_of(&t->units, t, c->unit, err);
     surety_free(t->values);
     t->values = values;
     t->categories = categories; /* of the columns that are used, as d is now */
@@ -372,6 +393,19 @@ static surety_status gather(surety_table *t, surety_error *err) {
     t->d = t->stride = c->count;
     t->height = t->width = 0;
     return status;
+}
+
+/* What is used as a number is one. */
+static surety_status check_numbers(const surety_table *t, surety_error *err) {
+    const surety_columns *c = &t->columns;
+    for (size_t j = 0; t->texts && j < c->file; j++) {
+        if (!t->texts[j] || c->roles[j] != SURETY_ROLE_NUMBER) continue;
+        surety_fail(err, SURETY_E_INPUT, "the column '%.64s' holds texts, no numbers", c->names[j]);
+        surety_fail_expected(
+            err, "numbers; or say what it is: a column of categories, of units, or to be dropped");
+        return SURETY_E_INPUT;
+    }
+    return SURETY_OK;
 }
 
 surety_status surety_table_choose(surety_table *t, const surety_wanted *wanted, const char *const *names,
@@ -384,10 +418,10 @@ surety_status surety_table_choose(surety_table *t, const surety_wanted *wanted, 
     for (size_t j = 0; names && j < t->d; j++) texts[j] = (surety_text){names[j], strlen(names[j])};
     surety_status status = surety_columns_make(&t->columns, texts, t->d, &beside, err);
     surety_free(texts);
+    if (status == SURETY_OK) status = check_numbers(t, err);
     if (status != SURETY_OK) return status;
     count_rounded(t);
-    if (t->columns.group != SURETY_NO_COLUMN)
-        SURETY_TRY(number_categories(&t->groups, t, t->columns.group, err));
+    if (t->columns.group != SURETY_NO_COLUMN) SURETY_TRY(categories_of(&t->groups, t, t->columns.group, err));
     return surety_columns_all(&t->columns) ? SURETY_OK : gather(t, err);
 }
 

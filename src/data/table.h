@@ -32,14 +32,15 @@ typedef struct surety_table {
     surety_npy array;     /* NPY of other types */
     const float *floats;  /* the caller's array or values, stride floats from row to row */
     size_t stride;
-    float *values;                  /* ours */
-    surety_file file;               /* what bytes points into, if not array */
-    const char *name, *labels_name; /* what messages call the features and the labels */
-    size_t first_line;              /* for messages: of row 0; 0: the format has no lines */
-    char separator;                 /* CSV, else 0 */
-    size_t index_column;            /* used column that numbers the rows, or SURETY_NO_COLUMN */
-    uint64_t rounded;               /* values that float rounds */
-    size_t files;                   /* 1 or 2: features, labels */
+    const char *const *const *texts; /* by column of the file: the caller's texts, or NULL; all NULL: none */
+    float *values;                   /* ours */
+    surety_file file;                /* what bytes points into, if not array */
+    const char *name, *labels_name;  /* what messages call the features and the labels */
+    size_t first_line;               /* for messages: of row 0; 0: the format has no lines */
+    char separator;                  /* CSV, else 0 */
+    size_t index_column;             /* used column that numbers the rows, or SURETY_NO_COLUMN */
+    uint64_t rounded;                /* values that float rounds */
+    size_t files;                    /* 1 or 2: features, labels */
     surety_data_file used[2];
 } surety_table;
 

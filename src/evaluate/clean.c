@@ -2,6 +2,7 @@
 #include "evaluate/clean.h"
 
 #include "base/memory.h"
+#include "base/parallel.h"
 
 static size_t largest_of(const size_t *counts, size_t K) {
     size_t best = 0;
@@ -23,6 +24,16 @@ static void count(surety_clean *c, const surety_set *set, const uint8_t *answers
     c->majority_error = (double)(set->m - majority) / (double)set->m;
 }
 
+/* The vote's answers to all examples. Processes that meet share the work. */
+static surety_status ask(const surety_vote *vote, const surety_set *set, uint8_t *answers,
+                         const surety_run *run, surety_error *err) {
+    size_t first = 0, end = set->m;
+    if (run && run->everyone && run->everyone->share) surety_my_share(run, &first, &end);
+    SURETY_TRY(surety_vote_classes(vote, set->x + first * set->stride, set->stride, end - first,
+                                   answers + first, run, err));
+    return surety_share_everyone(run, answers, set->m, 1, sizeof *answers, err);
+}
+
 surety_status surety_evaluate_clean(const surety_vote *vote, const surety_set *set,
                                     const surety_data_info *info, surety_clean *out, const surety_run *run,
                                     surety_error *err) {
@@ -33,8 +44,7 @@ surety_status surety_evaluate_clean(const surety_vote *vote, const surety_set *s
     if (!set->m) return surety_fail(err, SURETY_E_INPUT, "there are no examples to ask the vote for");
     SURETY_TRY(surety_alloc(&answers, set->m, sizeof *answers, err));
     surety_status status = surety_alloc(&out->answers, K * (K + 1), sizeof *out->answers, err);
-    if (status == SURETY_OK)
-        status = surety_vote_classes(vote, set->x, set->stride, set->m, answers, run, err);
+    if (status == SURETY_OK) status = ask(vote, set, answers, run, err);
     if (status == SURETY_OK)
         count(out, set, answers);
     else

@@ -1,3 +1,8 @@
+/* One sampling, several posteriors. The votes of an example are drawn once and added to one accumulator for
+ * each posterior and thread. All that is kept are integers, counted by merging accumulators or by atomic
+ * operations, so neither threads nor processes nor the order of examples can change a bit. A unit fails if
+ * one of its rows does. Every example has a coin, uniform and addressed to its row, for the bounds on losses
+ * that are not 0 or 1: they count the losses that lie above it. */
 #include "evaluate/perturbed.h"
 
 #include "base/parallel.h"
@@ -62,7 +67,6 @@ static surety_status new_risks(measuring *w, surety_error *err) {
         settings.posterior = w->posteriors[i % w->posterior_count];
         SURETY_TRY(surety_risk_new(&settings, &w->risk[i], err));
         surety_risk_coin(w->risk[i], 0); /* it has coins, also where this process has no example */
-        surety_risk_coin(w->risk[i], 0); /* it has coins, also where no example is this process's */
     }
     return SURETY_OK;
 }

@@ -30,7 +30,7 @@ surety_status surety_measure_each(const surety_measurement *what, const double *
                                   const surety_run *run, surety_error *err);
 
 /* Risks of Q's vote on a set that is attacked under the vote of P or of Q itself, which then stands for the
- * prior in the risks; worst case: its worst votes. Pass 0. */
+ * prior in the risks; worst case: its worst votes. Epoch 0. */
 surety_status surety_measure_model(surety_risks *risks, const surety_model *model, surety_weighting attacked,
                                    const surety_set *set, const surety_threat *threat, const surety_run *run,
                                    surety_error *err);

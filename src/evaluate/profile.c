@@ -87,11 +87,12 @@ static surety_status find_fooled(surety_profile *p, const surety_model *model, c
     return status;
 }
 
-surety_status surety_profile_point(const surety_profile *p, const surety_model *model, const surety_set *set,
-                                   uint32_t index, double radius, float *x, double *margin,
-                                   surety_error *err) {
-    attacked a = {
-        .vote = surety_model_vote(model, SURETY_WEIGHTS_POSTERIOR), .set = set, .margin = margin, .x = x};
+surety_status surety_profile_point(const surety_profile *p, uint32_t index, double radius, float *x,
+                                   double *margin, surety_error *err) {
+    attacked a = {.vote = surety_model_vote(p->model, SURETY_WEIGHTS_POSTERIOR),
+                  .set = p->set,
+                  .margin = margin,
+                  .x = x};
     return attack_at(&a, p, &index, 1, radius, NULL, err);
 }
 
@@ -161,7 +162,8 @@ static surety_status make(surety_profile *p, const surety_model *model, const su
 surety_status surety_profile_make(surety_profile *out, const surety_model *model, const surety_set *set,
                                   const surety_threat *threat, size_t most, const surety_run *run,
                                   surety_error *err) {
-    *out = (surety_profile){.m = set->m < most ? set->m : most, .threat = *threat};
+    *out =
+        (surety_profile){.model = model, .set = set, .m = set->m < most ? set->m : most, .threat = *threat};
     out->threat.kind = surety_threat_strongest(surety_model_voters(model));
     out->threat.epoch = SURETY_EPOCH_ATTACKED;
     surety_status status = make(out, model, set, run, err);

@@ -8,6 +8,8 @@
 enum { SURETY_PROFILE_RADII = 9 };
 
 typedef struct surety_profile {
+    const surety_model *model; /* borrowed, as is set */
+    const surety_set *set;
     size_t m;          /* examples that were looked at */
     uint32_t *index;   /* (m) in their set, ascending */
     double *margin;    /* (m) smallest margin of the clean vote for the true class; <= 0: wrong or tied */
@@ -35,8 +37,7 @@ size_t surety_profile_unproved(const surety_profile *profile, double radius);
 
 /* The point to which the attack of that radius moves an example, x (d): an example that it fools ends where
  * the vote is wrong; and the margin there. */
-surety_status surety_profile_point(const surety_profile *profile, const surety_model *model,
-                                   const surety_set *set, uint32_t index, double radius, float *x,
+surety_status surety_profile_point(const surety_profile *profile, uint32_t index, double radius, float *x,
                                    double *margin, surety_error *err);
 
 #endif

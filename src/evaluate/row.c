@@ -1,3 +1,7 @@
+/* A row of the table (docs/theory.md 4.1). The perturbed S and T are drawn by attacking the vote of the
+ * prior, whose perturbations S cannot have chosen; several models with that prior share the drawing. R_att
+ * attacks the vote of Q itself, on T alone, because nothing is concluded from it. Whose rows S and T are is
+ * asked first: rows that trained the voters give no bound. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -25,18 +29,24 @@ surety_row_settings surety_row_defaults(const surety_model *model) {
     return s;
 }
 
+/* Models that differ in nothing but their posterior, and which vote is attacked. */
+typedef struct several {
+    const surety_model *const *models;
+    size_t count;
+    surety_weighting attacked;
+} several;
+
 /* Risks of every model's vote on the set, attacked once under the prior that they share (or under the vote of
  * the first); or of its worst votes. */
-static surety_status perturbed(surety_risks *risks, const surety_model *const *models, size_t count,
-                               surety_weighting attacked, const surety_set *set, const surety_threat *threat,
-                               const surety_run *run, surety_error *err) {
+static surety_status perturbed(surety_risks *risks, const several *s, const surety_set *set,
+                               const surety_threat *threat, const surety_run *run, surety_error *err) {
     surety_threat settings = *threat;
     const double *posteriors[SURETY_ROWS_MOST];
     settings.epoch = SURETY_EPOCH_PERTURBED;
     SURETY_TRY(surety_threat_validate(&settings, err));
-    SURETY_TRY(surety_attack_check_set(&settings, surety_model_voters(models[0]), set, err));
-    for (size_t k = 0; k < count; k++) posteriors[k] = surety_model_posterior(models[k]);
-    surety_vote vote = surety_model_vote(models[0], attacked);
+    SURETY_TRY(surety_attack_check_set(&settings, surety_model_voters(s->models[0]), set, err));
+    for (size_t k = 0; k < s->count; k++) posteriors[k] = surety_model_posterior(s->models[k]);
+    surety_vote vote = surety_model_vote(s->models[0], s->attacked);
     static const char *const phases[2][2] = {{"perturbed S", "perturbed T"},
                                              {"worst case S", "worst case T"}};
     surety_measurement what = {
@@ -45,14 +55,14 @@ static surety_status perturbed(surety_risks *risks, const surety_model *const *m
         .voter_set = vote.voter_set,
         .prior = vote.weights,
         .phase = phases[threat->kind == SURETY_WORST_CASE][set->which == SURETY_SET_TEST]};
-    return surety_measure_each(&what, posteriors, count, set, risks, run, err);
+    return surety_measure_each(&what, posteriors, s->count, set, risks, run, err);
 }
 
 surety_status surety_measure_model(surety_risks *risks, const surety_model *model, surety_weighting attacked,
                                    const surety_set *set, const surety_threat *threat, const surety_run *run,
                                    surety_error *err) {
     *risks = (surety_risks){0};
-    return perturbed(risks, &model, 1, attacked, set, threat, run, err);
+    return perturbed(risks, &(several){&model, 1, attacked}, set, threat, run, err);
 }
 
 surety_status surety_evaluate_perturbed(const surety_model *model, const surety_set *set,
@@ -69,6 +79,8 @@ surety_status surety_evaluate_worst(const surety_model *model, const surety_set 
     return surety_measure_model(risks, model, SURETY_WEIGHTS_PRIOR, set, &threat, run, err);
 }
 
+/* From worst votes: the loss of voter h on example i is (1 - low)/2, low being its smallest y h (or h_y -
+ * h_k) over the ball. Q may have been chosen by S, so KL(Q||P) is needed, unless its bits are those of P. */
 static surety_status worst_input(const surety_risks *risks, const double *q, const double *p,
                                  surety_bound_input *input, surety_error *err) {
     input->m = risks->m;
@@ -189,6 +201,7 @@ static surety_status check_classes(const char *rows, const surety_data_info *inf
     return SURETY_E_CHECK;
 }
 
+/* A few rows of T may have trained the model (copies); of more than half, the files were probably swapped. */
 static surety_status check_test(surety_overlap *test, const surety_model *model, const surety_data_info *info,
                                 surety_error *err) {
     SURETY_TRY(surety_model_overlap(model, info, SURETY_SET_TEST, test, err));
@@ -221,12 +234,15 @@ surety_status surety_evaluate_origin(const surety_model *model, const surety_dat
     return check_test(test, model, info, err);
 }
 
+/* Risks of all models on one set. A fresh S chose nothing: there the vote of each Q is attacked itself, which
+ * models cannot share. */
 static surety_status measure_all(surety_row *rows, const surety_model *const *models, size_t count,
                                  const surety_set *set, const surety_row_settings *s, const surety_run *run,
                                  surety_error *err) {
     surety_risks risks[SURETY_ROWS_MOST];
     int fresh = rows[0].origin == SURETY_ORIGIN_FRESH, learn = set->which == SURETY_SET_LEARN;
-    if (!fresh) SURETY_TRY(perturbed(risks, models, count, SURETY_WEIGHTS_PRIOR, set, &s->threat, run, err));
+    several all = {models, count, SURETY_WEIGHTS_PRIOR};
+    if (!fresh) SURETY_TRY(perturbed(risks, &all, set, &s->threat, run, err));
     for (size_t k = 0; k < count; k++) {
         if (fresh)
             SURETY_TRY(surety_measure_model(&risks[k], models[k], SURETY_WEIGHTS_POSTERIOR, set, &s->threat,

@@ -1,3 +1,6 @@
+/* Margins of one column of votes: M_k = sum_h Q(h) v_hk against every class k != y, summed in double in voter
+ * order, which gives the bits of the kernels that do sixteen columns at once (surety_margin_lanes). What an
+ * attack, a risk and a table say of an example is then the same. */
 #include "evaluate/vote.h"
 
 #include "voters/voters.h"

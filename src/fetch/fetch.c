@@ -13,6 +13,7 @@
 #include "io/read.h"
 #include "io/sha256.h"
 #include "io/write.h"
+#include "surety/version.h"
 
 #if SURETY_HAVE_CURL
 #include <curl/curl.h>

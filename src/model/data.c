@@ -331,15 +331,13 @@ surety_status surety_model_read_labels(surety_model *m, surety_error *err) {
 
 /* LO,HI or none */
 static int read_box(const char *text, surety_data_settings *s) {
-    char *end = NULL;
+    double box[2];
     if (!text) return 0;
     s->boxed = strcmp(text, "none") ? SURETY_BOX_GIVEN : SURETY_BOX_NONE;
     if (!s->boxed) return 1;
-    s->box_lo = surety_number(text, &end);
-    if (end == text || *end != ',') return 0;
-    const char *second = end + 1;
-    s->box_hi = surety_number(second, &end);
-    return end != second && !*end && s->box_lo < s->box_hi;
+    if (!surety_numbers(text, ',', box, 2) || !(box[0] < box[1])) return 0;
+    s->box_lo = box[0], s->box_hi = box[1];
+    return 1;
 }
 
 /* The seed of a shuffle; 0 for file order, where it is not used. */

@@ -70,8 +70,9 @@ static surety_status fill_vectors(surety_vectors *out, const surety_model *m, fl
     out->count = 0;
     for (uint32_t sample = 0; out->count < wanted && sample < TRIES * wanted; sample++) {
         if (!make_point(m, sample, out->x + out->count * out->columns, z)) continue;
-        SURETY_TRY(surety_vote_ask(&vote, z, d, 1, out->votes + out->count * out->width,
-                                   out->classes + out->count, NULL, err));
+        SURETY_TRY(surety_vote_ask(
+            &vote, z, d, 1, (surety_asked){out->votes + out->count * out->width, out->classes + out->count},
+            NULL, err));
         out->count++;
     }
     if (out->count) return SURETY_OK;

@@ -98,10 +98,12 @@ static int read_real(const char *text, char **end, double *out) {
 }
 
 static int read_box(const char *text, surety_ball *ball) {
-    char *end;
+    double box[2];
     ball->has_box = text && strcmp(text, "none");
     if (!text || !ball->has_box) return text != NULL;
-    return read_real(text, &end, &ball->lo) && *end == ',' && read_real(end + 1, &end, &ball->hi) && !*end;
+    if (!surety_numbers(text, ',', box, 2)) return 0;
+    ball->lo = box[0], ball->hi = box[1];
+    return 1;
 }
 
 static int read_name(const char *text, char *out, size_t size) {

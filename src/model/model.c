@@ -40,6 +40,7 @@ static int is_finite(const surety_tensor *t, size_t at) {
                                            : 1;
 }
 
+/* Finite, and 0 where it is masked: no training makes another value, but the vote would use it. */
 static surety_status check_tensor(const surety_tensor *t, surety_error *err) {
     for (size_t i = 0; i < t->rows; i++)
         for (size_t j = 0; j < t->length; j++) {

@@ -23,8 +23,8 @@ struct surety_model {
     const char **labels;
     size_t class_count;
     json_t *label_texts; /* what labels point into */
-    surety_preparation
-        *preparation; /* what data.preparation says, read; NULL: columns are features as they are */
+    /* What data.preparation says, read; NULL: columns are features as they are */
+    surety_preparation *preparation;
 };
 
 /* The facts as texts, and back; metadata is an object of texts. Reading takes the facts' keys out of it. */

@@ -158,7 +158,7 @@ static surety_status write_scores(predicting *p, const surety_voters *v, size_t 
 static surety_status predict_wave(predicting *p, const surety_vote *vote, size_t first, size_t count,
                                   surety_predict_result *r, const surety_run *run, surety_error *err) {
     size_t each = surety_voters_count(vote->voters) * p->width;
-    SURETY_TRY(surety_vote_ask(vote, p->x, p->d, count, p->votes, p->classes, run, err));
+    SURETY_TRY(surety_vote_ask(vote, p->x, p->d, count, (surety_asked){p->votes, p->classes}, run, err));
     for (size_t i = 0; i < count; i++)
         ++*(p->classes[i] == SURETY_TIED ? &r->tied : &r->chosen[p->classes[i]]);
     for (size_t i = 0; i < count * p->width; i++) {
@@ -203,6 +203,8 @@ static surety_status open_table(predicting *p, const surety_predict_files *files
     if (surety_model_data_settings(p->model, &own, NULL) == SURETY_OK) source.header = own.header;
     source.wanted = (surety_wanted){.label = files->label_column ? files->label_column : own.label_column,
                                     .label_optional = 1,
+                                    .drop = files->drop,
+                                    .drop_count = files->drop_count,
                                     .preparation = p->preparation ? p->preparation : p->plain};
     p->is_table = 1;
     SURETY_TRY(surety_table_open(&p->table, &source, err));

@@ -1,3 +1,8 @@
+/* The container: 8 bytes, the length of the header, little-endian; the header, JSON, {"__metadata__": texts,
+ * NAME: {dtype, shape, data_offsets}, ..}, padded with blanks to a multiple of 64; then the tensors, one
+ * behind the other. Files come from outside: sizes are multiplied with checks for overflow, and a tensor's
+ * bytes must be just those between its offsets, without hole, overlap or rest, so that every byte of a file
+ * means something. */
 #include "model/safetensors.h"
 
 #include <stdlib.h>

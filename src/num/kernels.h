@@ -41,8 +41,7 @@ surety_product surety_forward_job(const surety_weights *weights, const float *co
                                   const float *bias, float *z, size_t ldz);
 surety_product surety_backward_job(const surety_weights *weights, const float *g, size_t ldg, size_t rows,
                                    const surety_gradient_use *use);
-surety_product surety_outer_job(const float *g, size_t ldg, const float *const *x, size_t rows, size_t first,
-                                size_t end, size_t d, float *D, size_t ldd);
+surety_product surety_outer_job(const surety_outer *outer);
 
 /* One level's kernels; the vector functions are those of num.h. */
 typedef struct surety_kernels {
@@ -56,25 +55,23 @@ typedef struct surety_kernels {
     void (*uniform)(uint64_t seed, const surety_address *a, float *out, size_t count);
     void (*normal)(uint64_t seed, const surety_address *a, float *out, size_t count);
     void (*direction)(uint64_t seed, const surety_address *a, float *out, size_t count);
-    void (*noise)(uint64_t seed, const surety_address *a, const float *x, float scale, float lo, float hi,
-                  float *out, size_t count);
+    void (*noise)(const surety_noise *noise, const float *x, float *out, size_t count);
 } surety_kernels;
 
 /* The kernels of a level, which must not be above surety_cpu_highest(). */
 const surety_kernels *surety_kernels_at(surety_level level);
 
-#define SURETY_DECLARE(level)                                                                                \
-    void surety_product_##level(const surety_product *job);                                                  \
-    void surety_pack_##level(const float *W, size_t ldw, size_t rows, size_t d, float *panel, float *lines,  \
-                             size_t apart);                                                                  \
-    void surety_exp_##level(const float *x, float *out, size_t count);                                       \
-    void surety_sigmoid_##level(const float *x, float *out, size_t count);                                   \
-    void surety_tanh_##level(const float *x, float *out, size_t count);                                      \
-    void surety_uniform_##level(uint64_t seed, const surety_address *a, float *out, size_t count);           \
-    void surety_normal_##level(uint64_t seed, const surety_address *a, float *out, size_t count);            \
-    void surety_direction_##level(uint64_t seed, const surety_address *a, float *out, size_t count);         \
-    void surety_noise_##level(uint64_t seed, const surety_address *a, const float *x, float scale, float lo, \
-                              float hi, float *out, size_t count);
+#define SURETY_DECLARE(level)                                                                               \
+    void surety_product_##level(const surety_product *job);                                                 \
+    void surety_pack_##level(const float *W, size_t ldw, size_t rows, size_t d, float *panel, float *lines, \
+                             size_t apart);                                                                 \
+    void surety_exp_##level(const float *x, float *out, size_t count);                                      \
+    void surety_sigmoid_##level(const float *x, float *out, size_t count);                                  \
+    void surety_tanh_##level(const float *x, float *out, size_t count);                                     \
+    void surety_uniform_##level(uint64_t seed, const surety_address *a, float *out, size_t count);          \
+    void surety_normal_##level(uint64_t seed, const surety_address *a, float *out, size_t count);           \
+    void surety_direction_##level(uint64_t seed, const surety_address *a, float *out, size_t count);        \
+    void surety_noise_##level(const surety_noise *noise, const float *x, float *out, size_t count);
 SURETY_EACH_LEVEL(SURETY_DECLARE)
 #undef SURETY_DECLARE
 

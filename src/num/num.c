@@ -86,12 +86,12 @@ surety_product surety_backward_job(const surety_weights *weights, const float *g
 }
 
 /* Rows of the result are the outputs i, so A is g transposed: row i begins at g + i and steps by ldg. */
-surety_product surety_outer_job(const float *g, size_t ldg, const float *const *x, size_t rows, size_t first,
-                                size_t end, size_t d, float *D, size_t ldd) {
-    surety_product job = {.rows = end > first ? end - first : 0, .columns = d, .depth = rows};
-    job.a = g + first, job.a_stride = 1, job.a_step = ldg;
-    job.b_rows = x;
-    job.c = D + first * ldd, job.c_stride = ldd;
+surety_product surety_outer_job(const surety_outer *o) {
+    surety_product job = {
+        .rows = o->end > o->first ? o->end - o->first : 0, .columns = o->d, .depth = o->rows};
+    job.a = o->g + o->first, job.a_stride = 1, job.a_step = o->ldg;
+    job.b_rows = o->x;
+    job.c = o->D + o->first * o->ldd, job.c_stride = o->ldd;
     return job;
 }
 
@@ -107,9 +107,8 @@ void surety_product_backward(const surety_weights *weights, const float *g, size
     kernels()->product(&job);
 }
 
-void surety_product_outer(const float *g, size_t ldg, const float *const *x, size_t rows, size_t first,
-                          size_t end, size_t d, float *D, size_t ldd) {
-    surety_product job = surety_outer_job(g, ldg, x, rows, first, end, d, D, ldd);
+void surety_product_outer(const surety_outer *outer) {
+    surety_product job = surety_outer_job(outer);
     kernels()->product(&job);
 }
 
@@ -137,7 +136,6 @@ void surety_vector_direction(uint64_t seed, const surety_address *a, float *out,
     kernels()->direction(seed, a, out, count);
 }
 
-void surety_vector_noise(uint64_t seed, const surety_address *a, const float *x, float scale, float lo,
-                         float hi, float *out, size_t count) {
-    kernels()->noise(seed, a, x, scale, lo, hi, out, count);
+void surety_vector_noise(const surety_noise *noise, const float *x, float *out, size_t count) {
+    kernels()->noise(noise, x, out, count);
 }

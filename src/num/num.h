@@ -31,8 +31,8 @@ void surety_product_forward(const surety_weights *weights, const float *const *x
 /* What becomes of the rows dx of a backward product. Alone, out: out[r] = dx. */
 typedef struct surety_gradient_use {
     float *const *out;
-    float
-        *squares; /* or NULL; squares[r] = sum_j dx_j^2 too: sixteen chains j mod 16, added as v16_sum does */
+    /* Or NULL; squares[r] = sum_j dx_j^2 too: sixteen chains j mod 16, added as v16_sum does */
+    float *squares;
     const float *const *x, *const *lo,
                                *const *hi; /* or NULL; out[r] = clip(x[r] + step[r] sign(dx), lo[r], hi[r]) */
     const float *step;
@@ -45,8 +45,16 @@ void surety_product_backward(const surety_weights *weights, const float *g, size
 
 /* D[i*ldd + j] = sum_r g[r*ldg + i] x[r][j] for i in [first, end), j < d: one chain over r = 0 .. rows-1
  * that starts at 0. The gradient of the weights; threads split it by i, so that no sum is shared. */
-void surety_product_outer(const float *g, size_t ldg, const float *const *x, size_t rows, size_t first,
-                          size_t end, size_t d, float *D, size_t ldd);
+typedef struct surety_outer {
+    const float *g; /* (rows, ldg) */
+    size_t ldg;
+    const float *const *x; /* (rows) of d floats */
+    size_t rows, d;
+    size_t first, end;
+    float *D; /* (.., ldd) */
+    size_t ldd;
+} surety_outer;
+void surety_product_outer(const surety_outer *outer);
 
 /* out[i] = exp(x[i]), 1/(1+exp(-x[i])), tanh(x[i]); in place is fine. Within 4 ulp, subnormal results too;
  * NaN gives NaN. */
@@ -67,7 +75,11 @@ void surety_vector_direction(uint64_t seed, const surety_address *a, float *out,
 
 /* out[j] = clip(x[j] + scale * n_j, lo, hi), n_j = surety_random_noise at coordinate j < count: the noise of
  * the u-attacks, drawn, added (one fma) and clipped in one pass. A NaN in x stays; in place is fine. */
-void surety_vector_noise(uint64_t seed, const surety_address *a, const float *x, float scale, float lo,
-                         float hi, float *out, size_t count);
+typedef struct surety_noise {
+    uint64_t seed;
+    surety_address at;
+    float scale, lo, hi;
+} surety_noise;
+void surety_vector_noise(const surety_noise *noise, const float *x, float *out, size_t count);
 
 #endif

@@ -92,11 +92,10 @@ static inline v16 noise_draw(const v16u *bits, size_t i) {
 }
 
 /* A step draws 2 DRAWS coordinates. PHILOX_STEPS at a time while they fit (philox.h), then one by one. */
-void SURETY_KERNEL(noise)(uint64_t seed, const surety_address *a, const float *x, float scale, float lo,
-                          float hi, float *out, size_t count) {
+void SURETY_KERNEL(noise)(const surety_noise *s, const float *x, float *out, size_t count) {
     enum { AT_ONCE = PHILOX_STEPS * 2 * DRAWS };
-    philox p = philox_at(seed, a);
-    noise n = {v16_set1(scale), v16_set1(lo), v16_set1(hi)};
+    philox p = philox_at(s->seed, &s->at);
+    noise n = {v16_set1(s->scale), v16_set1(s->lo), v16_set1(s->hi)};
     v16u bits[AT_ONCE / 32];
     size_t j = 0;
     for (; j + AT_ONCE <= count; j += AT_ONCE) {

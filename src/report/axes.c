@@ -16,13 +16,17 @@ double surety_y_at(const surety_axes *a, double y) {
            (SURETY_PANEL_HEIGHT - SURETY_PANEL_TOP - a->bottom) * y / a->y_max;
 }
 
-void surety_draw_line(surety_drawing *d, double x, double y, double x2, double y2, double width,
-                      surety_ink ink, int dashed) {
+surety_spot surety_spot_at(const surety_axes *a, double x, double y) {
+    return (surety_spot){surety_x_at(a, x), surety_y_at(a, y)};
+}
+
+void surety_draw_line(surety_drawing *d, surety_spot from, surety_spot to, double width, surety_ink ink,
+                      int dashed) {
     surety_draw(d, (surety_mark){.shape = SURETY_LINE,
-                                 .x = x,
-                                 .y = y,
-                                 .x2 = x2,
-                                 .y2 = y2,
+                                 .x = from.x,
+                                 .y = from.y,
+                                 .x2 = to.x,
+                                 .y2 = to.y,
                                  .size = width,
                                  .ink = ink,
                                  .dashed = dashed});
@@ -57,8 +61,9 @@ void surety_draw_y_axis(const surety_axes *a) {
     double step = tick_step(a->y_max);
     for (int i = 0; i <= TICKS && i * step <= a->y_max * 1.0001; i++) {
         double y = i * step;
-        surety_draw_line(a->d, SURETY_PANEL_LEFT, surety_y_at(a, y), SURETY_PANEL_WIDTH - SURETY_PANEL_RIGHT,
-                         surety_y_at(a, y), 0.7, SURETY_FAINT, 0);
+        surety_draw_line(a->d, (surety_spot){SURETY_PANEL_LEFT, surety_y_at(a, y)},
+                         (surety_spot){SURETY_PANEL_WIDTH - SURETY_PANEL_RIGHT, surety_y_at(a, y)}, 0.7,
+                         SURETY_FAINT, 0);
         number(words, sizeof words, y);
         surety_draw_text(a->d, SURETY_PANEL_LEFT - 6, surety_y_at(a, y) + 4, SURETY_END, 0, words);
     }
@@ -69,15 +74,16 @@ void surety_draw_x_axis(const surety_axes *a, const char *label) {
     double step = tick_step(a->x_max);
     for (int i = 0; i <= TICKS && i * step <= a->x_max * 1.0001; i++) {
         double x = i * step;
-        surety_draw_line(a->d, surety_x_at(a, x), SURETY_PANEL_HEIGHT - a->bottom, surety_x_at(a, x),
-                         SURETY_PANEL_HEIGHT - a->bottom + 4, 1, SURETY_INK, 0);
+        surety_draw_line(a->d, (surety_spot){surety_x_at(a, x), SURETY_PANEL_HEIGHT - a->bottom},
+                         (surety_spot){surety_x_at(a, x), SURETY_PANEL_HEIGHT - a->bottom + 4}, 1, SURETY_INK,
+                         0);
         number(words, sizeof words, x);
         surety_draw_text(a->d, surety_x_at(a, x), SURETY_PANEL_HEIGHT - a->bottom + 17, SURETY_MIDDLE, 0,
                          words);
     }
-    surety_draw_line(a->d, SURETY_PANEL_LEFT, SURETY_PANEL_HEIGHT - a->bottom,
-                     SURETY_PANEL_WIDTH - SURETY_PANEL_RIGHT, SURETY_PANEL_HEIGHT - a->bottom, 1, SURETY_INK,
-                     0);
+    surety_draw_line(a->d, (surety_spot){SURETY_PANEL_LEFT, SURETY_PANEL_HEIGHT - a->bottom},
+                     (surety_spot){SURETY_PANEL_WIDTH - SURETY_PANEL_RIGHT, SURETY_PANEL_HEIGHT - a->bottom},
+                     1, SURETY_INK, 0);
     surety_draw_text(a->d, (SURETY_PANEL_LEFT + SURETY_PANEL_WIDTH - SURETY_PANEL_RIGHT) / 2.0,
                      SURETY_PANEL_HEIGHT - a->bottom + 36, SURETY_MIDDLE, 0, label);
 }

@@ -32,8 +32,12 @@ double surety_x_at(const surety_axes *a, double x);
 double surety_y_at(const surety_axes *a, double y);
 
 /* In places of the drawing. */
-void surety_draw_line(surety_drawing *d, double x, double y, double x2, double y2, double width,
-                      surety_ink ink, int dashed);
+typedef struct surety_spot {
+    double x, y;
+} surety_spot;
+surety_spot surety_spot_at(const surety_axes *a, double x, double y); /* of values of the axes */
+void surety_draw_line(surety_drawing *d, surety_spot from, surety_spot to, double width, surety_ink ink,
+                      int dashed);
 void surety_draw_text(surety_drawing *d, double x, double y, surety_anchor anchor, int turned,
                       const char *words);
 

@@ -10,10 +10,11 @@ static void draw_stair(const surety_axes *a, const surety_certificate *c) {
     double x = 0;
     for (size_t i = 0; i < c->curve_count; i++) {
         double to = c->curve[i].radius, y = surety_y_at(a, c->curve[i].value);
-        surety_draw_line(a->d, surety_x_at(a, x), y, surety_x_at(a, to), y, 2, SURETY_SERIES + 2, 0);
+        surety_draw_line(a->d, (surety_spot){surety_x_at(a, x), y}, (surety_spot){surety_x_at(a, to), y}, 2,
+                         SURETY_SERIES + 2, 0);
         if (i + 1 < c->curve_count)
-            surety_draw_line(a->d, surety_x_at(a, to), y, surety_x_at(a, to),
-                             surety_y_at(a, c->curve[i + 1].value), 2, SURETY_SERIES + 2, 0);
+            surety_draw_line(a->d, (surety_spot){surety_x_at(a, to), y},
+                             surety_spot_at(a, to, c->curve[i + 1].value), 2, SURETY_SERIES + 2, 0);
         x = to;
     }
 }

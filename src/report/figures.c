@@ -78,13 +78,13 @@ static void draw_bars(surety_drawing *d, const bar *bars, size_t count, surety_v
                                      .x2 = width,
                                      .y2 = surety_y_at(&a, rest) - surety_y_at(&a, rest + b->tv),
                                      .ink = SURETY_SERIES + 1});
-        surety_draw_line(d, x - 3, surety_y_at(&a, b->printed), x + width + 3, surety_y_at(&a, b->printed), 2,
-                         SURETY_INK, 0);
+        surety_draw_line(d, (surety_spot){x - 3, surety_y_at(&a, b->printed)},
+                         (surety_spot){x + width + 3, surety_y_at(&a, b->printed)}, 2, SURETY_INK, 0);
         surety_draw_text(d, x + width / 2 + 4, SURETY_PANEL_HEIGHT - a.bottom + 8, SURETY_END, 1, b->label);
     }
-    surety_draw_line(d, SURETY_PANEL_LEFT, SURETY_PANEL_HEIGHT - a.bottom,
-                     SURETY_PANEL_WIDTH - SURETY_PANEL_RIGHT, SURETY_PANEL_HEIGHT - a.bottom, 1, SURETY_INK,
-                     0);
+    surety_draw_line(d, (surety_spot){SURETY_PANEL_LEFT, SURETY_PANEL_HEIGHT - a.bottom},
+                     (surety_spot){SURETY_PANEL_WIDTH - SURETY_PANEL_RIGHT, SURETY_PANEL_HEIGHT - a.bottom},
+                     1, SURETY_INK, 0);
 }
 
 static void make_tv(surety_figure *f, const surety_shown *shown, size_t task, surety_norm norm) {
@@ -147,8 +147,7 @@ static void draw_points(surety_drawing *d, const point *points, size_t count, co
     a.y_max = a.x_max;
     surety_draw_y_axis(&a);
     surety_draw_x_axis(&a, title);
-    surety_draw_line(d, surety_x_at(&a, 0), surety_y_at(&a, 0), surety_x_at(&a, a.x_max),
-                     surety_y_at(&a, a.y_max), 1.2, SURETY_INK, 1);
+    surety_draw_line(d, surety_spot_at(&a, 0, 0), surety_spot_at(&a, a.x_max, a.y_max), 1.2, SURETY_INK, 1);
     for (size_t i = 0; i < count; i++)
         for (int printed = 1; printed >= 0; printed--) {
             const point *p = &points[i];
@@ -223,9 +222,8 @@ static void draw_curves(surety_drawing *d, const surety_shown *shown, size_t tas
         if (draw) {
             surety_draw_y_axis(&a);
             surety_draw_x_axis(&a, norm == SURETY_L2 ? "radius of the l2 ball" : "radius of the linf ball");
-            surety_draw_line(d, surety_x_at(&a, surety_norm_radius(norm)), surety_y_at(&a, 0),
-                             surety_x_at(&a, surety_norm_radius(norm)), surety_y_at(&a, a.y_max), 1,
-                             SURETY_INK, 1);
+            surety_draw_line(d, surety_spot_at(&a, surety_norm_radius(norm), 0),
+                             surety_spot_at(&a, surety_norm_radius(norm), a.y_max), 1, SURETY_INK, 1);
         }
         for (unsigned k = 0; k < 6; k++) {
             surety_cell cell = {task, norm, SURETY_SIGNED, defenses[k], 0, 0};
@@ -233,9 +231,8 @@ static void draw_curves(surety_drawing *d, const surety_shown *shown, size_t tas
             for (size_t i = 0; i < count; i++) {
                 if (!draw) surety_axis_reach(&a.x_max, at(eps, i)), surety_axis_reach(&a.y_max, at(risk, i));
                 if (draw && i)
-                    surety_draw_line(d, surety_x_at(&a, at(eps, i - 1)), surety_y_at(&a, at(risk, i - 1)),
-                                     surety_x_at(&a, at(eps, i)), surety_y_at(&a, at(risk, i)), 2,
-                                     SURETY_SERIES + k, 0);
+                    surety_draw_line(d, surety_spot_at(&a, at(eps, i - 1), at(risk, i - 1)),
+                                     surety_spot_at(&a, at(eps, i), at(risk, i)), 2, SURETY_SERIES + k, 0);
             }
         }
     }

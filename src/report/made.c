@@ -161,8 +161,8 @@ static int draw_curve(surety_drawing *d, const surety_model *model, const char *
     surety_draw_y_axis(&a);
     surety_draw_x_axis(&a, "epoch");
     for (size_t i = 0; i + 1 < count; i++)
-        surety_draw_line(d, surety_x_at(&a, (double)i + 1), surety_y_at(&a, values[i]),
-                         surety_x_at(&a, (double)i + 2), surety_y_at(&a, values[i + 1]), 2, SURETY_SERIES, 0);
+        surety_draw_line(d, surety_spot_at(&a, (double)i + 1, values[i]),
+                         surety_spot_at(&a, (double)i + 2, values[i + 1]), 2, SURETY_SERIES, 0);
     return 1;
 }
 

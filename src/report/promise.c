@@ -183,7 +183,7 @@ static void explain_assumptions(surety_growing *page, const surety_certificate *
             "the choice.");
     surety_print_clause(
         page, "this certificate among at most ..", "looks",
-        "Whoever made it says that looking at S could have led to no more certificates than that.");
+        "Whoever made it says that no more certificates than that might have been issued after seeing S.");
     if (!strcmp(c->choice, "best"))
         surety_print_clause(page, "the smallest of the bounds", "bound",
                             "Several bounds were announced before S was seen, each with its share of delta.");

@@ -95,8 +95,8 @@ static void draw_proved(const surety_axes *a, const surety_profile *p) {
     double before = (double)surety_profile_unproved(p, 0) / (double)p->m;
     for (int i = 1; i <= STEPS; i++) {
         double x = a->x_max * i / STEPS, y = (double)surety_profile_unproved(p, x) / (double)p->m;
-        surety_draw_line(a->d, surety_x_at(a, a->x_max * (i - 1) / STEPS), surety_y_at(a, before),
-                         surety_x_at(a, x), surety_y_at(a, y), 2, SURETY_SERIES, 0);
+        surety_draw_line(a->d, surety_spot_at(a, a->x_max * (i - 1) / STEPS, before), surety_spot_at(a, x, y),
+                         2, SURETY_SERIES, 0);
         before = y;
     }
 }
@@ -106,8 +106,8 @@ static void draw_fooled(const surety_axes *a, const surety_profile *p) {
     for (size_t r = 0; r < SURETY_PROFILE_RADII; r++) {
         double y = (double)surety_profile_fooled(p, r) / (double)p->m;
         if (r)
-            surety_draw_line(a->d, surety_x_at(a, p->radius[r - 1]), surety_y_at(a, before),
-                             surety_x_at(a, p->radius[r]), surety_y_at(a, y), 2, SURETY_SERIES + 1, 0);
+            surety_draw_line(a->d, surety_spot_at(a, p->radius[r - 1], before),
+                             surety_spot_at(a, p->radius[r], y), 2, SURETY_SERIES + 1, 0);
         surety_draw(a->d, (surety_mark){.shape = SURETY_DISC,
                                         .x = surety_x_at(a, p->radius[r]),
                                         .y = surety_y_at(a, y),
@@ -136,8 +136,8 @@ static void draw_radius(surety_drawing *d, const surety_subject *subject) {
              *unit ? ", in " : "", unit);
     surety_draw_y_axis(&a);
     surety_draw_x_axis(&a, label);
-    surety_draw_line(d, surety_x_at(&a, p->radius[MIDDLE]), surety_y_at(&a, 0),
-                     surety_x_at(&a, p->radius[MIDDLE]), surety_y_at(&a, a.y_max), 1, SURETY_INK, 1);
+    surety_draw_line(d, surety_spot_at(&a, p->radius[MIDDLE], 0),
+                     surety_spot_at(&a, p->radius[MIDDLE], a.y_max), 1, SURETY_INK, 1);
     draw_fooled(&a, p);
     if (p->certified) draw_proved(&a, p);
     draw_limits(&a, subject);

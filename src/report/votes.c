@@ -49,8 +49,8 @@ static void print_clauses(surety_growing *page, const surety_votes_certificate *
         "An assumption that nobody can check from the data alone: new inputs come from where S "
         "came from, in the same way.");
     surety_print_clause(page, "this certificate among at most ..", "looks",
-                        "Whoever made it says that looking at S could have led to no more certificates than "
-                        "that.");
+                        "Whoever made it says that no more certificates than that might have been issued "
+                        "after seeing S.");
     surety_print_facts_end(page);
 }
 

@@ -110,7 +110,8 @@ static const struct {
      "A search for a perturbation that makes the vote fail. What it finds is certain; what it does not find "
      "may still be there."},
     {"looks",
-     "How many certificates looking at S could have led to, counted before S was seen. The promise pays for "
+     "How many certificates might have been issued after seeing S, counted before S was seen. The promise "
+     "pays for "
      "all of them. This number is the word of whoever made the certificate."},
     {"bound",
      "The theorem that turns what was counted on S into a limit for new inputs. All of them are stated and "

@@ -19,6 +19,7 @@
 typedef struct pass {
     const surety_vote_source *votes;
     size_t first, count;
+    const char *phase; /* for progress */
     int threads;
     surety_risk **parts; /* one accumulator per thread */
     double **rows;       /* scratch per thread */
@@ -118,15 +119,14 @@ static surety_status open_pass(pass *work, const surety_risk_settings *settings,
     return SURETY_OK;
 }
 
-/* The risks of the vote of q on count examples from first on. */
-static surety_status measure(const surety_vote_source *s, size_t first, size_t count,
-                             const surety_risk_settings *settings, const surety_run *run, const char *phase,
-                             surety_risks *out, surety_error *err) {
-    size_t blocks = (count + SURETY_BLOCK - 1) / SURETY_BLOCK;
-    pass work = {.votes = s, .first = first, .count = count, .threads = surety_threads(run)};
+/* The risks of the vote of the settings on the examples of a pass. */
+static surety_status measure(pass work, const surety_risk_settings *settings, surety_risks *out,
+                             const surety_run *run, surety_error *err) {
+    size_t blocks = (work.count + SURETY_BLOCK - 1) / SURETY_BLOCK;
+    work.threads = surety_threads(run);
     if ((size_t)work.threads > blocks) work.threads = (int)blocks;
     surety_status status = open_pass(&work, settings, err);
-    if (status == SURETY_OK) status = surety_parallel(run, phase, blocks, add_block, &work, err);
+    if (status == SURETY_OK) status = surety_parallel(run, work.phase, blocks, add_block, &work, err);
     for (int t = 1; t < work.threads && status == SURETY_OK; t++)
         status = surety_risk_merge(work.parts[0], work.parts[t], err);
     if (status == SURETY_OK) status = surety_risk_result(work.parts[0], out, err);
@@ -139,7 +139,8 @@ static surety_status measure(const surety_vote_source *s, size_t first, size_t c
 static surety_status hold_out(const surety_vote_source *s, size_t m, const surety_risk_settings *settings,
                               const surety_run *run, surety_bound_input *input, surety_error *err) {
     surety_risks risks;
-    SURETY_TRY(measure(s, m, s->m - m, settings, run, "held-out votes", &risks, err));
+    pass held = {.votes = s, .first = m, .count = s->m - m, .phase = "held-out votes"};
+    SURETY_TRY(measure(held, settings, &risks, run, err));
     input->averaged_max.held_out_m = risks.m;
     input->averaged_max.held_out_wrong = risks.max_wrong + risks.max_tied;
     surety_risks_free(&risks);
@@ -165,13 +166,15 @@ static surety_status bound_source(const surety_vote_source *s, const surety_vote
                                      .posterior = out->posterior,
                                      .prior = out->prior,
                                      .classes = s->K};
-    SURETY_TRY(measure(s, 0, m, &settings, run, "votes", &out->risks, err));
+    pass all = {.votes = s, .count = m, .phase = "votes"};
+    SURETY_TRY(measure(all, &settings, &out->risks, run, err));
     if (set->learn) {
         SURETY_TRY(surety_posterior_learn(&out->risks, out->prior, set->objective, in, out->posterior,
                                           &out->learning, err));
         out->learned = 1;
         surety_risks_free(&out->risks);
-        SURETY_TRY(measure(s, 0, m, &settings, run, "votes of the learned posterior", &out->risks, err));
+        all.phase = "votes of the learned posterior";
+        SURETY_TRY(measure(all, &settings, &out->risks, run, err));
     }
     SURETY_TRY(surety_risks_input(&out->risks, out->posterior, out->prior, in, err));
     if (set->hold_out) SURETY_TRY(hold_out(s, m, &settings, run, in, err));

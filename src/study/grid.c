@@ -18,6 +18,7 @@ static const surety_threat_kind defenses[] = {SURETY_ATTACK_NONE,   SURETY_ATTAC
                                               SURETY_ATTACK_IFGSMU, SURETY_ATTACK_PGD,  SURETY_ATTACK_IFGSM,
                                               SURETY_WORST_CASE};
 enum { DEFENSES = sizeof defenses / sizeof *defenses };
+enum { EPOCHS = 20 }; /* unless another number is given; kinds that have their own keep to it then */
 
 static unsigned count_kinds(void) {
     unsigned count = 0;
@@ -47,7 +48,7 @@ surety_study_settings surety_study_defaults(void) {
                                .kinds = 1, /* the first is the soft forest */
                                .seeds = 1,
                                .recipe = SURETY_RECIPE_PRINT,
-                               .epochs = 20,
+                               .epochs = EPOCHS,
                                .samples = 100,
                                .steps = 20};
     for (size_t i = 0; i < DEFENSES; i++)
@@ -114,13 +115,14 @@ void surety_cell_attacks(surety_objective objective, surety_threat_kind attacks[
 surety_train_settings surety_cell_training(const surety_study_settings *s, const surety_cell *cell) {
     surety_train_settings t = surety_train_defaults();
     t.voters.kind = surety_kind_name(cell->kind);
-    if (cell->defense == SURETY_WORST_CASE && !surety_train_kind(&t)) surety_train_certified(&t);
+    int suited = cell->defense == SURETY_WORST_CASE && surety_train_kind(&t);
+    if (cell->defense == SURETY_WORST_CASE && !suited) surety_train_certified(&t);
     t.defense.kind = cell->defense;
     t.defense.ball.norm = cell->norm;
     t.defense.ball.radius = surety_norm_radius(cell->norm);
     t.defense.steps = s->steps;
     t.voter_set = cell->voter_set;
-    t.step1_epochs = t.step2_epochs = s->epochs;
+    if (!suited || s->epochs != EPOCHS) t.step1_epochs = t.step2_epochs = s->epochs;
     t.seed = cell->seed;
     surety_train_follow(&t, 2, !cell->kind);
     return t;
@@ -235,9 +237,10 @@ surety_cost surety_cell_cost(const surety_study_settings *s, const surety_cell *
     double steps = cell->defense == SURETY_ATTACK_NONE || cell->defense == SURETY_ATTACK_UNIF ? 0
                    : certified                                                                ? CERTIFIED
                                                                                               : k;
-    if (certified) { /* an epoch that grows one tree: as much as a step */
-        size_t its = surety_cell_training(s, cell).step1_epochs;
-        if (its != s->epochs) epochs = (double)its, steps = -1;
+    if (certified) {
+        surety_train_settings t = surety_cell_training(s, cell);
+        epochs = (double)t.step1_epochs;
+        if (t.step1_epochs == t.voters.count) steps = -1; /* each grows one tree: as much as a step */
     }
     int algorithm = objectives[0] != SURETY_OBJECTIVE_BASELINE;
     surety_cost c = {.step1 = epochs * (prior + m) * (steps + 2) * speed->step};

@@ -45,7 +45,7 @@ typedef struct surety_study_settings {
 
     /* What decides the numbers: a folder keeps to the ones it was begun with. */
     surety_recipe recipe; /* default print */
-    size_t epochs;        /* of each step; default 20 */
+    size_t epochs;        /* of each step; default 20, or what suits the kind */
     size_t samples;       /* n of the perturbed sets; default 100 */
     size_t steps;         /* k of the attacks; default 20 */
 

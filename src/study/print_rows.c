@@ -140,14 +140,21 @@ static surety_status attack_all(surety_print *p, surety_threat_kind kind, double
     return SURETY_OK;
 }
 
+/* Room for a perturbed set. */
+typedef struct perturbed_room {
+    float *points;  /* (m, stride) */
+    int8_t *labels; /* (m) */
+    float *v;       /* (samples, H) */
+} perturbed_room;
+
 static surety_status count_all(perturbed *sums, cell_work *w, surety_threat_kind attack,
-                               const surety_set *set, const char *phase, float *points, int8_t *labels,
-                               float *v, surety_error *err) {
+                               const surety_set *set, const perturbed_room *r, surety_error *err) {
+    const char *phase = set->which == SURETY_SET_TEST ? "perturbed T" : "perturbed S";
     surety_print *p = &w->p;
     int noisy = attack != surety_threat_plain(attack);
     *sums = (perturbed){.m = set->m, .n = noisy ? p->samples : 1};
     surety_print_weigh(p, w->prior);
-    SURETY_TRY(attack_all(p, surety_threat_plain(attack), p->radius, set, points, labels, err));
+    SURETY_TRY(attack_all(p, surety_threat_plain(attack), p->radius, set, r->points, r->labels, err));
     surety_twister_drop(&p->C, 2);
     for (size_t i = 0; i < set->m; i++) {
         if (i % BATCH == 0) {
@@ -155,10 +162,10 @@ static surety_status count_all(perturbed *sums, cell_work *w, surety_threat_kind
             surety_report(p->run, phase, i, set->m, "");
         }
         if (noisy)
-            draw_samples(p, points + i * p->stride);
+            draw_samples(p, r->points + i * p->stride);
         else
-            memcpy(p->samples_x, points + i * p->stride, p->stride * sizeof *points);
-        count_example(sums, w, labels[i], v);
+            memcpy(p->samples_x, r->points + i * p->stride, p->stride * sizeof *r->points);
+        count_example(sums, w, r->labels[i], r->v);
     }
     return SURETY_OK;
 }
@@ -167,17 +174,14 @@ static surety_status count_all(perturbed *sums, cell_work *w, surety_threat_kind
 static surety_status perturb(perturbed *sums, cell_work *w, surety_threat_kind attack, surety_set_name which,
                              surety_error *err) {
     const surety_set *set = &w->sets[which];
-    float *points = NULL, *v = NULL;
-    int8_t *labels = NULL;
-    surety_status status = surety_alloc(&points, set->m * w->p.stride, sizeof *points, err);
-    if (status == SURETY_OK) status = surety_alloc(&labels, set->m, 1, err);
-    if (status == SURETY_OK) status = surety_alloc(&v, w->p.samples * H, sizeof *v, err);
-    if (status == SURETY_OK)
-        status = count_all(sums, w, attack, set, which == SURETY_SET_TEST ? "perturbed T" : "perturbed S",
-                           points, labels, v, err);
-    surety_free(points);
-    surety_free(labels);
-    surety_free(v);
+    perturbed_room r = {0};
+    surety_status status = surety_alloc(&r.points, set->m * w->p.stride, sizeof *r.points, err);
+    if (status == SURETY_OK) status = surety_alloc(&r.labels, set->m, 1, err);
+    if (status == SURETY_OK) status = surety_alloc(&r.v, w->p.samples * H, sizeof *r.v, err);
+    if (status == SURETY_OK) status = count_all(sums, w, attack, set, &r, err);
+    surety_free(r.points);
+    surety_free(r.labels);
+    surety_free(r.v);
     return status;
 }
 

@@ -91,7 +91,14 @@ static void adam_free(adam_voters *a) {
 /* Gradients of all tensors from what each row of the batch adds. */
 static void sum_gradients(const surety_print *p, const float *const *x, float *const *g) {
     size_t splits = p->tensor[1].length, scores = H * LEAVES;
-    surety_product_outer(p->dz, p->ldz, x, p->rows, 0, splits, p->d, g[0], p->tensor[0].stride);
+    surety_product_outer(&(surety_outer){.g = p->dz,
+                                         .ldg = p->ldz,
+                                         .x = x,
+                                         .rows = p->rows,
+                                         .end = splits,
+                                         .d = p->d,
+                                         .D = g[0],
+                                         .ldd = p->tensor[0].stride});
     memset(g[1], 0, splits * sizeof(float));
     memset(g[2], 0, scores * sizeof(float));
     for (size_t r = 0; r < p->rows; r++) {

@@ -35,8 +35,8 @@ typedef struct loop {
     double grown_value;   /* the risk behind such an epoch, if the kind knows it */
     surety_sampler *sampler;
     size_t width; /* outputs of a voter */
-    int logistic; /* the loss of step 1; the weights stay uniform then */
-    double sharpness;
+    int logistic; /* the loss of step 1, or the bounded one; the weights stay uniform then */
+    surety_loss_shape shape;
     double balance[SURETY_CLASSES_MOST]; /* (K) weight of an example's loss, by its class */
     double *margins;                     /* per thread: (width, lanes) */
     float *asking; /* per thread: v (H, lanes) | pull (width, lanes) | h (H, width, lanes) | scratch */
@@ -138,24 +138,28 @@ static void pull_rival(const loop *l, const surety_examples *e, const uint8_t *r
 }
 
 /* .. and of ln(1 + sum_k exp(-C M_k)) / 2C, which is the same where one margin is far below 0: with p_k =
- * exp(-C M_k) / (1 + ..), p_k / 2 for k and minus their sum for y. share[r] is the sum of the p_k. */
+ * exp(-C M_k) / (1 + ..), p_k / 2 for k and minus their sum for y. Bounded: (1 - p_y^q) / 2Cq, p_y = 1 / (1 +
+ * ..), which is that for q = 0 and has p_y^q times its derivative. share[r] is minus twice that of y. */
 static void pull_logistic(loop *l, const surety_examples *e, size_t at, double weight, const double *margins,
                           float *share, float *pull) {
+    double C = l->shape.C, q = l->shape.q;
     memset(pull, 0, l->width * SURETY_LANES * sizeof *pull);
     for (size_t r = 0; r < e->rows; r++) {
         double most = 0;
         for (size_t k = 0; k < l->width; k++) most = fmax(most, -margins[k * SURETY_LANES + r]);
-        double own = exp(-l->sharpness * most), sum = own;
+        double own = exp(-C * most), sum = own;
         for (size_t k = 0; k < l->width; k++) {
-            double p = exp(-l->sharpness * (margins[k * SURETY_LANES + r] + most));
+            double p = exp(-C * (margins[k * SURETY_LANES + r] + most));
             if (l->width > 1 && k == e->y[r]) continue; /* that is own */
             sum += p;
             pull[k * SURETY_LANES + r] = (float)p;
         }
-        share[r] = (float)(1 - own / sum);
-        l->losses[(at + r) * l->state->H] +=
-            weight * l->balance[e->y[r]] * 0.5 * (log(sum) / l->sharpness + most);
-        float half = (float)(0.5 / sum) * (l->width == 1 ? (float)-surety_sign(e->y[r]) : 1);
+        double loss = log(sum) / C + most; /* -ln(p_y) / C */
+        float kept = (float)pow(own / sum, q);
+        if (q > 0) loss = -expm1(-q * C * loss) / (q * C);
+        share[r] = (float)(1 - own / sum) * kept;
+        l->losses[(at + r) * l->state->H] += weight * l->balance[e->y[r]] * 0.5 * loss;
+        float half = (float)(0.5 / sum) * kept * (l->width == 1 ? (float)-surety_sign(e->y[r]) : 1);
         for (size_t k = 0; k < l->width; k++) pull[k * SURETY_LANES + r] *= half;
         if (l->width > 1) pull[e->y[r] * SURETY_LANES + r] = -0.5f * share[r];
     }
@@ -251,7 +255,7 @@ static void ask_lowered(loop *l, const surety_examples *e, size_t block, int thr
     const surety_voters *v = l->state->voters;
     size_t at = block * SURETY_LANES;
     workspace w = workspace_of(l, thread);
-    surety_voters_ask_lowered(v, &l->s->defense.ball, l->radius, e->x, e->rows, e->y, w.h, w.scratch);
+    surety_voters_ask_lowered(v, &l->s->defense.ball, l->radius, e, w.h, w.scratch);
     l->work[block].forward_rows += e->rows;
     learn_from(l, v, e, at, l->phase->certified, w, l->g + (l->attacked + at) * l->terms);
 }
@@ -405,8 +409,10 @@ static surety_status sum_slice(void *arg, size_t slice, int thread, surety_error
     if (first == end) return SURETY_OK;
     surety_voters_gradient_sum(v, l->g, l->rows, l->attacked + l->certified, first, end, l->gradients);
     if (l->robust)
-        surety_robust_sum(l->robust, l->g_even, l->g_odd, (const float *const *)l->even,
-                          (const float *const *)l->odd, l->certified, first, end, l->gradients, l->room);
+        surety_robust_sum(l->robust,
+                          &(surety_robust_rows){l->g_even, l->g_odd, (const float *const *)l->even,
+                                                (const float *const *)l->odd, l->certified},
+                          first, end, l->gradients, l->room);
     return SURETY_OK;
 }
 
@@ -477,8 +483,9 @@ static double progress(const loop *l) {
 
 /* Which rows this batch has, those that are this process's, and the radius of its worst case. */
 static void open_batch(loop *l, const surety_run *run) {
-    double growth = fmin(2 * progress(l), 1);
+    double done = progress(l), growth = fmin(2 * done, 1);
     const surety_set *set = l->phase->train;
+    l->shape = surety_loss_at(l->s->loss, surety_voters_classes(l->state->voters), done);
     l->begin_block = 0, l->end_block = (l->count + SURETY_LANES - 1) / SURETY_LANES;
     surety_my_share(run, &l->begin_block, &l->end_block);
     l->attacked = l->phase->certified < 1 && !l->phase->votes ? l->count : 0;
@@ -603,6 +610,7 @@ static surety_status grow(loop *l, const surety_run *run, surety_error *err) {
                             .epoch = l->state->epoch,
                             .epochs = l->phase->epochs,
                             .rate = l->s->lr,
+                            .mask = l->s->voters.mask,
                             .balance = l->balance,
                             .seed = l->s->seed,
                             .run = run};
@@ -679,8 +687,7 @@ static surety_status loop_new(loop *l, const surety_run *run, surety_error *err)
     l->grows = l->phase->moves_voters && surety_voters_can(v, SURETY_CAN_GROW);
     l->threads = (size_t)surety_threads(run);
     l->width = surety_voters_width(v);
-    l->sharpness = surety_sharpness(surety_voters_classes(v));
-    l->logistic = l->phase->moves_voters && l->s->loss == SURETY_LOSS_LOGISTIC;
+    l->logistic = l->phase->moves_voters && l->s->loss != SURETY_LOSS_LINEAR;
     l->stride = surety_padded(surety_voters_features(v));
     l->terms = surety_voters_terms(v);
     l->end_voter = l->state->H;
@@ -733,13 +740,13 @@ static void loop_free(loop *l) {
 }
 
 surety_status surety_phase_run(const surety_phase *phase, const surety_train_settings *settings,
-                               surety_train_state *state, surety_epoch_fn after_epoch, void *arg,
+                               surety_train_state *state, const surety_after_epoch *after,
                                surety_timing *timing, const surety_run *run, surety_error *err) {
     loop l = {.phase = phase, .s = settings, .state = state};
     surety_status status = loop_new(&l, run, err);
     while (status == SURETY_OK && state->epoch < phase->epochs) {
         status = run_epoch(&l, run, timing, err);
-        if (status == SURETY_OK && after_epoch) status = after_epoch(arg, state, err);
+        if (status == SURETY_OK && after) status = after->fn(after->arg, state, err);
     }
     loop_free(&l);
     if (status == SURETY_OK) take_best(state);

@@ -3,6 +3,8 @@
 #ifndef SURETY_TRAIN_PHASE_H
 #define SURETY_TRAIN_PHASE_H
 
+#include <math.h>
+
 #include "evaluate/sampler.h"
 #include "surety/bound.h"
 #include "surety/train.h"
@@ -13,10 +15,9 @@ typedef struct surety_phase {
     const surety_set *choose; /* attacked after each epoch; the epoch with the lowest value on it is kept.
                                  NULL: the last epoch is kept */
     int moves_voters; /* 1: voters and weights move (real outputs); 0: weights only (the chosen votes) */
-    double certified; /* weight of the worst case over the defense's ball in the loss, the rest being that of
-                         the defense's points. Its radius grows from 0 over the first half of the epochs */
-    const float *votes; /* (m, H) the v of every voter on train that every epoch would find again, or NULL:
-                           instead of any attack */
+    double certified; /* loss = certified * worst case over the defense's ball + (1 - certified) * loss at the
+                         defense's points. The ball's radius grows from 0 over the first half of the epochs */
+    const float *votes; /* (m, H) cached votes of every voter on train, used instead of attacking; or NULL */
     int has_bound;      /* 0: the mean linear loss is lowered */
     surety_bound_id objective; /* else this bound, of the batch's risk and KL(Q||P) */
     surety_bound_input input;  /* m, delta, T_p of that bound */
@@ -24,10 +25,17 @@ typedef struct surety_phase {
     uint32_t first_epoch; /* epochs are numbered through the whole training: they address random numbers */
 } surety_phase;
 
-/* C of the logistic loss (docs/theory.md 9.4): how fast it forgets what is right. Chosen on hold-outs of S'
- * (docs/notes/classes.md). */
-static inline double surety_sharpness(size_t classes) {
-    return classes == 2 ? 5 : 40;
+/* The logistic and the bounded loss (docs/theory.md 9.4) where this share of a phase is done: C says how fast
+ * they forget what is right, q what is hopeless. Chosen on hold-outs of S' (docs/notes/classes.md,
+ * docs/notes/lipschitz.md). */
+typedef struct surety_loss_shape {
+    double C, q;
+} surety_loss_shape;
+
+static inline surety_loss_shape surety_loss_at(surety_loss loss, size_t classes, double done) {
+    int bounded = loss == SURETY_LOSS_BOUNDED;
+    double C = bounded ? 2 * pow(10, done) : 5;
+    return (surety_loss_shape){classes == 2 ? C : 8 * C, bounded ? fmin(fmax(2 * done - 0.5, 0), 1) : 0};
 }
 
 enum { SURETY_STEP1, SURETY_STEP2, SURETY_PHASES };
@@ -61,15 +69,18 @@ void surety_train_state_continue(surety_train_state *into, const surety_train_st
 void surety_softmax(const double *theta, size_t H, double *weights);
 
 /* Called after every epoch: writes the checkpoint. */
-typedef surety_status (*surety_epoch_fn)(void *arg, const surety_train_state *state, surety_error *err);
+typedef struct surety_after_epoch {
+    surety_status (*fn)(void *arg, const surety_train_state *state, surety_error *err);
+    void *arg;
+} surety_after_epoch;
 
 /* The state at the beginning of step 2: P is where theta is now, Adam starts afresh. */
 void surety_train_state_next(surety_train_state *state);
 
 /* Runs the epochs of a phase that are still missing (state->epoch are done), then puts the best epoch's
- * parameters back into the voters and theta. *timing gains what it took. */
+ * parameters back into the voters and theta. after may be NULL; *timing gains what it took. */
 surety_status surety_phase_run(const surety_phase *phase, const surety_train_settings *settings,
-                               surety_train_state *state, surety_epoch_fn after_epoch, void *arg,
+                               surety_train_state *state, const surety_after_epoch *after,
                                surety_timing *timing, const surety_run *run, surety_error *err);
 
 #endif

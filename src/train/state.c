@@ -1,3 +1,5 @@
+/* What a training carries from batch to batch, and a checkpoint keeps: voters, theta of the weights (Q =
+ * softmax(theta)), Adam's moments of both, and the best epoch so far. */
 #include <math.h>
 #include <string.h>
 
@@ -46,6 +48,7 @@ void surety_train_state_next(surety_train_state *state) {
     state->epoch = state->steps = 0;
 }
 
+/* Behind a step 1 that others share. The moments of the voters are not copied: step 2 moves theta alone. */
 void surety_train_state_continue(surety_train_state *into, const surety_train_state *from) {
     memcpy(into->theta, from->theta, from->H * sizeof(double));
     memcpy(into->values[SURETY_STEP1], from->values[SURETY_STEP1],

@@ -33,7 +33,7 @@ const char *surety_objective_name(surety_objective objective) {
     return objectives[objective];
 }
 
-static const char *const losses[] = {"auto", "linear", "logistic"};
+static const char *const losses[] = {"auto", "linear", "logistic", "bounded"};
 
 surety_status surety_loss_parse(const char *name, surety_loss *loss, surety_error *err) {
     size_t index = 0;
@@ -194,14 +194,20 @@ static surety_status keep(void *arg, const surety_train_state *state, surety_err
 static surety_status split_prior_set(training *t, const surety_data *data, surety_error *err) {
     const surety_set *prior_set = surety_data_set(data, SURETY_SET_PRIOR);
     size_t held = (size_t)floor(t->s.holdout * (double)prior_set->m);
+    if (t->s.holdout > 0 && held < 1) held = 1; /* of the smallest sets */
     t->learn = *surety_data_set(data, SURETY_SET_LEARN);
     t->test = *surety_data_set(data, SURETY_SET_TEST);
-    if (t->s.holdout > 0 && (held < 1 || held >= prior_set->m))
+    if (t->s.holdout > 0 && held >= prior_set->m)
         return surety_fail(err, SURETY_E_USAGE, "a hold-out of %g leaves nothing of the %zu examples of S'",
                            t->s.holdout, prior_set->m);
     while (held && prior_set->unit &&
            prior_set->unit[prior_set->m - held] == prior_set->unit[prior_set->m - held - 1])
-        held--; /* rows of a unit stay together */
+        held--;                    /* rows of a unit stay together */
+    if (t->s.holdout > 0 && !held) /* S must not choose instead: T_p is 1 */
+        return surety_fail(
+            err, SURETY_E_USAGE,
+            "a hold-out of %g of the %zu examples of S' has no whole unit: take a larger share", t->s.holdout,
+            prior_set->m);
     t->prior_set = surety_set_slice(prior_set, 0, prior_set->m - held);
     t->choose = held ? surety_set_slice(prior_set, prior_set->m - held, held) : t->learn;
     t->prior_set.unit = t->choose.unit = t->learn.unit =
@@ -230,6 +236,16 @@ static size_t epochs_over(size_t m, size_t batch) {
     return batches ? (SURETY_TRAIN_STEPS + batches - 1) / batches : 1;
 }
 
+/* Bounded against a worst case that is a forward pass, of two classes: with more it gives up whole classes
+ * (docs/notes/lipschitz.md). */
+static surety_loss suiting_loss(const surety_train_settings *s, const surety_voters *voters) {
+    int worst = s->defense.kind == SURETY_WORST_CASE, lowers = surety_voters_can(voters, SURETY_CAN_LOWER),
+        many = surety_voters_classes(voters) > 2;
+    return worst && lowers && !many  ? SURETY_LOSS_BOUNDED
+           : worst || lowers || many ? SURETY_LOSS_LOGISTIC
+                                     : SURETY_LOSS_LINEAR;
+}
+
 static surety_status begin(training *t, surety_error *err) {
     surety_voters *voters;
     size_t d = t->learn.d;
@@ -238,12 +254,9 @@ static surety_status begin(training *t, surety_error *err) {
     t->priors_compared = surety_train_priors(&t->s);
     t->s.voters.classes = t->learn.classes;
     t->s.defense.ball.slack = t->info->scaling > SURETY_SCALE_NONE ? SURETY_SCALED : 0;
-    if (t->s.loss == SURETY_LOSS_AUTO) {
-        int logistic = t->learn.classes > 2 || t->s.defense.kind == SURETY_WORST_CASE;
-        t->s.loss = logistic ? SURETY_LOSS_LOGISTIC : SURETY_LOSS_LINEAR;
-    }
     t->s.voters.scale = surety_ball_scale(&t->s.defense.ball, d);
     SURETY_TRY(surety_voters_new(&t->s.voters, d, t->s.seed, &voters, err));
+    if (t->s.loss == SURETY_LOSS_AUTO) t->s.loss = suiting_loss(&t->s, voters);
     surety_status can = surety_voters_can(voters, SURETY_CAN_GROW)
                             ? SURETY_OK
                             : surety_voters_need(voters, SURETY_CAN_LEARN, "a training", err);
@@ -337,9 +350,10 @@ static surety_status fixed_votes(training *t, const surety_run *run, surety_erro
 
 static surety_status run_phases(training *t, surety_timing *timing, const surety_run *run,
                                 surety_error *err) {
+    surety_after_epoch after = {keep, t};
     if (t->state.phase == SURETY_STEP1) {
         surety_phase phase = step1(t);
-        SURETY_TRY(surety_phase_run(&phase, &t->s, &t->state, keep, t, timing, run, err));
+        SURETY_TRY(surety_phase_run(&phase, &t->s, &t->state, &after, timing, run, err));
         if (surety_voters_can(t->state.voters, SURETY_CAN_GROW))
             surety_voters_theta(t->state.voters, t->state.theta);
         surety_train_state_next(&t->state);
@@ -348,7 +362,7 @@ static surety_status run_phases(training *t, surety_timing *timing, const surety
     surety_phase phase = step2(t);
     SURETY_TRY(fixed_votes(t, run, err));
     phase.votes = t->votes;
-    return surety_phase_run(&phase, &t->s, &t->state, keep, t, timing, run, err);
+    return surety_phase_run(&phase, &t->s, &t->state, &after, timing, run, err);
 }
 
 static surety_status fill_result(const training *t, surety_train_result *r, surety_error *err) {

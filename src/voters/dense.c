@@ -223,7 +223,8 @@ static void limit_outputs(const dense_range *g, size_t k, const uint8_t *y, cons
     float margin = g->v->kind->margin(g->v);
     uint8_t other[L];
     for (size_t r = 0; r < L; r++) other[r] = (uint8_t)k;
-    g->v->kind->worst(g->v, g->z_lo, g->z_hi, y, other, g->low, NULL, g->scratch);
+    surety_argument_range range = {g->z_lo, g->z_hi, y, other, g->low, NULL};
+    g->v->kind->worst(g->v, &range, g->scratch);
     for (size_t t = 0; t < g->v->H; t++)
         for (size_t r = 0; r < L; r++) {
             float worst = g->low[t * L + r] - margin;

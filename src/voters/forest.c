@@ -79,7 +79,8 @@ static void gradient_input(const surety_voters *v, const float *a, size_t rows, 
                            const surety_gradient_use *use, float *scratch_) {
     scratch_parts s = parts(v, scratch_);
     surety_forest forest = forest_of(v);
-    kernels()->backward(&forest, s.p, a, rows, s.z, s.ldz, NULL, 0, s.lanes);
+    kernels()->backward(&forest, s.p, a, rows,
+                        &(surety_forest_slopes){.dz = s.z, .ldz = s.ldz, .lanes = s.lanes});
     surety_product_backward(surety_dense_of(v)->packed, s.z, s.ldz, surety_rows_close(s.z, s.ldz, rows, keep),
                             use);
 }
@@ -92,7 +93,8 @@ static size_t terms(const surety_voters *v) {
 static void gradient_terms(const surety_voters *v, const float *a, size_t rows, float *g, float *scratch_) {
     scratch_parts s = parts(v, scratch_);
     surety_forest forest = forest_of(v);
-    kernels()->backward(&forest, s.p, a, rows, g, terms(v), g + s.ldz, terms(v), s.lanes);
+    kernels()->backward(&forest, s.p, a, rows,
+                        &(surety_forest_slopes){g, terms(v), g + s.ldz, terms(v), s.lanes});
 }
 
 /* From ds to du of a leaf's scores; those of surety_dense_of(v) may be from before a move. Two classes: s =
@@ -118,7 +120,15 @@ static void gradient_sum(const surety_voters *v, const float *g, const float *co
     size_t I = splits_of(v), J = scores_of(v), ldg = terms(v), leaf0 = surety_padded(v->H * I);
     const surety_tensor *w = &v->tensors[WEIGHT];
     float *dw = gradients[WEIGHT], *dc = gradients[BIAS], *du = gradients[LEAVES];
-    surety_product_outer(g, ldg, x, rows, first * I, end * I, v->d, dw, w->stride);
+    surety_product_outer(&(surety_outer){.g = g,
+                                         .ldg = ldg,
+                                         .x = x,
+                                         .rows = rows,
+                                         .first = first * I,
+                                         .end = end * I,
+                                         .d = v->d,
+                                         .D = dw,
+                                         .ldd = w->stride});
     for (size_t i = first * I; i < end * I; i++)
         kernels()->mask(w->mask + i * w->stride, v->d, dw + i * w->stride);
     surety_rows_sum(g + first * I, ldg, rows, (end - first) * I, dc + first * I);
@@ -126,10 +136,9 @@ static void gradient_sum(const surety_voters *v, const float *g, const float *co
     chain_leaves(v, first, end, du);
 }
 
-static void worst(const surety_voters *v, const float *z_lo, const float *z_hi, const uint8_t *y,
-                  const uint8_t *other, float *low, float *ends, float *scratch_) {
+static void worst(const surety_voters *v, const surety_argument_range *range, float *scratch_) {
     surety_forest forest = forest_of(v);
-    kernels()->worst(&forest, z_lo, z_hi, y, other, parts(v, scratch_).p, low, ends);
+    kernels()->worst(&forest, range, parts(v, scratch_).p);
 }
 
 /* With u = 2^-24, in forward and in worst alike: p = 1/(1 + e) or e/(1 + e) has a relative error below 6u (2u

@@ -112,22 +112,21 @@ static void leaves_of(const surety_forest *s, size_t t, const uint8_t *y, const 
 
 /* Bottom up, p f(2i+1) + (1 - p) f(2i+2) is linear in p, so its smallest value is at the lower end of p where
  * the left child is the larger one, else at the upper end. */
-static void worst(const surety_forest *s, const float *z_lo, const float *z_hi, const uint8_t *y,
-                  const uint8_t *other, float *p, float *low, float *ends) {
+static void worst(const surety_forest *s, const surety_argument_range *a, float *p) {
     size_t splits = ((size_t)1 << s->depth) - 1, N = s->H * splits;
     v16 f[NODES];
     for (size_t t = 0; t < s->H; t++) {
-        leaves_of(s, t, y, other, f + splits);
+        leaves_of(s, t, a->y, a->other, f + splits);
         for (size_t i = splits; i-- > 0;) {
             size_t at = t * splits + i;
             v16 left = f[2 * i + 1], right = f[2 * i + 2];
             v16_mask at_low = v16_lt(right, left);
-            v16 z = v16_select(at_low, v16_load(z_lo + at * L), v16_load(z_hi + at * L));
+            v16 z = v16_select(at_low, v16_load(a->z_lo + at * L), v16_load(a->z_hi + at * L));
             v16 pi = sigmoid_both(z, p + at * L, p + (N + at) * L);
             f[i] = v16_fma(pi, v16_sub(left, right), right);
-            if (ends) v16_store(ends + at * L, v16_select(at_low, v16_set1(-1), v16_set1(1)));
+            if (a->ends) v16_store(a->ends + at * L, v16_select(at_low, v16_set1(-1), v16_set1(1)));
         }
-        v16_store(low + t * L, clamp(f[0], -1));
+        v16_store(a->low + t * L, clamp(f[0], -1));
     }
 }
 
@@ -160,8 +159,10 @@ INLINE void derivatives(const float *p, const float *a, size_t H, const float *s
 }
 
 /* The same for leaves of several scores. */
-INLINE void derivatives_wide(const float *p, const float *a, size_t H, size_t width, const float *scores,
-                             float *lanes_z, float *lanes_s, const size_t depth) {
+INLINE void derivatives_wide(const surety_forest *s, const float *p, const float *a, float *lanes_z,
+                             float *lanes_s, const size_t depth) {
+    const size_t H = s->H, width = s->width;
+    const float *scores = s->scores;
     const size_t splits = ((size_t)1 << depth) - 1, J = splits + 1;
     v16 f[NODES], w[NODES];
     for (size_t t = 0; t < H; t++) {
@@ -182,16 +183,16 @@ INLINE void derivatives_wide(const float *p, const float *a, size_t H, size_t wi
     }
 }
 
-static void backward(const surety_forest *s, const float *p, const float *a, size_t rows, float *dz,
-                     size_t ldz, float *ds, size_t lds, float *lanes) {
+static void backward(const surety_forest *s, const float *p, const float *a, size_t rows,
+                     const surety_forest_slopes *out) {
     size_t depth = s->depth, splits = ((size_t)1 << depth) - 1, N = s->H * splits;
-    float *lanes_z = lanes, *lanes_s = ds ? lanes + N * L : NULL;
+    float *lanes_z = out->lanes, *lanes_s = out->ds ? out->lanes + N * L : NULL;
     if (s->width == 1)
         AT_DEPTH(derivatives, p, a, s->H, s->scores, lanes_z, lanes_s);
     else
-        AT_DEPTH(derivatives_wide, p, a, s->H, s->width, s->scores, lanes_z, lanes_s);
-    from_lanes(lanes_z, rows, N, dz, ldz);
-    if (ds) from_lanes(lanes_s, rows, s->H * (splits + 1) * s->width, ds, lds);
+        AT_DEPTH(derivatives_wide, s, p, a, lanes_z, lanes_s);
+    from_lanes(lanes_z, rows, N, out->dz, out->ldz);
+    if (out->ds) from_lanes(lanes_s, rows, s->H * (splits + 1) * s->width, out->ds, out->lds);
 }
 
 /* With e = exp(-2|z|): |tanh z| = (1 - e) / (1 + e), and 1 - tanh^2 z = 4 e / (1 + e)^2. Where z is small
@@ -217,14 +218,13 @@ static void tanh_lanes(const float *z, size_t ldz, size_t rows, size_t count, fl
     for (size_t i = 0; i < count; i++) tanh_both(v16_load(h + i * L), h + i * L, slope + i * L);
 }
 
-static void tanh_worst(const float *z_lo, const float *z_hi, const uint8_t *y, size_t count, float *low,
-                       float *slope, float *ends) {
-    float sign[L];
-    for (size_t r = 0; r < L; r++) sign[r] = y[r] ? 1 : -1;
+static void tanh_worst(const surety_argument_range *a, size_t count, float *slope) {
+    float *low = a->low, *ends = a->ends, sign[L];
+    for (size_t r = 0; r < L; r++) sign[r] = a->y[r] ? 1 : -1;
     v16 label = v16_load(sign);
     v16_mask at_low = v16_lt(v16_zero(), label);
     for (size_t i = 0; i < count; i++) {
-        v16 z = v16_select(at_low, v16_load(z_lo + i * L), v16_load(z_hi + i * L));
+        v16 z = v16_select(at_low, v16_load(a->z_lo + i * L), v16_load(a->z_hi + i * L));
         tanh_both(z, low + i * L, slope + i * L);
         v16_store(low + i * L, v16_mul(label, v16_load(low + i * L)));
         if (ends) v16_store(ends + i * L, v16_select(at_low, v16_set1(-1), v16_set1(1)));
@@ -261,8 +261,10 @@ static void softmax_lanes(const float *z, size_t ldz, size_t rows, size_t H, siz
 
 /* h_y - h_o falls with z_o and rises with z_y; another argument weakens the difference, so it makes a
  * positive one smaller at its upper end and a negative one at its lower end. */
-static void softmax_worst(const float *z_lo, const float *z_hi, const uint8_t *y, const uint8_t *other,
-                          size_t H, size_t K, float *low, float *h, float *ends) {
+static void softmax_worst(const surety_argument_range *a, size_t H, size_t K, float *h) {
+    const float *z_lo = a->z_lo, *z_hi = a->z_hi;
+    const uint8_t *y = a->y, *other = a->other;
+    float *low = a->low, *ends = a->ends;
     for (size_t t = 0; t < H; t++)
         for (size_t r = 0; r < L; r++) {
             size_t own = (t * K + y[r]) * L + r, rival = (t * K + other[r]) * L + r;

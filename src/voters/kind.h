@@ -9,6 +9,7 @@
 #define SURETY_VOTERS_KIND_H
 
 #include "voters/export.h"
+#include "voters/forest_kernel.h"
 
 /* Sound limits over a ball (voters/range.h); a state is one thread's workspace. The radii of run are what has
  * to be covered: the ball's slack is in them. */
@@ -28,6 +29,7 @@ typedef struct surety_voter_kind {
     const char *words; /* for people: "soft trees" */
     size_t classes;    /* K is from 2 to that */
     int missing;       /* 1: a feature may be NaN, which no perturbation changes */
+    int duels;         /* 1: of more than two classes, voters that were trained here decide by duels */
 
     /* New voters with random parameters; and voters with the shapes of a file's tensors, parameters 0. */
     surety_status (*make)(surety_voters **out, const surety_voters_settings *settings, size_t d,
@@ -61,9 +63,9 @@ typedef struct surety_voter_kind {
                            surety_error *err);
     surety_status (*back)(surety_voters *v, const surety_run *run, surety_error *err);
     /* Kinds whose worst case is a forward pass, or NULL: as forward, with outputs as low as the ball of this
-     * radius can make them for class number y[r], up to roundings. */
-    void (*lowered)(const surety_voters *v, const surety_ball *ball, double radius, const float *const *x,
-                    size_t rows, const uint8_t *y, float *h, float *scratch);
+     * radius can make them for the class of each example, up to roundings. */
+    void (*lowered)(const surety_voters *v, const surety_ball *ball, double radius, const surety_examples *e,
+                    float *h, float *scratch);
 
     /* One epoch of a kind without gradients to its parameters. */
     surety_status (*grow)(surety_voters *v, surety_growth *growth, surety_error *err);
@@ -75,13 +77,10 @@ typedef struct surety_voter_kind {
     const surety_range_kind *range;
 
     /* Kinds whose voters are functions of arguments z = W x + c, W being tensor 0 and c tensor 1 (dense
-     * kinds). The smallest v when every argument may lie anywhere in [z_lo, z_hi], each (N, SURETY_LANES):
-     * low[t, r] is that of y h_t (two classes) or of h_ty - h_to, y and other o (lanes) being class numbers.
-     * Exact in real arithmetic for voters of one argument, else on the safe side. scratch is filled as by a
-     * forward at the worst ends, so that gradient_terms gives the derivatives in them; ends (N,
-     * SURETY_LANES), or NULL, says which end it is: +1 or -1. All lanes are computed. */
-    void (*worst)(const surety_voters *v, const float *z_lo, const float *z_hi, const uint8_t *y,
-                  const uint8_t *other, float *low, float *ends, float *scratch);
+     * kinds). Fills low and ends for arguments anywhere in their range. Exact in real arithmetic for voters
+     * of one argument, else on the safe side. scratch is filled as by a forward at the worst ends, so that
+     * gradient_terms gives the derivatives in them. All lanes are computed. */
+    void (*worst)(const surety_voters *v, const surety_argument_range *range, float *scratch);
     /* What all roundings from arguments to v, in forward and in worst together, can come to. */
     float (*margin)(const surety_voters *v);
 

@@ -60,16 +60,23 @@ static void gradient_input(const surety_voters *v, const float *a, size_t rows, 
 static void gradient_sum(const surety_voters *v, const float *g, const float *const *x, size_t rows,
                          size_t first, size_t end, float *const *gradients) {
     size_t stride = v->tensors[WEIGHT].stride, from = first * v->width, to = end * v->width;
-    surety_product_outer(g, terms(v), x, rows, from, to, v->d, gradients[WEIGHT], stride);
+    surety_product_outer(&(surety_outer){.g = g,
+                                         .ldg = terms(v),
+                                         .x = x,
+                                         .rows = rows,
+                                         .first = from,
+                                         .end = to,
+                                         .d = v->d,
+                                         .D = gradients[WEIGHT],
+                                         .ldd = stride});
     surety_rows_sum(g + from, terms(v), rows, to - from, gradients[BIAS] + from);
 }
 
-static void worst(const surety_voters *v, const float *z_lo, const float *z_hi, const uint8_t *y,
-                  const uint8_t *other, float *low, float *ends, float *scratch_) {
+static void worst(const surety_voters *v, const surety_argument_range *range, float *scratch_) {
     if (v->width == 1)
-        kernels()->tanh_worst(z_lo, z_hi, y, v->H, low, scratch_, ends);
+        kernels()->tanh_worst(range, v->H, scratch_);
     else
-        kernels()->softmax_worst(z_lo, z_hi, y, other, v->H, v->width, low, scratch_, ends);
+        kernels()->softmax_worst(range, v->H, v->width, scratch_);
 }
 
 /* With u = 2^-24. tanh is within 2u of itself, in forward and in worst; twice that for second-order terms.

@@ -130,17 +130,18 @@ static void forward(const surety_voters *v, const float *const *x, size_t rows, 
 
 /* f_y moves by at most the length of e, f_y - f_k by sqrt(2) times that, if all rows are orthonormal. With a
  * tolerance the first layer stretches e / r by no more than the largest r_j. */
-static void lowered(const surety_voters *v, const surety_ball *ball, double radius, const float *const *x,
-                    size_t rows, const uint8_t *y, float *h, float *memory) {
+static void lowered(const surety_voters *v, const surety_ball *ball, double radius, const surety_examples *e,
+                    float *h, float *memory) {
     surety_network_parts p = surety_network_scratch(v, memory);
     float less[L];
     double unit = 0;
     for (size_t j = 0; ball->tolerance && j < v->d; j++) unit = fmax(unit, ball->tolerance->unit[j]);
     if (!ball->tolerance) unit = 1;
-    for (size_t r = 0; r < rows; r++)
-        less[r] = (float)(unit * surety_ball_length(ball, x[r], v->d, radius) * (v->width > 1 ? sqrt(2) : 1));
-    surety_network_layers(v, x, rows, &p);
-    give(v, &p, rows, y, less, h);
+    for (size_t r = 0; r < e->rows; r++)
+        less[r] =
+            (float)(unit * surety_ball_length(ball, e->x[r], v->d, radius) * (v->width > 1 ? sqrt(2) : 1));
+    surety_network_layers(v, e->x, e->rows, &p);
+    give(v, &p, e->rows, e->y, less, h);
 }
 
 /* ---- gradients ---- */
@@ -231,16 +232,28 @@ static size_t pieces(const surety_voters *v) {
     return count;
 }
 
-/* Units from .. to - 1 of layer l of network t. */
-static void sum_units(const surety_voters *v, const float *g, const float *const *x, size_t rows, size_t l,
-                      size_t t, size_t from, size_t to, float *const *gradients) {
+/* Units from .. to - 1 of a layer of a network. */
+typedef struct units {
+    size_t layer, network, from, to;
+} units;
+
+static void sum_units(const surety_voters *v, const float *g, const float *const *x, size_t rows,
+                      const units *u, float *const *gradients) {
+    size_t l = u->layer, t = u->network, from = u->from, to = u->to;
     const float *inputs[SURETY_NETWORK_ROWS];
     size_t all = terms(v), d = surety_layer_inputs(v, l);
     const float *dz = l ? g + terms_of(v, l, t) + surety_padded(d) : g + t * surety_layer_outputs(v, 0);
     for (size_t r = 0; l && r < rows; r++) inputs[r] = g + r * all + terms_of(v, l, t);
-    surety_product_outer(dz, all, l ? inputs : x, rows, from, to, d,
-                         gradients[2 * l] + (surety_network_weight(v, l, t) - v->tensors[2 * l].values),
-                         v->tensors[2 * l].stride);
+    surety_product_outer(
+        &(surety_outer){.g = dz,
+                        .ldg = all,
+                        .x = l ? inputs : x,
+                        .rows = rows,
+                        .first = from,
+                        .end = to,
+                        .d = d,
+                        .D = gradients[2 * l] + (surety_network_weight(v, l, t) - v->tensors[2 * l].values),
+                        .ldd = v->tensors[2 * l].stride});
     surety_rows_sum(
         dz + from, all, rows, to - from,
         gradients[2 * l + 1] + (surety_network_bias(v, l, t) - v->tensors[2 * l + 1].values) + from);
@@ -255,7 +268,7 @@ static void gradient_sum(const surety_voters *v, const float *g, const float *co
             size_t from = first > before ? first - before : 0, to = end > before ? end - before : 0;
             before += count;
             if (from < least(to, count))
-                sum_units(v, g, x, rows, l, t, from * L, least(to * L, w), gradients);
+                sum_units(v, g, x, rows, &(units){l, t, from * L, least(to * L, w)}, gradients);
         }
     if (!first) memset(gradients[2 * surety_layers_of(v)], 0, v->H * sizeof(float)); /* scales stay */
 }

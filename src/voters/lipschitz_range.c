@@ -252,10 +252,11 @@ static void size_of_sums(network_range *g, const layer_facts *facts, size_t inpu
 
 /* Behind some layers of a network. */
 typedef struct drift {
-    double lip;   /* N_0 .. N_(l-1) */
-    double inner; /* the same without the last of them */
-    double error; /* E_(l-1) */
-    int wide;     /* the program could overflow, or chains are too long for gamma */
+    double lip;    /* N_0 .. N_(l-1) */
+    double inner;  /* the same without the last of them */
+    double error;  /* E_(l-1) */
+    double length; /* of a perturbation, at most */
+    int wide;      /* the program could overflow, or chains are too long for gamma */
 } drift;
 
 static void pass_layer(const layer_facts *facts, size_t inputs, size_t outputs, double sizes, double length,
@@ -274,7 +275,7 @@ static void follow(network_range *g, const surety_network_parts *p, const float 
     const surety_voters *v = g->v;
     size_t n = surety_layers_of(v);
     double sizes[L];
-    for (size_t r = 0; r < L; r++) drifts[r] = (drift){.lip = 1};
+    for (size_t r = 0; r < L; r++) drifts[r] = (drift){.lip = 1, .length = r < rows ? length[r] : 0};
     for (size_t l = 0; l < n; l++) {
         const layer_facts *facts = &g->layers[t * n + l];
         const float *a[L];
@@ -316,7 +317,7 @@ static void limit_many(const double *D, size_t K, size_t y, float *low) {
 
 /* Network t on row r. */
 static void limit_outputs(const network_range *g, const surety_network_parts *p, size_t t, size_t r,
-                          double length, const drift *at, size_t y, float *low) {
+                          const drift *at, size_t y, float *low) {
     const surety_voters *v = g->v;
     size_t n = surety_layers_of(v), K = v->classes, terms = v->d + n * SURETY_LAYER_WIDEST;
     const float *f = p->z[n - 1] + surety_network_row(v, n - 1, t, r);
@@ -326,13 +327,13 @@ static void limit_outputs(const network_range *g, const surety_network_parts *p,
         return;
     }
     if (v->width == 1) {
-        double moved = raised(at->lip * length + 2 * at->error, terms);
+        double moved = raised(at->lip * at->length + 2 * at->error, terms);
         *low = limit_two(surety_sign((uint8_t)y) * (double)f[0], moved, scale);
         return;
     }
     for (size_t k = 0; k < K; k++) {
         double moved =
-            raised(at->inner * g->pairs[(t * K + y) * K + k] * length + 2 * sqrt(2) * at->error, terms);
+            raised(at->inner * g->pairs[(t * K + y) * K + k] * at->length + 2 * sqrt(2) * at->error, terms);
         if (k != y) D[k] = less((double)f[y] - (double)f[k], moved) / scale;
     }
     limit_many(D, K, y, low);
@@ -350,7 +351,7 @@ static void run(void *state, const float *const *x, size_t rows, const double *r
     for (size_t t = 0; t < g->v->H; t++) {
         follow(g, &p, x, t, rows, length, drifts);
         for (size_t r = 0; r < rows; r++)
-            limit_outputs(g, &p, t, r, length[r], &drifts[r], y[r], low + t * others * L + r);
+            limit_outputs(g, &p, t, r, &drifts[r], y[r], low + t * others * L + r);
     }
 }
 

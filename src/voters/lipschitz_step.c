@@ -94,7 +94,15 @@ static surety_status multiply(void *arg, size_t block, int thread, surety_error 
         surety_product_forward(c->packed, c->s->in + from, to - from, NULL, c->s->square + from * c->ld,
                                c->ld);
     else
-        surety_product_outer(c->W, c->stride, c->s->in, c->rows, from, to, c->columns, c->s->square, c->ld);
+        surety_product_outer(&(surety_outer){.g = c->W,
+                                             .ldg = c->stride,
+                                             .x = c->s->in,
+                                             .rows = c->rows,
+                                             .first = from,
+                                             .end = to,
+                                             .d = c->columns,
+                                             .D = c->s->square,
+                                             .ldd = c->ld});
     return SURETY_OK;
 }
 
@@ -125,21 +133,19 @@ static surety_status move(void *arg, size_t block, int thread, surety_error *err
     return SURETY_OK;
 }
 
-static surety_status change_one(surety_voters *v, size_t l, size_t t, float *X, float alpha, float beta,
-                                const surety_run *run, surety_error *err) {
-    change c = {.X = X,
-                .W = surety_network_weight(v, l, t),
-                .rows = surety_layer_outputs(v, l),
-                .columns = surety_layer_inputs(v, l),
-                .stride = surety_layer_weight(v, l)->stride,
-                .alpha = alpha,
-                .beta = beta};
+/* X, alpha and beta of c are given. */
+static surety_status change_one(surety_voters *v, size_t l, size_t t, change c, const surety_run *run,
+                                surety_error *err) {
+    c.W = surety_network_weight(v, l, t);
+    c.rows = surety_layer_outputs(v, l);
+    c.columns = surety_layer_inputs(v, l);
+    c.stride = surety_layer_weight(v, l)->stride;
     SURETY_TRY(step_of(v, &c.s, err));
     c.packed = c.s->packed[l];
     c.side = least(c.rows, c.columns);
     c.ld = surety_padded(c.side);
     for (size_t i = 0; i < c.rows; i++) {
-        c.s->in[i] = X + i * c.stride;
+        c.s->in[i] = c.X + i * c.stride;
         c.s->out[i] = c.s->T + i * c.stride;
     }
     if (by_rows(&c)) surety_weights_pack(c.packed, c.W, c.stride);
@@ -154,15 +160,17 @@ surety_status surety_network_along(surety_voters *v, float *const *gradients, co
     for (size_t l = 0; l < surety_layers_of(v); l++)
         for (size_t t = 0; t < v->H; t++) {
             float *G = gradients[2 * l] + (surety_network_weight(v, l, t) - v->tensors[2 * l].values);
-            SURETY_TRY(change_one(v, l, t, G, 1, -1, run, err));
+            SURETY_TRY(change_one(v, l, t, (change){.X = G, .alpha = 1, .beta = -1}, run, err));
         }
     return SURETY_OK;
 }
 
 surety_status surety_network_back(surety_voters *v, const surety_run *run, surety_error *err) {
     for (size_t l = 0; l < surety_layers_of(v); l++)
-        for (size_t t = 0; t < v->H; t++)
-            SURETY_TRY(change_one(v, l, t, surety_network_weight(v, l, t), 1.5f, -0.5f, run, err));
+        for (size_t t = 0; t < v->H; t++) {
+            change c = {.X = surety_network_weight(v, l, t), .alpha = 1.5f, .beta = -0.5f};
+            SURETY_TRY(change_one(v, l, t, c, run, err));
+        }
     return SURETY_OK;
 }
 

@@ -35,6 +35,11 @@ const surety_voter_kind *surety_kind_find(const char *name, surety_error *err) {
                                                                                             : NULL;
 }
 
+int surety_kind_duels(const char *name, size_t classes) {
+    const surety_voter_kind *kind = surety_kind_find(name, NULL);
+    return kind && kind->duels && classes > 2;
+}
+
 surety_voters_settings surety_voters_defaults(void) {
     return (surety_voters_settings){
         .kind = surety_kind_soft_forest.name, .count = 25, .depth = 2, .mask = 0.5};

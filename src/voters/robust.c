@@ -229,7 +229,8 @@ static void find_rivals(const surety_robust *k, const double *q, const uint8_t *
         uint8_t other[L];
         double *sums = margins + c * L;
         for (size_t r = 0; r < L; r++) other[r] = (uint8_t)c;
-        k->v->kind->worst(k->v, p->z_lo, p->z_hi, y, other, low, NULL, p->kind);
+        surety_argument_range range = {p->z_lo, p->z_hi, y, other, low, NULL};
+        k->v->kind->worst(k->v, &range, p->kind);
         weigh(k, q, low, sums);
         for (size_t r = 0; r < L; r++) {
             if (y[r] == c)
@@ -246,7 +247,8 @@ void surety_robust_forward(const surety_robust *k, const float *const *x, size_t
     limit_arguments(k, x, rows, out->even, out->odd, &p);
     for (size_t r = 0; r < L; r++) out->rival[r] = !y[r];
     if (k->v->width > 1) find_rivals(k, q, y, &p, out->low, out->margins, out->rival);
-    k->v->kind->worst(k->v, p.z_lo, p.z_hi, y, out->rival, out->low, p.ends, p.kind);
+    surety_argument_range range = {p.z_lo, p.z_hi, y, out->rival, out->low, p.ends};
+    k->v->kind->worst(k->v, &range, p.kind);
     if (k->v->width == 1) weigh(k, q, out->low, out->margins);
 }
 
@@ -266,14 +268,29 @@ void surety_robust_terms(const surety_robust *k, const float *a, size_t rows, fl
 }
 
 /* E' and O' at w, a = |w r|: r times (2w r, 2a), (sign w, 1), or the same where a > tau and 0 elsewhere. */
-void surety_robust_sum(const surety_robust *k, const float *g_even, const float *g_odd,
-                       const float *const *even, const float *const *odd, size_t rows, size_t first,
-                       size_t end, float *const *gradients, float *room) {
+void surety_robust_sum(const surety_robust *k, const surety_robust_rows *b, size_t first, size_t end,
+                       float *const *gradients, float *room) {
     const surety_tensor *t = &k->v->tensors[0];
     size_t each = k->N / k->v->H, from = first * each, to = end * each;
     float *of_even = room, *of_odd = room + k->N * k->stride;
-    surety_product_outer(g_even, k->ldz, even, rows, from, to, k->v->d, of_even, k->stride);
-    surety_product_outer(g_odd, k->ldz, odd, rows, from, to, k->v->d, of_odd, k->stride);
+    surety_product_outer(&(surety_outer){.g = b->g_even,
+                                         .ldg = k->ldz,
+                                         .x = b->even,
+                                         .rows = b->rows,
+                                         .first = from,
+                                         .end = to,
+                                         .d = k->v->d,
+                                         .D = of_even,
+                                         .ldd = k->stride});
+    surety_product_outer(&(surety_outer){.g = b->g_odd,
+                                         .ldg = k->ldz,
+                                         .x = b->odd,
+                                         .rows = b->rows,
+                                         .first = from,
+                                         .end = to,
+                                         .d = k->v->d,
+                                         .D = of_odd,
+                                         .ldd = k->stride});
     for (size_t i = from; i < to; i++)
         for (size_t j = 0, n = i * k->stride; j < k->stride; j++, n++) {
             float w = t->values[n], r = k->unit[j], sign = (float)((w > 0) - (w < 0));

@@ -60,11 +60,17 @@ void surety_robust_forward(const surety_robust *robust, const float *const *x, s
 void surety_robust_terms(const surety_robust *robust, const float *a, size_t rows, float *g, float *g_even,
                          float *g_odd, float *scratch);
 
+/* What the rows of a batch contribute through their rooms. */
+typedef struct surety_robust_rows {
+    const float *g_even, *g_odd;           /* (rows, padded N), of surety_robust_terms */
+    const float *const *even, *const *odd; /* (rows), of surety_robust_forward */
+    size_t rows;
+} surety_robust_rows;
+
 /* Adds to the weights' gradient of voters [first, end), which gradient_sum made from g, what comes through
  * the rooms: E' sum_r g_even even + O' sum_r g_odd odd. room (2, N, stride) is scratch, of which threads use
  * disjoint rows. */
-void surety_robust_sum(const surety_robust *robust, const float *g_even, const float *g_odd,
-                       const float *const *even, const float *const *odd, size_t rows, size_t first,
-                       size_t end, float *const *gradients, float *room);
+void surety_robust_sum(const surety_robust *robust, const surety_robust_rows *rows, size_t first, size_t end,
+                       float *const *gradients, float *room);
 
 #endif

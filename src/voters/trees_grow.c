@@ -300,6 +300,7 @@ static surety_status grow_tree(surety_voters *v, surety_tree_growth *g, const su
                              .weight = g->weight,
                              .sign = g->sign,
                              .smooth = SMOOTH * one,
+                             .mask = to->mask,
                              .seed = to->seed,
                              .tree = (uint32_t)tree,
                              .depth = g->depth,
@@ -363,6 +364,8 @@ surety_status surety_trees_make(surety_voters **out, const surety_voters_setting
     if (D < 1 || D > SURETY_GROW_DEPTH)
         return surety_fail(err, SURETY_E_USAGE, "trees have a depth of 1 to %d, not %zu", SURETY_GROW_DEPTH,
                            D);
+    if (!(settings->mask >= 0 && settings->mask < 1))
+        return surety_fail(err, SURETY_E_USAGE, "a mask is at least 0 and below 1, not %g", settings->mask);
     if (K > 2 && settings->apart)
         return surety_fail(err, SURETY_E_USAGE,
                            "trees of %zu classes meet in duels, whose weights cannot be learned: "

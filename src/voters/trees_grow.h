@@ -81,6 +81,7 @@ typedef struct surety_grow_rows {
     const int64_t *weight;         /* (m), as sign */
     const int8_t *sign;
     double smooth; /* added to every sum of weights */
+    double mask;   /* a split does not see a feature with this probability */
     uint64_t seed;
     uint32_t tree; /* number, for the draws of features */
     size_t depth;

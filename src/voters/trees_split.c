@@ -164,19 +164,41 @@ static void look_at(const surety_splitter *s, size_t j, int missing, found *best
     }
 }
 
-/* The best split of a block of features: half of them, drawn for each node. */
+/* Which features of a block a node sees, one bit each: number k has u_k >= mask, where u_k has the first
+ * DIGITS binary digits of a uniform number. Two words of bits are one digit of all features. */
+static uint64_t draw_features(const surety_splitter *s, size_t block) {
+    enum { DIGITS = 8, FEW = 8 };
+    const surety_grow_rows *r = s->rows;
+    uint64_t above = 0, equal = UINT64_MAX; /* u_k > mask, u_k = mask, as far as digits have been drawn */
+    double rest = ceil(r->mask * (1 << DIGITS)) / (1 << DIGITS);
+    if (r->grid->d <= FEW) return UINT64_MAX;
+    for (uint32_t digit = 0; digit < DIGITS && rest > 0; digit++) {
+        surety_address address = {.row = (uint32_t)s->node,
+                                  .sample = r->tree,
+                                  .purpose = SURETY_FOR_FEATURES,
+                                  .restart = digit / 2};
+        uint32_t bits[4];
+        surety_random_bits(r->seed, &address, (uint32_t)block, bits);
+        const uint32_t *two = bits + digit % 2 * 2;
+        uint64_t ones = (uint64_t)two[1] << 32 | two[0];
+        int is = (rest *= 2) >= 1;
+        rest -= is;
+        above |= is ? 0 : equal & ones;
+        equal &= is ? ones : ~ones;
+    }
+    return above | equal;
+}
+
+/* The best split of a block of features, among those that are drawn for the node. */
 static surety_status look_block(void *arg, size_t block, int thread, surety_error *err) {
     surety_splitter *s = arg;
     const surety_grow_rows *r = s->rows;
     (void)thread, (void)err;
-    surety_address address = {.row = (uint32_t)s->node, .sample = r->tree, .purpose = SURETY_FOR_FEATURES};
-    uint32_t bits[4];
-    surety_random_bits(r->seed, &address, (uint32_t)block, bits);
+    uint64_t seen = draw_features(s, block);
     found best = {.loss = HUGE_VAL, .split = {.feature = SURETY_GROW_NONE}};
     size_t end = (block + 1) * FEATURES < r->grid->d ? (block + 1) * FEATURES : r->grid->d;
     for (size_t j = block * FEATURES; j < end; j++) {
-        size_t k = j % FEATURES;
-        if (r->grid->d > 8 && !(bits[k / 32] >> k % 32 & 1)) continue;
+        if (!(seen >> j % FEATURES & 1)) continue;
         const int64_t *sums = s->node_sums + r->grid->slot[j];
         if (sums[r->grid->usual[j]] == s->total) continue; /* all are in one cell */
         look_at(s, j, 0, &best);
@@ -222,26 +244,31 @@ typedef struct job {
     double *value;
 } job;
 
-static surety_status grow_node(surety_splitter *s, const job *to, size_t node, size_t level, uint32_t *rows,
-                               size_t count, int64_t *sums, int64_t total, surety_error *err) {
+/* A node that may be split: its rows, and the sums over them. */
+typedef struct growing {
+    size_t node, level;
+    uint32_t *rows;
+    size_t count;
+    int64_t *sums, total;
+} growing;
+
+static surety_status grow_node(surety_splitter *s, const job *to, const growing *g, surety_error *err) {
     found f;
-    SURETY_TRY(find_split(s, node, sums, total, &f, err));
+    SURETY_TRY(find_split(s, g->node, g->sums, g->total, &f, err));
     if (f.split.feature == SURETY_GROW_NONE) return SURETY_OK;
-    size_t left = part(s, rows, count, &f), child = 2 * node + 1;
-    to->split[node] = f.split;
+    size_t left = part(s, g->rows, g->count, &f), child = 2 * g->node + 1, level = g->level + 1;
+    to->split[g->node] = f.split;
     to->value[child] = f.low, to->value[child + 1] = f.high;
-    if (level + 1 == s->depth) return SURETY_OK;
-    int right_less = count - left < left;
-    uint32_t *of[2] = {rows, rows + left};
-    size_t counts[2] = {left, count - left};
-    int64_t *less = s->sums + (level + 1) * s->slots;
-    int64_t its;
-    SURETY_TRY(add_rows(s->rows, of[right_less], counts[right_less], less, s->slots, &its, err));
-    for (size_t k = 0; k < s->slots; k++) sums[k] -= less[k];
-    SURETY_TRY(grow_node(s, to, child + (size_t)right_less, level + 1, of[right_less], counts[right_less],
-                         less, its, err));
-    return grow_node(s, to, child + (size_t)!right_less, level + 1, of[!right_less], counts[!right_less],
-                     sums, total - its, err);
+    if (level == s->depth) return SURETY_OK;
+    growing of[2] = {{.node = child, .level = level, .rows = g->rows, .count = left},
+                     {.node = child + 1, .level = level, .rows = g->rows + left, .count = g->count - left}};
+    growing *few = &of[of[1].count < left], *many = &of[of[1].count >= left];
+    few->sums = s->sums + level * s->slots;
+    SURETY_TRY(add_rows(s->rows, few->rows, few->count, few->sums, s->slots, &few->total, err));
+    many->sums = g->sums, many->total = g->total - few->total;
+    for (size_t k = 0; k < s->slots; k++) many->sums[k] -= few->sums[k];
+    SURETY_TRY(grow_node(s, to, few, err));
+    return grow_node(s, to, many, err);
 }
 
 surety_status surety_splitter_run(surety_splitter *s, const surety_grow_rows *rows, surety_tree_split *split,
@@ -255,5 +282,6 @@ surety_status surety_splitter_run(surety_splitter *s, const surety_grow_rows *ro
     int64_t total;
     SURETY_TRY(add_rows(rows, s->order, m, s->sums, s->slots, &total, err));
     value[0] = value_of(surety_grow_plus(total) + rows->smooth, surety_grow_minus(total) + rows->smooth);
-    return grow_node(s, &to, 0, 0, s->order, m, s->sums, total, err);
+    growing root = {.rows = s->order, .count = m, .sums = s->sums, .total = total};
+    return grow_node(s, &to, &root, err);
 }

@@ -213,24 +213,24 @@ surety_status surety_voters_score(const surety_voters *v, const float *x, size_t
     return ask(&a, run, err);
 }
 
-surety_status surety_vote_ask(const surety_vote *vote, const float *x, size_t stride, size_t m, double *votes,
-                              uint8_t *classes, const surety_run *run, surety_error *err) {
+surety_status surety_vote_ask(const surety_vote *vote, const float *x, size_t stride, size_t m,
+                              surety_asked out, const surety_run *run, surety_error *err) {
     asking a = {.v = vote->voters,
                 .vote = vote,
                 .x = x,
                 .stride = stride,
                 .m = m,
-                .votes = votes,
-                .classes = classes};
+                .votes = out.votes,
+                .classes = out.classes};
     return ask(&a, run, err);
 }
 
 surety_status surety_vote_predict(const surety_vote *vote, const float *x, size_t stride, size_t m,
                                   double *votes, const surety_run *run, surety_error *err) {
-    return surety_vote_ask(vote, x, stride, m, votes, NULL, run, err);
+    return surety_vote_ask(vote, x, stride, m, (surety_asked){.votes = votes}, run, err);
 }
 
 surety_status surety_vote_classes(const surety_vote *vote, const float *x, size_t stride, size_t m,
                                   uint8_t *classes, const surety_run *run, surety_error *err) {
-    return surety_vote_ask(vote, x, stride, m, NULL, classes, run, err);
+    return surety_vote_ask(vote, x, stride, m, (surety_asked){.classes = classes}, run, err);
 }

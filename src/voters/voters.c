@@ -172,9 +172,8 @@ surety_status surety_voters_back(surety_voters *v, const surety_run *run, surety
     return SURETY_OK;
 }
 void surety_voters_ask_lowered(const surety_voters *v, const surety_ball *ball, double radius,
-                               const float *const *x, size_t rows, const uint8_t *y, float *h,
-                               float *scratch) {
-    v->kind->lowered(v, ball, radius, x, rows, y, h, scratch);
+                               const surety_examples *e, float *h, float *scratch) {
+    v->kind->lowered(v, ball, radius, e, h, scratch);
 }
 surety_status surety_voters_grow(surety_voters *v, surety_growth *growth, surety_error *err) {
     return v->kind->grow(v, growth, err);

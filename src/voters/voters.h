@@ -58,6 +58,9 @@ typedef struct surety_examples {
 /* Floats of scratch for one block. ask fills it, the gradients read it. */
 size_t surety_voters_scratch(const surety_voters *v);
 
+/* 1: votes of this kind, trained here on so many classes, are duels (surety_voters_duels). */
+int surety_kind_duels(const char *kind, size_t classes);
+
 /* Outputs of a voter. */
 size_t surety_voters_width(const surety_voters *v);
 
@@ -71,9 +74,13 @@ size_t surety_voters_columns(const surety_voters *v, surety_element *type);
 surety_status surety_voters_score(const surety_voters *v, const float *x, size_t stride, size_t m,
                                   double *scores, const surety_run *run, surety_error *err);
 
-/* surety_vote_predict and surety_vote_classes at once; either may be NULL. */
-surety_status surety_vote_ask(const surety_vote *vote, const float *x, size_t stride, size_t m, double *votes,
-                              uint8_t *classes, const surety_run *run, surety_error *err);
+/* surety_vote_predict and surety_vote_classes at once: (m, width) and (m); either may be NULL. */
+typedef struct surety_asked {
+    double *votes;
+    uint8_t *classes;
+} surety_asked;
+surety_status surety_vote_ask(const surety_vote *vote, const float *x, size_t stride, size_t m,
+                              surety_asked out, const surety_run *run, surety_error *err);
 
 /* The class that the vote answers to each row of the outputs h (H, width, SURETY_LANES), or SURETY_TIED;
  * classes has room for SURETY_LANES. */
@@ -125,12 +132,11 @@ surety_status surety_voters_along(surety_voters *v, float *const *gradients, con
                                   surety_error *err);
 surety_status surety_voters_back(surety_voters *v, const surety_run *run, surety_error *err);
 
-/* LOWER: as surety_voters_ask, with outputs as low as the ball with this radius can make them for class
- * number y[r] of row r, up to roundings: what the certified defense lowers. Gradients follow as behind an
+/* LOWER: as surety_voters_ask, with outputs as low as the ball with this radius can make them for the class
+ * of each example, up to roundings: what the certified defense lowers. Gradients follow as behind an
  * ask. */
 void surety_voters_ask_lowered(const surety_voters *v, const surety_ball *ball, double radius,
-                               const float *const *x, size_t rows, const uint8_t *y, float *h,
-                               float *scratch);
+                               const surety_examples *e, float *h, float *scratch);
 
 /* GROW: epoch number `epoch` (from 0) of `epochs`. ball: the whole ball is to be resisted, or NULL. */
 typedef struct surety_growth {
@@ -138,6 +144,7 @@ typedef struct surety_growth {
     const surety_ball *ball;
     size_t epoch, epochs;
     double rate;
+    double mask;           /* a split does not see a feature with this probability */
     const double *balance; /* (K) weight of an example's loss, by its class */
     uint64_t seed;
     const surety_run *run;

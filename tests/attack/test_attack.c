@@ -188,10 +188,10 @@ static void the_result_is_what_it_says(void **state) {
         const surety_attacked *result = surety_attacker_run(a, &v.vote, &e),
                               *from = surety_attacker_run(b, &v.vote, &e);
         for (size_t i = 0; i < e.rows; i++) {
-            assert_true(result->loss[i] == loss_at(&v.vote, result->x[i], e.y[i]));
+            check_that(result->loss[i], ==, loss_at(&v.vote, result->x[i], e.y[i]));
             assert_int_equal(result->fooled[i], wrong_at(&v.vote, result->x[i], e.y[i]));
             if (!(result->fooled[i] && v.vote.voter_set == SURETY_SIGNED))
-                assert_true(result->loss[i] >= from->loss[i]);
+                check_that(result->loss[i], >=, from->loss[i]);
             if (from->fooled[i]) assert_true(result->fooled[i]);
         }
         surety_attacker_free(a), surety_attacker_free(b);
@@ -222,7 +222,7 @@ static void more_work_never_hurts(void **state) {
                 surety_attacker *a = attacker_of(&s, v.voters);
                 const surety_attacked *result = surety_attacker_run(a, &v.vote, &e);
                 for (size_t i = 0; i < SURETY_BLOCK; i++) {
-                    assert_true(result->loss[i] >= before[i]);
+                    check_that(result->loss[i], >=, before[i]);
                     before[i] = result->loss[i];
                 }
                 surety_attacker_free(a);
@@ -311,7 +311,9 @@ static void apgd_is_the_strongest(void **state) {
     }
     print_message("# found by ifgsm %ld, pgd %ld, apgd %ld\n", by[SURETY_ATTACK_IFGSM], by[SURETY_ATTACK_PGD],
                   by[SURETY_ATTACK_APGD]);
-    assert_true(by[SURETY_ATTACK_IFGSM] && by[SURETY_ATTACK_PGD] && by[SURETY_ATTACK_APGD]);
+    assert_true(by[SURETY_ATTACK_IFGSM]);
+    assert_true(by[SURETY_ATTACK_PGD]);
+    assert_true(by[SURETY_ATTACK_APGD]);
 }
 
 /* More pairs of passes never hurt, exactly: loss of real votes, and who is fooled. */
@@ -331,8 +333,8 @@ static void more_passes_never_hurt(void **state) {
             surety_attacker *a = attacker_of(&s, v.voters);
             const surety_attacked *result = surety_attacker_run(a, &v.vote, &e);
             for (size_t i = 0; i < e.rows && s.restarts > 1; i++) {
-                assert_true(result->fooled[i] >= fooled[i]);
-                if (result->fooled[i] == fooled[i]) assert_true(result->loss[i] >= before[i]);
+                check_that(result->fooled[i], >=, fooled[i]);
+                if (result->fooled[i] == fooled[i]) check_that(result->loss[i], >=, before[i]);
             }
             for (size_t i = 0; i < e.rows; i++) before[i] = result->loss[i], fooled[i] = result->fooled[i];
             surety_attacker_free(a);
@@ -591,16 +593,17 @@ static void tiny_gradients_give_directions(void **state) {
             float squares[16] = {g[0] * g[0] + g[1] * g[1] + g[2] * g[2]}, inverse[16];
             const float *rows[2] = {g, zero};
             k->inverse_norms(rows, squares, 2, 3, inverse);
-            double length = k->l2_leave(zero, g, zero, 100, inverse[0], 200, 3, out[0]);
-            k->l2_return(out[0], zero, length, 200, -1000, 1000, 3);
-            k->l2_inside(zero, g, 100, inverse[0], -1000, 1000, 3, out[1]);
+            surety_row_ball ball = {200, -1000, 1000, 3};
+            double length = k->l2_leave(zero, g, zero, 100, inverse[0], ball, out[0]);
+            k->l2_return(out[0], zero, length, ball);
+            k->l2_inside(zero, g, 100, inverse[0], ball, out[1]);
             for (int i = 0; i < 2; i++)
                 for (int j = 0; j < 3; j++) {
                     double want = 100. / 3 * (j == 0 ? 1 : j == 1 ? 2 : -2);
                     check(fabs((double)out[i][j] - want) < 1e-4, "1e%d: %g, not %g", exponent,
                           (double)out[i][j], want);
                 }
-            assert_true(inverse[1] == 0);
+            check_that(inverse[1], ==, 0);
         }
 }
 
@@ -714,7 +717,8 @@ static void streams_are_runs(void **state) {
             surety_error err = SURETY_ERROR_NONE, failed = SURETY_ERROR_NONE;
             one.fails_at = draw_size(&r, 1, STREAMED), part.end = STREAMED;
             assert_int_equal(surety_attacker_stream(a, &v.vote, &part, &failed), SURETY_E_CHECK);
-            assert_true(one.ended == one.fails_at && !strcmp(failed.what, "enough"));
+            check_that(one.ended, ==, one.fails_at);
+            assert_string_equal(failed.what, "enough");
             one.ended = one.fails_at = next = part.asked = 0;
             for (size_t piece = 1; piece <= pieces; piece++, next = part.end) {
                 part.end = piece * STREAMED / pieces;
@@ -812,7 +816,7 @@ static void l1_projection_is_nearest(void **state) {
         }
         surety_l1_project(x, x0, b, d, differences);
         long double inside = true_distance(&(surety_ball){.norm = SURETY_L1}, was, x0, d);
-        assert_true(true_distance(&(surety_ball){.norm = SURETY_L1}, x, x0, d) <= (long double)(b + 1e-5));
+        check_that(true_distance(&(surety_ball){.norm = SURETY_L1}, x, x0, d), <=, (long double)(b + 1e-5));
         if (inside <= (long double)b) assert_memory_equal(x, was, d * sizeof(float));
         for (size_t j = 0; j < d; j++) {
             double g = (double)was[j] - (double)x[j], p = (double)x[j] - (double)x0[j];
@@ -845,7 +849,8 @@ static void an_example_never_sees_its_neighbours(void **state) {
         for (size_t i = 0; i < some.rows; i++) {
             float one[64], two[64];
             assert_memory_equal(p->x[from[i]], q->x[i], d * sizeof(float));
-            assert_true(p->loss[from[i]] == q->loss[i] && p->fooled[from[i]] == q->fooled[i]);
+            check_that(p->loss[from[i]], ==, q->loss[i]);
+            check_that(p->fooled[from[i]], ==, q->fooled[i]);
             surety_attacker_sample(a, from[i], 2, one);
             surety_attacker_sample(b, i, 2, two);
             assert_memory_equal(one, two, d * sizeof(float));
@@ -907,7 +912,7 @@ static void same_bits_for_any_number_of_threads(void **state) {
     const int threads[] = {2, 3, 7};
     long rounds = check_count(20, 200);
     uint64_t first = digest_sets(1, rounds);
-    for (int i = 0; i < 3; i++) assert_true(digest_sets(threads[i], rounds) == first);
+    for (int i = 0; i < 3; i++) check_that(digest_sets(threads[i], rounds), ==, first);
 }
 
 static char *own_path;

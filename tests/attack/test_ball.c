@@ -54,7 +54,7 @@ static void free_settings(const surety_threat *s) {
 static void check_point(const surety_threat *s, const float *x, const float *x0, size_t d) {
     float lo = (float)s->ball.lo, hi = (float)s->ball.hi;
     for (size_t j = 0; j < d; j++) {
-        assert_true(isfinite(x[j]));
+        check_is(isfinite, x[j]);
         if (s->ball.tolerance) {
             float least = s->ball.tolerance->least[j], most = s->ball.tolerance->most[j];
             check(x[j] >= fminf(least, x0[j]) && x[j] <= fmaxf(most, x0[j]), "%.9g is outside its range",
@@ -140,9 +140,9 @@ static void the_result_reports_the_largest_norm(void **state) {
         check_ok(surety_attack_set(&s, &v.vote, &set.set, &(surety_perturbed_sink){see, &look}, &result, NULL,
                                    &err));
         assert_int_equal(look.next, m * look.n);
-        assert_true(fabs(result.norm_max - (double)look.most) <= 1e-14 * result.norm_max);
-        assert_true(result.norm_mean <= result.norm_max * (1 + 1e-14));
-        assert_true(result.norm_max <= s.ball.radius);
+        check_that(fabs(result.norm_max - (double)look.most), <=, 1e-14 * result.norm_max);
+        check_that(result.norm_mean, <=, result.norm_max * (1 + 1e-14));
+        check_that(result.norm_max, <=, s.ball.radius);
         random_set_free(&set);
         random_vote_free(&v);
         free_settings(&s);

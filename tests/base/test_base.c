@@ -50,7 +50,7 @@ static void memory_is_aligned_zero_and_can_fail(void **state) {
     float *x = NULL;
     check_ok(surety_alloc(&x, 17, sizeof *x, &err));
     assert_int_equal((uintptr_t)x % SURETY_ALIGN, 0);
-    for (int i = 0; i < 17; i++) assert_true(x[i] == 0);
+    for (int i = 0; i < 17; i++) check_that(x[i], ==, 0);
     surety_free(x);
     assert_int_equal(surety_alloc(&x, SIZE_MAX / 2, 4, &err), SURETY_E_MEMORY);
     assert_null(x);
@@ -137,8 +137,9 @@ static void addresses_never_collide(void **state) {
         assert_int_equal(c[3] >> 8, a.sample);
         assert_int_equal(c[3] & 0xff, a.purpose);
     }
-    assert_true(surety_random_unit(0) > 0 && surety_random_unit(UINT32_MAX) < 1);
-    assert_true(surety_random_unit(0) + surety_random_unit(UINT32_MAX) == 1); /* symmetric */
+    check_that(surety_random_unit(0), >, 0);
+    check_that(surety_random_unit(UINT32_MAX), <, 1);
+    check_that(surety_random_unit(0) + surety_random_unit(UINT32_MAX), ==, 1); /* symmetric */
 }
 
 /* First four moments of u - 1/2: 0, 1/12, 0, 1/80, within 5 standard errors; neighbours uncorrelated. */
@@ -156,11 +157,11 @@ static void uniform_moments(void **state) {
         }
     }
     double n = (double)(count / 4 * 4), se = 5 / sqrt(n);
-    assert_true(fabs(s1 / n) < se * sqrt(1. / 12));
-    assert_true(fabs(s2 / n - 1. / 12) < se * sqrt(1. / 80 - 1. / 144));
-    assert_true(fabs(s3 / n) < se * sqrt(1. / 448));
-    assert_true(fabs(s4 / n - 1. / 80) < se * sqrt(1. / 2304 - 1. / 6400));
-    assert_true(fabs(lag / n) < se / 12);
+    check_that(fabs(s1 / n), <, se * sqrt(1. / 12));
+    check_that(fabs(s2 / n - 1. / 12), <, se * sqrt(1. / 80 - 1. / 144));
+    check_that(fabs(s3 / n), <, se * sqrt(1. / 448));
+    check_that(fabs(s4 / n - 1. / 80), <, se * sqrt(1. / 2304 - 1. / 6400));
+    check_that(fabs(lag / n), <, se / 12);
 }
 
 static void orders_are_permutations(void **state) {
@@ -175,7 +176,7 @@ static void orders_are_permutations(void **state) {
         assert_int_equal(seen, (1u << N) - 1);
         first[order[0]]++;
     }
-    for (int i = 0; i < N; i++) assert_true(fabs((double)first[i] - TRIES / 5.) < 5 * sqrt(TRIES * .16));
+    for (int i = 0; i < N; i++) check_that(fabs((double)first[i] - TRIES / 5.), <, 5 * sqrt(TRIES * .16));
 }
 
 static surety_status count_or_fail(void *arg, size_t block, int thread, surety_error *err) {
@@ -217,9 +218,17 @@ static void numbers_have_a_point(void **state) {
     comma_begin();
     assert_int_equal(surety_format(text, sizeof text, "%s %.17g %.2f", "x", 0.05, -1.5), 28);
     assert_string_equal(text, "x 0.050000000000000003 -1.50");
-    assert_true(surety_number("0.25,7", &end) == 0.25);
+    check_that(surety_number("0.25,7", &end), ==, 0.25);
     assert_string_equal(end, ",7");
-    assert_true(surety_number("", &end) == 0 && !*end);
+    double numbers[3];
+    assert_int_equal(surety_numbers("0.5:1:.25", ':', numbers, 3), 1);
+    check_that(numbers[0] + 2 * numbers[1] + 4 * numbers[2], ==, 3.5);
+    static const char *const wrong[] = {"",       "1:2",     "1:2:",      ":2:3",   "1:2:3:4",
+                                        "1:2:3x", "1:2:nan", "1:2:1e999", "0,5:1:2"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        check(!surety_numbers(wrong[i], ':', numbers, 3), "%s", wrong[i]);
+    check_that(surety_number("", &end), ==, 0);
+    assert_true(!*end);
     surety_fail(&err, SURETY_E_INPUT, "the label is %g", 0.5);
     assert_string_equal(err.what, "the label is 0.5");
     assert_string_equal(localeconv()->decimal_point, ","); /* the program's own is as it was */
@@ -228,7 +237,7 @@ static void numbers_have_a_point(void **state) {
 
 static void level_has_a_name(void **state) {
     (void)state;
-    assert_true(surety_cpu() <= surety_cpu_highest());
+    check_that(surety_cpu(), <=, surety_cpu_highest());
     assert_string_equal(surety_cpu_level(), surety_level_name(surety_cpu()));
 }
 
@@ -256,7 +265,7 @@ static void a_forked_child_goes_on(void **state) {
     int seen[100] = {0}, status = 0;
     assert_int_equal(surety_parallel(&run, NULL, 100, count_block, seen, NULL), SURETY_OK);
     pid_t child = fork();
-    assert_true(child >= 0);
+    check_that(child, >=, 0);
     if (child == 0) {
         alarm(20); /* ends a child that hangs */
         int fine = surety_parallel(&run, NULL, 100, count_block, seen, NULL) == SURETY_OK;

@@ -126,12 +126,13 @@ static void closed_forms(void **state) {
     (void)state;
     for (uint64_t m = 1; m < 100000; m = m * 3 + 1) {
         double none = surety_binomial_limit(0, m, 0.05), most = surety_binomial_limit(m - 1, m, 0.05);
-        assert_true(fabs(none - (1 - pow(0.05, 1. / (double)m))) < 4e-15);
-        assert_true(fabs(most - pow(0.95, 1. / (double)m)) < 4e-15);
-        assert_true(surety_binomial_limit(m, m, 0.05) == 1);
+        check_that(fabs(none - (1 - pow(0.05, 1. / (double)m))), <, 4e-15);
+        check_that(fabs(most - pow(0.95, 1. / (double)m)), <, 4e-15);
+        check_that(surety_binomial_limit(m, m, 0.05), ==, 1);
     }
-    assert_true(surety_binomial_limit(0, 59, 0.05) < 0.05 && surety_binomial_limit(0, 58, 0.05) > 0.05);
-    assert_true(fabs(surety_binomial_limit(3, 10, 0.05) - 0.6066242) < 1e-7);
+    check_that(surety_binomial_limit(0, 59, 0.05), <, 0.05);
+    check_that(surety_binomial_limit(0, 58, 0.05), >, 0.05);
+    check_that(fabs(surety_binomial_limit(3, 10, 0.05) - 0.6066242), <, 1e-7);
 }
 
 /* More errors, fewer examples, more confidence: never a smaller limit. Never above the Chernoff limit. */
@@ -139,23 +140,26 @@ static void monotone_and_below_chernoff(void **state) {
     (void)state;
     for (uint64_t k = 0; k < 40; k++) {
         double p = surety_binomial_limit(k, 500, 0.05);
-        assert_true(p < surety_binomial_limit(k + 1, 500, 0.05));
-        assert_true(p > surety_binomial_limit(k, 501, 0.05));
-        assert_true(p < surety_binomial_limit(k, 500, 0.049));
-        assert_true(p <= surety_kl_inv(surety_ratio_up(k, 500), -log(0.05) / 500, NULL, NULL) * (1 + 1e-14));
+        check_that(p, <, surety_binomial_limit(k + 1, 500, 0.05));
+        check_that(p, >, surety_binomial_limit(k, 501, 0.05));
+        check_that(p, <, surety_binomial_limit(k, 500, 0.049));
+        check_that(p, <=, surety_kl_inv(surety_ratio_up(k, 500), -log(0.05) / 500, NULL, NULL) * (1 + 1e-14));
     }
 }
 
 static void outside_the_domain(void **state) {
     (void)state;
-    assert_true(isnan(surety_binomial_limit(2, 1, 0.05)) && isnan(surety_binomial_limit(0, 0, 0.05)));
-    assert_true(isnan(surety_binomial_limit(0, 1, 0)) && isnan(surety_binomial_limit(0, 1, 1)));
-    assert_true(isnan(surety_binomial_limit(0, 1, (double)NAN)));
-    assert_true(isnan(surety_binomial_limit(0, SURETY_M_LIMIT + 1, 0.05)));
+    check_is(isnan, surety_binomial_limit(2, 1, 0.05));
+    check_is(isnan, surety_binomial_limit(0, 0, 0.05));
+    check_is(isnan, surety_binomial_limit(0, 1, 0));
+    check_is(isnan, surety_binomial_limit(0, 1, 1));
+    check_is(isnan, surety_binomial_limit(0, 1, (double)NAN));
+    check_is(isnan, surety_binomial_limit(0, SURETY_M_LIMIT + 1, 0.05));
     double p = surety_binomial_limit(SURETY_M_LIMIT / 3, SURETY_M_LIMIT, 0.05);
-    assert_true(p > 1. / 3 && p < 1. / 3 + 2e-5);
-    assert_true(surety_binomial_limit_log(3, 100, 900) >
-                surety_binomial_limit_log(3, 100, 700)); /* e^-900 underflows */
+    check_that(p, >, 1. / 3);
+    check_that(p, <, 1. / 3 + 2e-5);
+    check_that(surety_binomial_limit_log(3, 100, 900), >,
+               surety_binomial_limit_log(3, 100, 700)); /* e^-900 underflows */
 }
 
 /* P[Bin(m,p) >= k] is never below the exact one, and close to it. */
@@ -179,9 +183,12 @@ static void test_tail(void **state) {
               "k %" PRIu64 " m %" PRIu64 " p %a: %a is too large", k, m, p, tail);
         mpfr_clears(exact, chance, (mpfr_ptr)0);
     }
-    assert_true(surety_binomial_tail(0, 9, 0.5) == 1 && surety_binomial_tail(4, 9, 0.5) == 1);
-    assert_true(surety_binomial_tail(1, 9, 0) == 0 && surety_binomial_tail(9, 9, 1) == 1);
-    assert_true(isnan(surety_binomial_tail(10, 9, 0.5)) && isnan(surety_binomial_tail(1, 9, (double)NAN)));
+    check_that(surety_binomial_tail(0, 9, 0.5), ==, 1);
+    check_that(surety_binomial_tail(4, 9, 0.5), ==, 1);
+    check_that(surety_binomial_tail(1, 9, 0), ==, 0);
+    check_that(surety_binomial_tail(9, 9, 1), ==, 1);
+    check_is(isnan, surety_binomial_tail(10, 9, 0.5));
+    check_is(isnan, surety_binomial_tail(1, 9, (double)NAN));
 }
 
 int main(void) {

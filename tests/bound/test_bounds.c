@@ -18,11 +18,11 @@ static double vote_of(surety_bound_id id, const surety_bound_input *in) {
     if (surety_bound_list()[id].evidence & SURETY_NEEDS_DICTATOR) crowned.posterior = crown;
     check_ok(surety_bound_compute(id, &crowned, &v, &err));
     check(v.available, "%s: %s is missing", surety_bound_list()[id].name, v.missing);
-    assert_true(v.vote_clipped == fmin(1, v.vote));
+    check_that(v.vote_clipped, ==, fmin(1, v.vote));
     if (surety_bound_list()[id].has_surrogate)
-        assert_true(v.vote == 2 * v.surrogate);
+        check_that(v.vote, ==, 2 * v.surrogate);
     else
-        assert_true(isnan(v.surrogate));
+        check_is(isnan, v.surrogate);
     return v.vote;
 }
 
@@ -260,8 +260,8 @@ static void all_wrong(void **state) {
         s.in.frozen = surety_bound_list()[i].q == SURETY_Q_FROZEN;
         s.in.kl = s.in.frozen ? 0 : 0.1;
         double vote = vote_of((surety_bound_id)i, &s.in);
-        if (s.in.frozen || surety_bound_list()[i].q == SURETY_Q_HELD_OUT) assert_true(vote == 1);
-        assert_true(vote >= 1);
+        if (s.in.frozen || surety_bound_list()[i].q == SURETY_Q_HELD_OUT) check_that(vote, ==, 1);
+        check_that(vote, >=, 1);
     }
 }
 
@@ -439,7 +439,10 @@ static void row_refused(const surety_bound_info *row, const char *fact) {
     surety_status status = surety_bound_row_compute(row, &s.in, &v, &err);
     check(status == SURETY_E_CHECK && !strcmp(err.place, fact), "%s without %s: %s, place %s",
           row->name ? row->name : "?", fact, surety_status_name(status), err.place);
-    assert_true(!v.available && isnan(v.vote) && isnan(v.surrogate) && isnan(v.vote_clipped));
+    assert_true(!v.available);
+    check_is(isnan, v.vote);
+    check_is(isnan, v.surrogate);
+    check_is(isnan, v.vote_clipped);
 }
 
 /* Mutants of every row with one fact left out, as somebody who adds a bound might. */
@@ -503,8 +506,11 @@ static void missing_inputs(void **state) {
     in.m = 10, in.H = 2;
     for (int i = 0; i < SURETY_BOUNDS; i++) {
         check_ok(surety_bound_compute((surety_bound_id)i, &in, &v, &err));
-        assert_true(!v.available && v.missing && isnan(v.vote) && isnan(v.vote_clipped) &&
-                    isnan(v.surrogate));
+        assert_true(!v.available);
+        assert_true(v.missing);
+        check_is(isnan, v.vote);
+        check_is(isnan, v.vote_clipped);
+        check_is(isnan, v.surrogate);
     }
     for (int i = 0; i < SURETY_BOUNDS; i++) {
         for (int take = 0; take < 10; take++) {
@@ -542,7 +548,10 @@ static void refused(surety_bound_id id, const surety_bound_input *in, const char
     surety_bound_value v;
     assert_int_equal(surety_bound_compute(id, in, &v, &err), SURETY_E_INPUT);
     assert_string_equal(err.place, place);
-    assert_true(err.expected[0] && err.what[0] && !v.available && isnan(v.vote));
+    assert_true(err.expected[0]);
+    assert_true(err.what[0]);
+    assert_true(!v.available);
+    check_is(isnan, v.vote);
 }
 
 static void bad_inputs(void **state) {
@@ -607,13 +616,13 @@ static void extremes(void **state) {
         in.frozen = surety_bound_list()[i].q == SURETY_Q_FROZEN;
         in.kl = in.frozen ? 0 : 1e300;
         double vote = vote_of((surety_bound_id)i, &in);
-        assert_true(vote >= 0.99);
+        check_that(vote, >=, 0.99);
     }
     in.frozen = 0, in.kl = 0, in.delta = 1 - 0x1p-53,
     in.priors_compared = in.looks = 1; /* no confidence at all */
     for (int i = 0; i < SURETY_BOUNDS; i++) {
         in.frozen = surety_bound_list()[i].q == SURETY_Q_FROZEN;
-        assert_true(vote_of((surety_bound_id)i, &in) > 0);
+        check_that(vote_of((surety_bound_id)i, &in), >, 0);
     }
 }
 
@@ -636,8 +645,9 @@ static void one_rounding_is_covered(void **state) {
     mpfr_d_sub(root, v.surrogate, root, MPFR_RNDN);
     mpfr_set_ui(third, 1, MPFR_RNDN);
     mpfr_div_ui(third, third, 3, MPFR_RNDN);
-    assert_true(in.tv < 0x1.5555555555556p-2 && mpfr_cmp_d(third, in.tv) > 0); /* it was rounded down */
-    assert_true(mpfr_cmp(root, third) >= 0);
+    check_that(in.tv, <, 0x1.5555555555556p-2);
+    check_that(mpfr_cmp_d(third, in.tv), >, 0); /* it was rounded down */
+    check_that(mpfr_cmp(root, third), >=, 0);
     mpfr_clears(root, third, (mpfr_ptr)0);
 }
 

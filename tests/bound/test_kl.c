@@ -121,14 +121,14 @@ static void inverse_beyond_the_range(void **state) {
                 check(mpfr_cmp_d(kl, cs[j]) >= 0, "kl_inv(%a, %a) = %a is too small", tiny[i], cs[j], p);
             mpfr_clears(b, kl, (mpfr_ptr)0);
         }
-        assert_true(surety_kl_inv(0.3, cs[j], NULL, NULL) >= 0.3);
-        assert_true(surety_kl_inv(0, cs[j], NULL, NULL) > 0);
+        check_that(surety_kl_inv(0.3, cs[j], NULL, NULL), >=, 0.3);
+        check_that(surety_kl_inv(0, cs[j], NULL, NULL), >, 0);
     }
-    assert_true(isnan(surety_kl_inv(-1e-9, 1, NULL, NULL)));
-    assert_true(isnan(surety_kl_inv(1.0000001, 1, NULL, NULL)));
-    assert_true(isnan(surety_kl_inv(0.5, -1, NULL, NULL)));
-    assert_true(isnan(surety_kl_inv((double)NAN, 1, NULL, NULL)));
-    assert_true(isnan(surety_kl_inv(0.5, (double)NAN, NULL, NULL)));
+    check_is(isnan, surety_kl_inv(-1e-9, 1, NULL, NULL));
+    check_is(isnan, surety_kl_inv(1.0000001, 1, NULL, NULL));
+    check_is(isnan, surety_kl_inv(0.5, -1, NULL, NULL));
+    check_is(isnan, surety_kl_inv((double)NAN, 1, NULL, NULL));
+    check_is(isnan, surety_kl_inv(0.5, (double)NAN, NULL, NULL));
 }
 
 static void kl_to_1e_14(void **state) {
@@ -146,11 +146,17 @@ static void kl_to_1e_14(void **state) {
         check(fabs(got - want) <= 1e-14 * want, "kl(%a||%a) = %.17g, not %.17g", a, p, got, want);
     }
     mpfr_clears(b, kl, (mpfr_ptr)0);
-    assert_true(surety_kl(0, 0) == 0 && surety_kl(1, 1) == 0 && surety_kl(0.3, 0.3) == 0);
-    assert_true(isinf(surety_kl(0.3, 0)) && isinf(surety_kl(0.3, 1)) && isinf(surety_kl(0, 1)));
-    assert_true(surety_kl(0, 0.5) == log(2) && fabs(surety_kl(1, 0.25) - log(4)) < 1e-15);
-    assert_true(isnan(surety_kl(-0.1, 0.5)) && isnan(surety_kl(0.5, 1.1)) &&
-                isnan(surety_kl((double)NAN, 0.5)));
+    check_that(surety_kl(0, 0), ==, 0);
+    check_that(surety_kl(1, 1), ==, 0);
+    check_that(surety_kl(0.3, 0.3), ==, 0);
+    check_is(isinf, surety_kl(0.3, 0));
+    check_is(isinf, surety_kl(0.3, 1));
+    check_is(isinf, surety_kl(0, 1));
+    check_that(surety_kl(0, 0.5), ==, log(2));
+    check_that(fabs(surety_kl(1, 0.25) - log(4)), <, 1e-15);
+    check_is(isnan, surety_kl(-0.1, 0.5));
+    check_is(isnan, surety_kl(0.5, 1.1));
+    check_is(isnan, surety_kl((double)NAN, 0.5));
 }
 
 /* The derivatives against MPFR: dp/dc = p(1-p)/d, dp/dq = dp/dc ln(p(1-q) / (q(1-p))) at the exact p, which
@@ -208,17 +214,24 @@ static void gradients_against_differences(void **state) {
             check(fabs(dc - nc) < 1e-6 * nc, "dc at %g %g: %.10g, differences give %.10g", q, c, dc, nc);
         }
     surety_kl_inv(0, 0.5, &dq, &dc);
-    assert_true(dq == 0 && fabs(dc - exp(-0.5)) < 1e-15);
+    check_that(dq, ==, 0);
+    check_that(fabs(dc - exp(-0.5)), <, 1e-15);
     surety_kl_inv(0, 0, &dq, &dc);
-    assert_true(dq == 0 && dc == 1);
+    check_that(dq, ==, 0);
+    check_that(dc, ==, 1);
     surety_kl_inv(1, 0.5, &dq, &dc);
-    assert_true(dq == 0 && dc == 0);
+    check_that(dq, ==, 0);
+    check_that(dc, ==, 0);
     surety_kl_inv(0.5, 50, &dq, &dc);
-    assert_true(dq == 0 && dc == 0);
+    check_that(dq, ==, 0);
+    check_that(dc, ==, 0);
     surety_kl_inv(0.5, 0, &dq, &dc);
-    assert_true(dq == 1 && isinf(dc));
+    check_that(dq, ==, 1);
+    check_is(isinf, dc);
     surety_kl_inv(1e-300, 40, &dq, &dc);
-    assert_true(isfinite(dq) && dq >= 0 && isfinite(dc));
+    check_is(isfinite, dq);
+    check_that(dq, >=, 0);
+    check_is(isfinite, dc);
 }
 
 /* q = 0: 1 - e^-c, and a case by hand: kl(1/4||1/2) = ln 2 - (3/4) ln 3 + .. = (1/4) ln(1/2) + (3/4) ln(3/2).
@@ -227,10 +240,11 @@ static void inverse_closed_forms(void **state) {
     (void)state;
     for (double c = 1e-18; c < 30; c *= 3) {
         double p = surety_kl_inv(0, c, NULL, NULL), want = -expm1(-c);
-        assert_true(p > want && p < want * (1 + 1e-14));
+        check_that(p, >, want);
+        check_that(p, <, want * (1 + 1e-14));
     }
     double c = 0.25 * log(0.5) + 0.75 * log(1.5);
-    assert_true(fabs(surety_kl_inv(0.25, c, NULL, NULL) - 0.5) < 1e-14);
+    check_that(fabs(surety_kl_inv(0.25, c, NULL, NULL) - 0.5), <, 1e-14);
 }
 
 /* The deviance's stated error, and each toolbox function against MPFR's directed rounding: the same double.
@@ -284,27 +298,31 @@ static void toolbox_rounds_outward(void **state) {
         if (i % 2) y = x * point_log_uniform(10, k, 1e-3, 1e3);
         if (i % 7 == 0)
             x = floor(point_log_uniform(9, k, 1, 1e6)), y = floor(point_log_uniform(10, k, 1, 1e6));
-        assert_true(surety_add_up(x, y) == directed(0, x, y, MPFR_RNDU));
-        assert_true(surety_add_up(x, -y) == directed(0, x, -y, MPFR_RNDU));
-        assert_true(surety_add_down(x, y) == directed(0, x, y, MPFR_RNDD));
-        assert_true(surety_mul_up(x, y) == directed(1, x, y, MPFR_RNDU));
-        assert_true(surety_div_up(x, y) == directed(2, x, y, MPFR_RNDU));
-        assert_true(surety_div_down(x, y) == directed(2, x, y, MPFR_RNDD));
-        assert_true(surety_sqrt_up(x) == directed(3, x, 0, MPFR_RNDU));
-        assert_true(surety_log_up(x) >= directed(4, x, 0, MPFR_RNDU));
-        assert_true(surety_log_down(x) <= directed(4, x, 0, MPFR_RNDD));
+        check_that(surety_add_up(x, y), ==, directed(0, x, y, MPFR_RNDU));
+        check_that(surety_add_up(x, -y), ==, directed(0, x, -y, MPFR_RNDU));
+        check_that(surety_add_down(x, y), ==, directed(0, x, y, MPFR_RNDD));
+        check_that(surety_mul_up(x, y), ==, directed(1, x, y, MPFR_RNDU));
+        check_that(surety_div_up(x, y), ==, directed(2, x, y, MPFR_RNDU));
+        check_that(surety_div_down(x, y), ==, directed(2, x, y, MPFR_RNDD));
+        check_that(surety_sqrt_up(x), ==, directed(3, x, 0, MPFR_RNDU));
+        check_that(surety_log_up(x), >=, directed(4, x, 0, MPFR_RNDU));
+        check_that(surety_log_down(x), <=, directed(4, x, 0, MPFR_RNDD));
     }
     const double small = 0x1p-1074;
-    assert_true(surety_mul_up(small, 0.5) >= small && surety_mul_up(0, 3) == 0 && surety_div_up(0, 3) == 0);
-    assert_true(surety_div_up(small, 3) >= small && surety_div_down(small, 3) == 0);
-    assert_true(surety_sqrt_up(small) * surety_sqrt_up(small) >= small && surety_log_up(1) == 0);
+    check_that(surety_mul_up(small, 0.5), >=, small);
+    check_that(surety_mul_up(0, 3), ==, 0);
+    check_that(surety_div_up(0, 3), ==, 0);
+    check_that(surety_div_up(small, 3), >=, small);
+    check_that(surety_div_down(small, 3), ==, 0);
+    check_that(surety_sqrt_up(small) * surety_sqrt_up(small), >=, small);
+    check_that(surety_log_up(1), ==, 0);
     const uint64_t whole[] = {0, 1, UINT64_C(9007199254740993), UINT64_MAX - 1, UINT64_MAX};
     for (int i = 0; i < 5; i++) {
         mpfr_t n;
         mpfr_init2(n, 80);
         mpfr_set_uj(n, whole[i], MPFR_RNDN);
-        assert_true(surety_whole_up(whole[i]) == mpfr_get_d(n, MPFR_RNDU));
-        assert_true(surety_whole_down(whole[i]) == mpfr_get_d(n, MPFR_RNDD));
+        check_that(surety_whole_up(whole[i]), ==, mpfr_get_d(n, MPFR_RNDU));
+        check_that(surety_whole_down(whole[i]), ==, mpfr_get_d(n, MPFR_RNDD));
         mpfr_clear(n);
     }
 }
@@ -323,12 +341,15 @@ static void ratios_round_up(void **state) {
         mpfr_set_uj(exact, sum, MPFR_RNDN);
         mpfr_div_ui(exact, exact, m, MPFR_RNDN);
         check(mpfr_cmp_d(exact, ratio) <= 0, "%" PRIu64 " / %" PRIu64, sum, m);
-        assert_true(mpfr_cmp_d(exact, ratio * (1 - 8 * SURETY_U)) >= 0);
-        if (sum >> 53 == 0 && m >> 53 == 0) assert_true(ratio == mpfr_get_d(exact, MPFR_RNDU));
+        check_that(mpfr_cmp_d(exact, ratio * (1 - 8 * SURETY_U)), >=, 0);
+        if (sum >> 53 == 0 && m >> 53 == 0) check_that(ratio, ==, mpfr_get_d(exact, MPFR_RNDU));
     }
     mpfr_clear(exact);
-    assert_true(surety_ratio_up(0, 7) == 0 && surety_ratio_up(7, 7) == 1 && surety_ratio_up(1, 3) > 1. / 3);
-    assert_true(surety_ratio_up(UINT64_MAX, 1) == 0x1p64 && surety_ratio_up(1, UINT64_MAX) > 0x1p-64);
+    check_that(surety_ratio_up(0, 7), ==, 0);
+    check_that(surety_ratio_up(7, 7), ==, 1);
+    check_that(surety_ratio_up(1, 3), >, 1. / 3);
+    check_that(surety_ratio_up(UINT64_MAX, 1), ==, 0x1p64);
+    check_that(surety_ratio_up(1, UINT64_MAX), >, 0x1p-64);
 }
 
 /* KL of the normalised vectors in MPFR. */
@@ -387,28 +408,33 @@ static void divergence_at_the_edges(void **state) {
     const double half[2] = {0.5, 0.5}, sure[2] = {1, 0}, near[2] = {1 - 0x1p-53, 1e-16}, nothing[2] = {0, 0};
     double kl, third[3] = {1. / 3, 1. / 3, 1. / 3}, bad[2] = {0.5, (double)NAN}, minus[2] = {1.5, -0.5};
     check_ok(surety_kl_divergence(third, third, 3, &kl, &err));
-    assert_true(kl == 0);
+    check_that(kl, ==, 0);
     check_ok(surety_kl_divergence(sure, half, 2, &kl, &err));
-    assert_true(kl >= log(2) && kl < log(2) * (1 + 1e-14));
+    check_that(kl, >=, log(2));
+    check_that(kl, <, log(2) * (1 + 1e-14));
     check_ok(surety_kl_divergence(near, half, 2, &kl, &err)); /* one voter with weight 1 - 1e-16 */
-    assert_true(kl >= exact_divergence(near, half, 2, MPFR_RNDU) && kl < 0.6931471805599454);
+    check_that(kl, >=, exact_divergence(near, half, 2, MPFR_RNDU));
+    check_that(kl, <, 0.6931471805599454);
     check_ok(surety_kl_divergence(half, near, 2, &kl, &err));
-    assert_true(kl >= exact_divergence(half, near, 2, MPFR_RNDU) && kl < 17.8);
+    check_that(kl, >=, exact_divergence(half, near, 2, MPFR_RNDU));
+    check_that(kl, <, 17.8);
     assert_int_equal(surety_kl_divergence(half, sure, 2, &kl, &err), SURETY_E_INPUT);
     assert_string_equal(err.place, "voter 1");
-    assert_true(isnan(kl));
+    check_is(isnan, kl);
     const double *wrong[] = {nothing, bad, minus, NULL};
     for (int i = 0; i < 4; i++) {
         err = (surety_error)SURETY_ERROR_NONE;
         assert_int_equal(surety_kl_divergence(wrong[i], half, 2, &kl, &err), SURETY_E_INPUT);
-        assert_true(err.expected[0] && strstr(err.what, "posterior"));
+        assert_true(err.expected[0]);
+        check_contains(err.what, "posterior");
     }
     err = (surety_error)SURETY_ERROR_NONE;
     const double off[2] = {0.5, 0.500002}, close[2] = {0.5, 0.5000009};
     assert_int_equal(surety_kl_divergence(half, off, 2, &kl, &err), SURETY_E_INPUT);
     err = (surety_error)SURETY_ERROR_NONE;
     check_ok(surety_kl_divergence(half, close, 2, &kl, &err));
-    assert_true(kl >= 0 && kl < 1e-11);
+    check_that(kl, >=, 0);
+    check_that(kl, <, 1e-11);
 }
 
 static void means_round_up(void **state) {
@@ -419,11 +445,12 @@ static void means_round_up(void **state) {
     const double q[2] = {0.1, 0.9}, v[2] = {0.3, 0.7};
     double mean;
     check_ok(surety_posterior_mean(third, ones, 3, &mean, &err));
-    assert_true(mean == 1);
+    check_that(mean, ==, 1);
     check_ok(surety_posterior_mean(third, zeros, 3, &mean, &err));
-    assert_true(mean == 0);
+    check_that(mean, ==, 0);
     check_ok(surety_posterior_mean(q, v, 2, &mean, &err));
-    assert_true(mean >= 0.66 && mean < 0.66 * (1 + 1e-15));
+    check_that(mean, >=, 0.66);
+    check_that(mean, <, 0.66 * (1 + 1e-15));
     assert_int_equal(surety_posterior_mean(third, bad, 3, &mean, &err), SURETY_E_INPUT);
     assert_string_equal(err.place, "voter 1");
 }

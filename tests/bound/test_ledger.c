@@ -32,12 +32,13 @@ static void shares_stay_within_delta(void **state) {
             double sum = 0;
             for (size_t i = 0; i < count; i++) {
                 sum = surety_add_up(sum, entries[i].share);
-                assert_true(entries[i].priors_compared == 20 && entries[i].looks == 1 &&
-                            entries[i].spent == (i == 0));
+                check_that(entries[i].priors_compared, ==, 20);
+                check_that(entries[i].looks, ==, 1);
+                check_that(entries[i].spent, ==, (i == 0));
             }
             check(sum <= deltas[d], "%d shares of %g add up to more", events, deltas[d]);
-            if (deltas[d] > 1e-305) assert_true(sum >= deltas[d] * (1 - 1e-12));
-            assert_true(surety_ledger_delta(ledger) == deltas[d]);
+            if (deltas[d] > 1e-305) check_that(sum, >=, deltas[d] * (1 - 1e-12));
+            check_that(surety_ledger_delta(ledger), ==, deltas[d]);
             surety_ledger_free(ledger);
         }
     }
@@ -49,12 +50,15 @@ static void one_event_keeps_all(void **state) {
     surety_ledger_entry entry;
     surety_ledger *ledger = new_ledger(0.05, 1);
     size_t count;
-    assert_true(isnan(surety_ledger_entries(ledger, &count)->share));
+    check_is(isnan, surety_ledger_entries(ledger, &count)->share);
     check_ok(surety_ledger_spend(ledger, "event 0", 20, 1, &entry, &err));
-    assert_true(entry.share == 0.05 && entry.spent && entry.priors_compared == 20);
+    check_that(entry.share, ==, 0.05);
+    assert_true(entry.spent);
+    check_that(entry.priors_compared, ==, 20);
     check_ok(
         surety_ledger_spend(ledger, "event 0", 3, 1, &entry, &err)); /* again: free, at the budgeted T_p */
-    assert_true(entry.share == 0.05 && entry.priors_compared == 20);
+    check_that(entry.share, ==, 0.05);
+    check_that(entry.priors_compared, ==, 20);
     surety_ledger_free(ledger);
 }
 

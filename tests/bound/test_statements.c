@@ -64,12 +64,12 @@ static void shifts_are_safe_and_tight(void **state) {
         check(fabs(surety_shift_limit(SURETY_SHIFT_RATIO, 1 + x, r) - fmin(1, (1 + x) * r)) <= 1e-15,
               "ratio");
     }
-    assert_true(surety_shift_limit(SURETY_SHIFT_KL, log(1 / 0.02) + 1e-9, 0.02) == 1);
-    assert_true(surety_shift_limit(SURETY_SHIFT_KL, 0, 0.02) >= 0.02);
-    assert_true(surety_shift_limit(SURETY_SHIFT_KL, 0.3, 0) == 0);
-    assert_true(surety_shift_limit(SURETY_SHIFT_TV, 0.1, 3) == 1);
-    assert_true(isnan(surety_shift_limit(SURETY_SHIFT_RATIO, 0.9, 0.1)));
-    assert_true(isnan(surety_shift_limit(SURETY_SHIFT_TV, -0.1, 0.1)));
+    check_that(surety_shift_limit(SURETY_SHIFT_KL, log(1 / 0.02) + 1e-9, 0.02), ==, 1);
+    check_that(surety_shift_limit(SURETY_SHIFT_KL, 0, 0.02), >=, 0.02);
+    check_that(surety_shift_limit(SURETY_SHIFT_KL, 0.3, 0), ==, 0);
+    check_that(surety_shift_limit(SURETY_SHIFT_TV, 0.1, 3), ==, 1);
+    check_is(isnan, surety_shift_limit(SURETY_SHIFT_RATIO, 0.9, 0.1));
+    check_is(isnan, surety_shift_limit(SURETY_SHIFT_TV, -0.1, 0.1));
 }
 
 /* A law for which each shift is reached: inputs that fail, of weight r, become heavier. */
@@ -92,9 +92,9 @@ static void label_noise(void **state) {
         double right = R * (1 - eta) + R * eta * ((double)K - 2) / ((double)K - 1) + (1 - R) * eta;
         check(fabs(right - noisy) < 1e-15, "the law itself, K = %zu: %g %g", K, right, noisy);
     }
-    assert_true(isnan(surety_label_noise_limit(SURETY_NOISE_FLIPS, 0.1, 0.05, 2))); /* below the noise */
-    assert_true(isnan(surety_label_noise_limit(SURETY_NOISE_FLIPS, 0.5, 0.7, 2)));
-    assert_true(surety_label_noise_limit(SURETY_NOISE_FLIPS, 0.1, 0.55, 2) == 1); /* more flips, more risk */
+    check_is(isnan, surety_label_noise_limit(SURETY_NOISE_FLIPS, 0.1, 0.05, 2)); /* below the noise */
+    check_is(isnan, surety_label_noise_limit(SURETY_NOISE_FLIPS, 0.5, 0.7, 2));
+    check_that(surety_label_noise_limit(SURETY_NOISE_FLIPS, 0.1, 0.55, 2), ==, 1); /* more flips, more risk */
     for (double more = 0.1; more < 0.45; more += 0.05) { /* "at least": more flips mean less risk */
         double noisy = 0.2 * (1 - 2 * more) + more;
         check(surety_label_noise_limit(SURETY_NOISE_FLIPS, 0.1, noisy, 2) >= 0.2 - 1e-15, "flips %g", more);
@@ -102,9 +102,9 @@ static void label_noise(void **state) {
     /* Why the rate must be the same for both classes: class 0 always right, class 1 (a fifth) always wrong,
      * flipped at 0.1 and 0.4: noisy 0.2, and the formula would give less than the true 0.2. */
     double noisy = 0.8 * 0.1 + 0.2 * (1 - 0.4);
-    assert_true(surety_label_noise_limit(SURETY_NOISE_FLIPS, 0.1, noisy, 2) < 0.2);
-    assert_true(surety_label_noise_limit(SURETY_NOISE_PAIRS, 0.1, 0.05, 2) >= 0.15);
-    assert_true(surety_label_noise_limit(SURETY_NOISE_PAIRS, 0.1, 0.95, 2) == 1);
+    check_that(surety_label_noise_limit(SURETY_NOISE_FLIPS, 0.1, noisy, 2), <, 0.2);
+    check_that(surety_label_noise_limit(SURETY_NOISE_PAIRS, 0.1, 0.05, 2), >=, 0.15);
+    check_that(surety_label_noise_limit(SURETY_NOISE_PAIRS, 0.1, 0.95, 2), ==, 1);
     assert_int_equal(surety_label_noise_rows(0.01, 1001), 11);
     assert_int_equal(surety_label_noise_rows(0.01, 1000), 10);
     assert_int_equal(surety_label_noise_rows(0, 1000), 0);
@@ -184,9 +184,9 @@ static void edges(void **state) {
     err = none;
     check_ok(surety_monitor_start(1.3, 0.05, &m, &err)); /* promises nothing */
     for (int i = 0; i < 10000; i++) assert_int_equal(surety_monitor_add(&m, 1), 0);
-    assert_true(surety_monitor_limit(&m) == 1);
+    check_that(surety_monitor_limit(&m), ==, 1);
     check_ok(surety_monitor_start(0, 0.05, &m, &err));
-    assert_true(surety_monitor_limit(&m) == 1);
+    check_that(surety_monitor_limit(&m), ==, 1);
     assert_int_equal(surety_monitor_add(&m, 0), 0);
     assert_int_equal(surety_monitor_add(&m, 1), 1);
     assert_int_equal(surety_monitor_add(&m, 0), 1); /* an alarm stays */

@@ -153,7 +153,8 @@ static void test_agrees_and_says_what_it_must(void **state) {
     surety_text_free(b);
     check_ok(verify(v, files_path("c.json"), &err));
     check(v->agrees && !strcmp(v->level, "bits") && !v->differences, "%s", v->reason);
-    assert_true(v->found == c.value && v->value == c.value);
+    check_that(v->found, ==, c.value);
+    check_that(v->value, ==, c.value);
     char *text = surety_verification_json(v);
     assert_non_null(strstr(text, "\"agrees\": true"));
     surety_text_free(text);
@@ -287,7 +288,7 @@ static void test_best_events_stay(void **state) {
         assert_int_equal(surety_bound_best(lists[k].risk, lists[k].q, lists[k].signed_votes, events),
                          lists[k].count);
         assert_memory_equal(events, lists[k].events, lists[k].count * sizeof *events);
-        assert_true(lists[k].count <= SURETY_CERTIFICATE_EVENTS);
+        check_that(lists[k].count, <=, SURETY_CERTIFICATE_EVENTS);
     }
 }
 
@@ -301,10 +302,12 @@ static void test_best_pays_for_its_events(void **state) {
     assert_int_equal(best.event_count, 3);
     double spent = 0;
     for (size_t i = 0; i < 3; i++) {
-        assert_true(best.events[i].spent && best.events[i].share > 0);
+        assert_true(best.events[i].spent);
+        check_that(best.events[i].share, >, 0);
         spent += best.events[i].share;
     }
-    assert_true(spent <= s.delta && spent > 0.999 * s.delta);
+    check_that(spent, <=, s.delta);
+    check_that(spent, >, 0.999 * s.delta);
     /* the same bounds one by one, each with its third of delta: best is the smallest of them */
     const char *names[] = {"average_max_seeger", "average_max", "average_max_tv", "average_max_voters_union",
                            "vote_anchored_max"};
@@ -316,7 +319,7 @@ static void test_best_pays_for_its_events(void **state) {
         assert_int_equal(one.event_count, 1);
         surety_certificate_free(&one);
     }
-    assert_true(best.value == smallest);
+    check_that(best.value, ==, smallest);
     surety_certificate_free(&best);
 }
 
@@ -327,7 +330,7 @@ static void test_more_looks_cost(void **state) {
     double before = 0;
     for (s.looks = 1; s.looks <= 1000; s.looks *= 10) {
         make(&c, &s);
-        assert_true(c.value > before);
+        check_that(c.value, >, before);
         before = c.value;
         surety_certificate_free(&c);
     }
@@ -378,7 +381,9 @@ static void test_baseline_is_frozen_by_default(void **state) {
     s.model_file = NULL;
     check_ok(surety_certify(m, data, &s, &c, &one_thread, &err));
     assert_string_equal(c.bound, "vote_frozen_max");
-    assert_true(c.inputs.frozen && isnan(c.surrogate) && c.inputs.kl == 0);
+    assert_true(c.inputs.frozen);
+    check_is(isnan, c.surrogate);
+    check_that(c.inputs.kl, ==, 0);
     assert_true(c.value == surety_binomial_limit(c.counts.prior_max_wrong, LEARN, c.delta / 2) ||
                 fabs(c.value / surety_binomial_limit(c.counts.prior_max_wrong, LEARN, c.delta / 2) - 1) <
                     1e-12);
@@ -546,7 +551,7 @@ static void tamper_all(const char *path, long least) {
     check(w.leaves >= least, "%ld leaves", w.leaves);
     print_message("# %ld leaves: %ld changes refused, %ld found to disagree\n", w.leaves, w.refusals,
                   w.disagreements);
-    assert_true(w.disagreements > 3 * w.leaves);
+    check_that(w.disagreements, >, 3 * w.leaves);
     json_decref(w.root);
 }
 
@@ -658,7 +663,9 @@ static void test_rows_from_memory(void **state) {
     surety_data *memory = in_memory(x, y);
     make(&file, &settings);
     check_ok(surety_certify(model, memory, &settings, &c, &one_thread, &err));
-    assert_true(c.data.file_count == 0 && file.data.file_count == 2 && c.value == file.value);
+    check_that(c.data.file_count, ==, 0);
+    check_that(file.data.file_count, ==, 2);
+    check_that(c.value, ==, file.value);
     assert_string_equal(c.data.sha256_prior, file.data.sha256_prior);
     assert_string_equal(c.data.sha256_learn, surety_data_describe(data)->set_sha256[SURETY_SET_LEARN]);
     assert_string_equal(c.data.sha256_test, file.data.sha256_test);
@@ -750,7 +757,8 @@ static void write_files(const char *model_name, const char *certificate_name, co
 static void same_files(const char *a, const char *b) {
     size_t sizes[2] = {0};
     char *bytes[2] = {files_get(files_path(a), &sizes[0]), files_get(files_path(b), &sizes[1])};
-    assert_true(bytes[0] && bytes[1]);
+    assert_true(bytes[0]);
+    assert_true(bytes[1]);
     check(sizes[0] == sizes[1] && !memcmp(bytes[0], bytes[1], sizes[0]), "%s and %s differ", a, b);
     free(bytes[0]);
     free(bytes[1]);

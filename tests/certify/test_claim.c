@@ -187,8 +187,8 @@ static void test_frozen_vote(void **state) {
     (void)state;
     plan p = {SURETY_OBJECTIVE_BASELINE, "vote_frozen_max", 1, 1, 1, 0};
     double most, share = false_share(&p, check_count(100, 1500), &most);
-    assert_true(share <= most);
-    assert_true(share >= 0.05); /* else the test would not notice much */
+    check_that(share, <=, most);
+    check_that(share, >=, 0.05); /* else the test would not notice much */
 }
 
 /* S chooses among epochs; the choice is paid for by T_p. */
@@ -196,7 +196,7 @@ static void test_chosen_epoch(void **state) {
     (void)state;
     plan p = {SURETY_OBJECTIVE_BASELINE, "vote_frozen_max", 8, 1, 1, 0};
     double most, share = false_share(&p, check_count(20, 800), &most);
-    assert_true(share <= most);
+    check_that(share, <=, most);
 }
 
 static void test_learned_posterior(void **state) {
@@ -205,7 +205,7 @@ static void test_learned_posterior(void **state) {
     for (int i = 0; i < 3; i++) {
         plan p = {SURETY_OBJECTIVE_SEEGER, bounds[i], 2, 1, 1, 0};
         double most, share = false_share(&p, check_count(8, 300), &most);
-        assert_true(share <= most);
+        check_that(share, <=, most);
     }
 }
 
@@ -233,7 +233,7 @@ static int false_class(const plan *p, uint64_t world, double announced) {
     for (size_t k = 0; k < K; k++) {
         double risk = (double)risks.class_failed[k] / (double)risks.class_examples[k];
         wrong |= risk > c.limits[k].value;
-        assert_true(c.value >= c.limits[k].value);
+        check_that(c.value, >=, c.limits[k].value);
     }
     surety_risks_free(&risks);
     surety_certificate_free(&c);
@@ -257,8 +257,8 @@ static void test_limits_of_all_classes_hold_together(void **state) {
     double most = part + 4 * sqrt(part * (1 - part) / (double)worlds);
     print_message("# per class: false in %.3f of %ld worlds, delta %.2f; delta not split: %.3f\n", share,
                   worlds, part, mutant);
-    assert_true(share <= most);
-    assert_true(mutant > most);
+    check_that(share, <=, most);
+    check_that(mutant, >, most);
 }
 
 /* Looking at S to choose among twelve models: paid for, the claim holds; not paid for, it does not. */
@@ -267,10 +267,10 @@ static void test_looks_must_be_paid_for(void **state) {
     if (check_count(0, 1) == 0) skip();
     plan p = {SURETY_OBJECTIVE_BASELINE, "vote_frozen_max", 1, 12, 12, 0};
     double most, share = false_share(&p, 400, &most);
-    assert_true(share <= most);
+    check_that(share, <=, most);
     p.looks = 1;
     share = false_share(&p, 400, &most);
-    assert_true(share > most);
+    check_that(share, >, most);
 }
 
 int main(void) {

@@ -117,7 +117,7 @@ def test_program_against_installed_library():
             assert sh(path, env=env).split()[1] == expected, program
             assert ("libsurety" in loaded(path, env)) == ("shared" in program), program
         assert sorted(os.listdir(os.path.join(prefix, "include", "surety"))) == sorted(
-            f"{room}.h" for room in "base bound risk data voters model attack evaluate train certify surety".split())
+            f"{room}.h" for room in "base bound risk data voters model attack evaluate train certify surety version".split())
         assert sh(os.path.join(prefix, "bin", "surety"), "--version").startswith("surety ")
 
 
@@ -190,8 +190,8 @@ def test_public_headers_stand_alone():
     for header in sorted(os.listdir(os.path.join(folder, "surety"))):
         for compiler in (["cc", "-std=c17", "-xc"], ["c++", "-std=c++17", "-xc++"]):
             try:
-                sh(*compiler, "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-I", folder, "-include",
-                   f"surety/{header}", "/dev/null")
+                sh(*compiler, "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-I", folder,
+                   "-I", os.path.join(BUILD, "include"), "-include", f"surety/{header}", "/dev/null")
             except FileNotFoundError:
                 if compiler[0] == "cc":
                     raise

@@ -77,7 +77,7 @@ def test_fewer_looks_than_certificates():
 
 def test_looks_are_mandatory():
     e = error("certify", model(), *DATA, "--attack", "none", "--out", path("no.json"), code=2, env=state("none"))
-    assert "could have led to" in e["what"] and "The usual answer is --looks 1" in e["what"]
+    assert "might have issued after seeing S" in e["what"] and "The usual answer is --looks 1" in e["what"]
     assert not os.path.exists(path("no.json"))
 
 

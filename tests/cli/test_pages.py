@@ -65,6 +65,28 @@ def test_map():
     assert not lost, lost
 
 
+def test_options():
+    """Commands in code, on every page: the command exists, and so do its options. (Pages with a test of their own are run.)"""
+    folder, known, seen = os.path.join(SOURCE, "docs"), {}, 0
+    names = [os.path.join(at, name) for at, _, names in os.walk(folder) for name in names if name.endswith(".md")]
+    for name in names + [os.path.join(SOURCE, "README.md")]:
+        with open(name, encoding="utf-8") as f:
+            text = f.read().replace("\\\n", " ")
+        code = re.findall(r"^(?:    |\$ )(?:\S*mpirun.* )?surety (.*)", text, re.M) + re.findall(r"`surety ([^`]+)`", text)
+        for line in code:
+            command = re.match(r"[a-z]+", line)
+            if not command:  # "surety COMMAND", "surety --version"
+                continue
+            if command[0] not in known:
+                known[command[0]] = subprocess.run([SURETY, "help", command[0]], capture_output=True, text=True).stdout
+            assert known[command[0]], (name, line)
+            for option in re.findall(r"(?<= )--[a-z-]+", line.split(" | ")[0]):
+                assert re.search(rf"^  {option}\b", known[command[0]], re.M) or option in known[command[0]].split("Options:")[0], (
+                    name, line, option)
+                seen += 1
+    assert seen > 200, seen
+
+
 def test_release():
     """script/release --check, in a clone that says 9.8.7 everywhere, and again where one place says something else."""
     def check(code, words):

@@ -86,6 +86,20 @@ def test_units():
     check_all(5 if FULL else 2)
 
 
+def test_statements():
+    table(2)
+    certify = ("certify", "t.model", "--train", "t.csv", "--looks", 1)
+    for words in (("--shift", "tv=0.02"), ("--shift", "kl=0.01"), ("--label-noise", "flips=0.02"), ("--label-noise", "rows=0.02"),
+                  ("--promise-risk", "0.5"), ("--curve", "0:0.2:0.1"), ("--groups", "y"), ("--per-class",), ("--bound", "best")):
+        whole_and_merged(2, *certify, *words)
+    with open(path("promises.csv"), "w") as file:
+        file.write("radius,limit\n0.02,0.9\n0.1,0.9\n")
+    part = ("--part", "1/2", "--part-file", "none")
+    assert "promises have no parts" in ask(*certify, "--promises", "promises.csv", *part, code=2)
+    assert "--part is about a model" in ask("certify", "--votes", "v.npy", "--labels", "y.npy", "--looks", 1, *part, code=2)
+    assert not os.path.exists(path("none"))
+
+
 def test_refused():
     table(2)
     certify = ("certify", "t.model", "--train", "t.csv", "--looks", 1)

@@ -150,12 +150,23 @@ def test_from_a_messy_table_to_a_certificate():
     assert found["unseen"] == 7 and found["filled"] >= 7 and found["label_column"] == "kind" and found["m"] == 7
     with open(path("classes.csv"), encoding="utf-8") as f:
         assert {line["class"] for line in csv.DictReader(f)} <= {"sick", "well"}
+    # a column that the training did not have
+    more = write("more.csv", [dict(row, note="x") for row in ROWS[:9]], ["note", "color", "same", "income", "age"], ",")
+    e = error("predict", path("m"), more, "--out", path("b.npy"), *QUICK, code=3)
+    assert "'note'" in e["what"] and "--drop 'note'" in e["expected"], e
+    run("predict", path("m"), more, "--drop", "note", "--out", path("b.npy"), *QUICK)
+    assert np.array_equal(np.load(path("a.npy"))[:9], np.load(path("b.npy")))
+    e = error("predict", path("m"), more, "--drop", "note,income", "--out", path("b.npy"), *QUICK, code=2)
+    assert e["what"] == "the column 'income' is a feature of the model", e
     # fresh rows: new people, none of them known
     fresh = write("fresh.csv", people(300, 9), ["kind", "same", "age", "color", "income", "id"], "\t")
     c = answer("certify", path("m"), "--fresh", fresh, "--looks", 1, *QUICK, "--out", path("f.json"))
     assert c["inputs"]["m"] == 300 and answer("verify", path("f.json"), "--model", path("m"), "--fresh", fresh, *QUICK)["agrees"]
     e = error("certify", path("m"), "--fresh", FILE, "--looks", 1, *QUICK, "--out", path("g.json"), code=1)
     assert "trained the model" in e["what"]
+    strange = write("strange.csv", [dict(row, kind="other") for row in people(20, 10)], ["kind", "same", "age", "color", "income", "id"], "\t")
+    e = error("certify", path("m"), "--fresh", strange, "--looks", 1, *QUICK, "--out", path("g.json"), code=3)
+    assert "one of the model's classes" in e["what"], e
 
 
 def test_another_preparation_is_another_training():
@@ -191,6 +202,19 @@ def test_points_in_the_users_units():
     assert 20 < np.median(x[:, 0]) < 70  # years
     run("predict", path("m"), path("X.npy"), "--classes", path("p.csv"), *QUICK)
     assert r["units_fooled"] == r["fooled"] and r["units"] == r["m"] == len(x)
+
+
+def test_a_hold_out_is_never_empty():
+    """One that has no whole unit would leave the choice to S, which is not paid for; of few rows it is one."""
+    rng = np.random.default_rng(5)
+    rows = [{"who": f"p{i // 5}", "a": f"{rng.normal() + i % 2:.4f}", "y": str(i % 2)} for i in range(60)]
+    file = write("whole.csv", rows, ["who", "a", "y"], ",")
+    words = ["train", "--test-size", 0, "--kind", "linear", "--epochs", 2, *QUICK, "--out", path("h")]
+    said = error(*words, "--train", file, "--unit", "who", "--holdout", 0.05, code=2)
+    assert "no whole unit" in said["what"], said
+    assert answer(*words, "--train", file, "--unit", "who", "--holdout", 0.3)["priors_compared"] == 1
+    few = write("few.csv", rows[:10], ["who", "a", "y"], ",")
+    assert answer(*words, "--train", few, "--drop", "who", "--holdout", 0.15)["priors_compared"] == 1
 
 
 def test_units_are_counted_again():

@@ -67,7 +67,10 @@ static void same_sets(const surety_data *a, const surety_data *b) {
     for (int k = 0; k < SURETY_SETS; k++) {
         const surety_set *s = surety_data_set(a, (surety_set_name)k),
                          *t = surety_data_set(b, (surety_set_name)k);
-        assert_true(s->m == t->m && s->d == t->d && s->stride == t->stride && s->which == t->which);
+        check_that(s->m, ==, t->m);
+        check_that(s->d, ==, t->d);
+        check_that(s->stride, ==, t->stride);
+        check_that(s->which, ==, t->which);
         assert_memory_equal(s->x, t->x, s->m * s->stride * sizeof *s->x);
         assert_memory_equal(s->y, t->y, s->m);
         assert_memory_equal(s->row, t->row, s->m * sizeof *s->row);
@@ -98,13 +101,99 @@ static void arrays_are_files_without_files(void **state) {
         free(m);
         same_sets(file, data);
         const surety_data_info *info = surety_data_describe(data), *was = surety_data_describe(file);
-        assert_true(info->files == 0 && !info->task && info->scale == 1 && info->height == 0);
-        assert_true(info->order == SURETY_ORDER_SHUFFLED && info->seed == 7 && info->train == was->train &&
-                    info->test == was->test && info->test_size == was->test_size);
+        check_that(info->files, ==, 0);
+        assert_true(!info->task);
+        check_that(info->scale, ==, 1);
+        check_that(info->height, ==, 0);
+        check_that(info->order, ==, SURETY_ORDER_SHUFFLED);
+        check_that(info->seed, ==, 7);
+        check_that(info->train, ==, was->train);
+        check_that(info->test, ==, was->test);
+        check_that(info->test_size, ==, was->test_size);
         assert_string_equal(info->split, was->split);
         surety_data_free(file);
         surety_data_free(data);
     }
+}
+
+/* Rows with a column of categories, one of units and one of groups, as a file and as texts in memory. */
+typedef struct words {
+    float x[60 * 4];
+    int64_t y[60];
+    char unit[60][16];
+    const char *color[60], *of[60], *site[60];
+    const char *const *columns[4];
+} words;
+
+static const char *const word_names[] = {"age", "color", "patient", "site"};
+
+static surety_arrays in_words(words *w) {
+    static const char *const colors[] = {"red", " green\t", "7.0", "07", NULL, "NA"};
+    for (int i = 0; i < 60; i++) {
+        w->x[4 * i] = (float)i / 8;
+        w->x[4 * i + 1] = w->x[4 * i + 2] = w->x[4 * i + 3] = NAN; /* not read */
+        w->y[i] = i % 2;
+        snprintf(w->unit[i], sizeof w->unit[i], "p%d", i / 2);
+        w->color[i] = colors[i % 6], w->of[i] = w->unit[i], w->site[i] = i % 3 ? "north" : "";
+    }
+    w->columns[0] = NULL, w->columns[1] = w->color, w->columns[2] = w->of, w->columns[3] = w->site;
+    return (surety_arrays){
+        .m = 60, .d = 4, .features = w->x, .names = word_names, .texts = w->columns, .labels = w->y};
+}
+
+static surety_data_settings word_settings(void) {
+    static const char *const categorical[] = {"color"}, *const drop[] = {"site"};
+    surety_data_settings s = surety_data_defaults();
+    s.categorical = categorical, s.categorical_count = 1;
+    s.drop = drop, s.drop_count = 1;
+    s.unit = "patient", s.group = "site";
+    s.missing = SURETY_MISSING_FLAG;
+    s.test_share = 0;
+    return s;
+}
+
+static void texts_in_memory_are_those_of_a_file(void **state) {
+    (void)state;
+    surety_error err = SURETY_ERROR_NONE;
+    words w;
+    surety_arrays a = in_words(&w);
+    surety_data_settings s = word_settings();
+    surety_data *file = NULL, *data = NULL;
+    char text[60 * 64] = "age,color,patient,site,y\n", *at = text + strlen(text);
+    for (int i = 0; i < 60; i++)
+        at += sprintf(at, "%.3f,%s,%s,%s,%d\n", i / 8., w.color[i] ? w.color[i] : "", w.of[i], w.site[i],
+                      i % 2);
+    s.train = files_text("words.csv", text);
+    check_ok(surety_data_open(&s, &file, &err));
+    s.train = NULL;
+    check_ok(surety_data_from_arrays(&a, &s, &data, &err));
+    same_sets(file, data);
+    const surety_set *one = surety_data_set(file, SURETY_SET_LEARN),
+                     *two = surety_data_set(data, SURETY_SET_LEARN);
+    check_that(one->units, ==, two->units);
+    check_that(one->units, <, one->m);
+    assert_memory_equal(one->unit, two->unit, one->m * sizeof *one->unit);
+    assert_int_equal(surety_data_describe(data)->groups, 2);
+    surety_data_free(file);
+    surety_data_free(data);
+}
+
+/* Texts where numbers are asked for, and texts that are none. */
+static void texts_that_are_refused(void **state) {
+    (void)state;
+    surety_error err = SURETY_ERROR_NONE;
+    words w;
+    surety_arrays a = in_words(&w);
+    surety_data_settings s = word_settings();
+    surety_data *data = NULL;
+    w.color[7] = "\xff";
+    assert_int_equal(surety_data_from_arrays(&a, &s, &data, &err), SURETY_E_INPUT);
+    assert_string_equal(err.place, "row 7, column 1 (from 0)");
+    w.color[7] = "red";
+    s.categorical_count = 0;
+    err = (surety_error)SURETY_ERROR_NONE;
+    assert_int_equal(surety_data_from_arrays(&a, &s, &data, &err), SURETY_E_INPUT);
+    assert_non_null(strstr(err.what, "'color' holds texts"));
 }
 
 /* IDX and NPY of bytes against their floats, NPY of other types; a file of the same rows in other types. */
@@ -168,13 +257,17 @@ static void arrays_split_by_indices(void **state) {
         assert_int_equal(set->m, split.m[k]);
         for (size_t i = 0; i < set->m; i++) {
             int64_t row = split.rows[k][i];
-            assert_true(set->row[i] == row && set->x[i * set->stride] == (float)((double)row / 1000.));
+            check_that(set->row[i], ==, row);
+            check_that(set->x[i * set->stride], ==, (float)((double)row / 1000.));
             assert_int_equal(set->y[i], row % 3 == 0);
         }
     }
     const surety_data_info *info = surety_data_describe(data);
-    assert_true(info->order == SURETY_ORDER_GIVEN && info->learn_size == 2 && info->test_size == 1 &&
-                info->train == 6 && info->test == 1);
+    check_that(info->order, ==, SURETY_ORDER_GIVEN);
+    check_that(info->learn_size, ==, 2);
+    check_that(info->test_size, ==, 1);
+    check_that(info->train, ==, 6);
+    check_that(info->test, ==, 1);
     char *text = surety_data_info_json(info);
     check_ok(surety_json_parse(&root, text, strlen(text), "info", &err));
     json_t *how = json_object_get(root, "split");
@@ -241,7 +334,7 @@ static void digests_tell_what_differs(void **state) {
     now = digests_of(&a, &s);
     assert_int_equal(same_digests(&was, &now), ALL & ~(PRIOR | POSITIVE));
     a = in_memory(&m, 0), a.split = &split;
-    assert_true(m.x[0] == 0);
+    check_that(m.x[0], ==, 0);
     m.x[0] = -0.0f; /* the same number */
     now = digests_of(&a, &s);
     assert_int_equal(same_digests(&was, &now), ALL);
@@ -283,7 +376,7 @@ static surety_status try_arrays(const surety_arrays *a, const surety_data_settin
     surety_data *data = (surety_data *)err;
     *err = (surety_error)SURETY_ERROR_NONE;
     surety_status status = surety_data_from_arrays(a, s, &data, err);
-    assert_true((status == SURETY_OK) == (data != NULL));
+    check_that((status == SURETY_OK), ==, (data != NULL));
     surety_data_free(data);
     return status;
 }
@@ -300,7 +393,8 @@ static void bad_values_in_arrays(void **state) {
         assert_int_equal(try_arrays(&a, &s, &err), SURETY_E_INPUT);
         assert_string_equal(err.file, "array features");
         assert_string_equal(err.place, "row 12, column 1 (from 0)");
-        assert_true(err.what[0] && err.expected[0]);
+        assert_true(err.what[0]);
+        assert_true(err.expected[0]);
     }
     a = in_memory(&m, 1);
     m.tx[1 * WIDE] = -INFINITY;
@@ -417,6 +511,8 @@ static void failing_allocations(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(arrays_are_files_without_files),
+        cmocka_unit_test(texts_in_memory_are_those_of_a_file),
+        cmocka_unit_test(texts_that_are_refused),
         cmocka_unit_test(arrays_and_other_formats),
         cmocka_unit_test(arrays_split_by_indices),
         cmocka_unit_test(digests_tell_what_differs),

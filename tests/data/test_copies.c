@@ -74,7 +74,10 @@ static void compare(const surety_data *data) {
     assert_int_equal(c->test_in_learn, naive(data, SURETY_SET_TEST, SURETY_SET_LEARN, 0));
     assert_int_equal(c->near_learn_in_prior, naive(data, SURETY_SET_LEARN, SURETY_SET_PRIOR, c->tolerance));
     assert_int_equal(c->near_test_in_prior, naive(data, SURETY_SET_TEST, SURETY_SET_PRIOR, c->tolerance));
-    assert_true(c->tolerance == 1e-6 && c->learn == 60 && c->test == TEST && !c->dropped);
+    check_that(c->tolerance, ==, 1e-6);
+    check_that(c->learn, ==, 60);
+    check_that(c->test, ==, TEST);
+    assert_true(!c->dropped);
 }
 
 /* Random rows, some of them others plus jitter from far below to above the tolerance, also at the ends of the
@@ -112,11 +115,13 @@ static void one_in_a_hundred_may_be_a_copy(void **state) {
     assert_int_equal(surety_data_check_copies(&info, &err), SURETY_E_CHECK);
     assert_non_null(
         strstr(err.what, "6 of the 500 examples of S (1.2 %) also occur in S', so S is not indep"));
-    assert_true(strstr(err.expected, "--copies drop") && strstr(err.expected, "--copies keep"));
+    check_contains(err.expected, "--copies drop");
+    check_contains(err.expected, "--copies keep");
     info.copies_rule = SURETY_COPIES_DROP, info.copies.learn_in_prior = 0,
     err = (surety_error)SURETY_ERROR_NONE;
     assert_int_equal(surety_data_check_copies(&info, &err), SURETY_E_CHECK); /* near ones are not dropped */
-    assert_true(strstr(err.what, "up to 1e-6") && !strstr(err.expected, "--copies drop"));
+    check_contains(err.what, "up to 1e-6");
+    assert_true(!strstr(err.expected, "--copies drop"));
     info.copies_rule = SURETY_COPIES_KEEP;
     check_ok(surety_data_check_copies(&info, &err));
     info.copies_rule = SURETY_COPIES_REFUSE, info.copies.near_learn_in_prior = 0;
@@ -168,8 +173,9 @@ static void equal_rows_are_dropped_before_the_split(void **state) {
         assert_int_equal(info->m[SURETY_SET_TEST], TEST - 11);
         assert_int_equal(info->copies.dropped, M - 40 + 11);
         assert_false(surety_copies_many(&info->copies));
-        assert_true(!info->copies.learn_in_prior && !info->copies.test_in_prior &&
-                    !info->copies.test_in_learn);
+        assert_true(!info->copies.learn_in_prior);
+        assert_true(!info->copies.test_in_prior);
+        assert_true(!info->copies.test_in_learn);
         const surety_set *learn = surety_data_set(data, SURETY_SET_LEARN);
         for (size_t i = 0; i < learn->m; i++) odd += learn->row[i] < 40;
         surety_data_free(data);

@@ -59,7 +59,7 @@ static void compare_set(const surety_set *set, const json_t *wanted) {
     float *rows = malloc(set->m * set->d * sizeof *rows);
     for (size_t i = 0; i < set->m; i++) {
         memcpy(rows + i * set->d, set->x + i * set->stride, set->d * sizeof *rows);
-        for (size_t j = set->d; j < set->stride; j++) assert_true(set->x[i * set->stride + j] == 0);
+        for (size_t j = set->d; j < set->stride; j++) check_that(set->x[i * set->stride + j], ==, 0);
     }
     compare_sum(wanted, "x", rows, set->m * set->d * sizeof *rows);
     compare_sum(wanted, "y", set->y, set->m);
@@ -78,8 +78,13 @@ static void compare_task(const surety_task *task, const char *folder) {
     assert_int_equal(info->test, task->test);
     assert_int_equal(info->m[SURETY_SET_LEARN], 5000);
     assert_int_equal(info->m[SURETY_SET_PRIOR], task->train - 5000);
-    assert_true(info->d == 784 && info->height == 28 && info->width == 28 && info->scale == 255);
-    assert_true(info->files == 4 && info->order == SURETY_ORDER_FILE && info->boxed);
+    check_that(info->d, ==, 784);
+    check_that(info->height, ==, 28);
+    check_that(info->width, ==, 28);
+    check_that(info->scale, ==, 255);
+    check_that(info->files, ==, 4);
+    check_that(info->order, ==, SURETY_ORDER_FILE);
+    assert_true(info->boxed);
     json_t *wanted = ask_independent(task, folder);
     for (int s = 0; s < SURETY_SETS; s++) {
         const json_t *set = json_object_get(wanted, surety_set_text((surety_set_name)s));
@@ -91,7 +96,8 @@ static void compare_task(const surety_task *task, const char *folder) {
         assert_int_equal(surety_data_set(data, (surety_set_name)s)->classes, task->classes);
         assert_string_equal(info->set_sha256[s], json_string_value(json_object_get(set, "digest")));
     }
-    assert_true(info->classes == task->classes && info->whole);
+    check_that(info->classes, ==, task->classes);
+    assert_true(info->whole);
     for (size_t c = 0; c < task->classes; c++) {
         assert_string_equal(info->class_sha256[c],
                             json_string_value(json_array_get(json_object_get(wanted, "classes"), c)));
@@ -164,7 +170,8 @@ static void tasks_by_name(void **state) {
     assert_null(surety_task_find("mnist-1v", NULL));
     size_t paper = 0, all = 0;
     assert_ptr_equal(surety_paper_tasks(&paper), surety_tasks(&all));
-    assert_true(paper == 6 && all == TASKS);
+    check_that(paper, ==, 6);
+    check_that(all, ==, TASKS);
     for (size_t i = 0; i < all; i++) assert_int_equal(surety_tasks(&all)[i].classes, i < paper ? 2 : 10);
     assert_string_equal(surety_task_find("fashion-mnist", NULL)->class_names[9], "Ankle boot");
 }
@@ -312,16 +319,21 @@ static void splits_are_disjoint(void **state) {
         s.seed = (uint64_t)seed;
         check_ok(surety_data_open(&s, &data, &err));
         const surety_data_info *info = surety_data_describe(data);
-        assert_true(info->m[SURETY_SET_LEARN] == 10 && info->m[SURETY_SET_TEST] == 6);
+        check_that(info->m[SURETY_SET_LEARN], ==, 10);
+        check_that(info->m[SURETY_SET_TEST], ==, 6);
         assert_int_equal(info->m[SURETY_SET_PRIOR], 44);
-        assert_true(info->order == SURETY_ORDER_SHUFFLED && info->seed == (uint64_t)seed && info->scale == 1);
+        check_that(info->order, ==, SURETY_ORDER_SHUFFLED);
+        check_that(info->seed, ==, (uint64_t)seed);
+        check_that(info->scale, ==, 1);
         for (int k = 0; k < SURETY_SETS; k++) {
             const surety_set *set = surety_data_set(data, (surety_set_name)k);
             for (size_t i = 0; i < set->m; i++) {
                 uint32_t row = set->row[i];
-                assert_true(row < 90 && row % 3 != 1 && !seen[row]++);
+                check_that(row, <, 90);
+                check_that(row % 3, !=, 1);
+                assert_true(!seen[row]++);
                 assert_int_equal(set->y[i], row % 3 == 0);
-                assert_true(set->x[i * set->stride] == (float)(row / 1000.));
+                check_that(set->x[i * set->stride], ==, (float)(row / 1000.));
                 in_order &= i == 0 || row > set->row[i - 1];
             }
         }
@@ -351,7 +363,8 @@ static void same_seed_same_split(void **state) {
     assert_int_equal(surety_data_describe(a)->train, 60);
     assert_int_equal(surety_data_describe(a)->test, 20);
     surety_set part = surety_set_slice(surety_data_set(a, SURETY_SET_TEST), 5, 10);
-    assert_true(part.m == 10 && part.row[0] == surety_data_set(a, SURETY_SET_TEST)->row[5]);
+    check_that(part.m, ==, 10);
+    check_that(part.row[0], ==, surety_data_set(a, SURETY_SET_TEST)->row[5]);
     assert_int_equal(surety_set_slice(&part, 8, 10).m, 2);
     assert_int_equal(surety_set_slice(&part, 11, 10).m, 0);
     surety_data_free(a);
@@ -429,7 +442,9 @@ static void files_that_do_not_fit(void **state) {
     surety_data *data = NULL;
     check_ok((err = (surety_error)SURETY_ERROR_NONE, surety_data_open(&s, &data, &err)));
     const surety_set *test = surety_data_set(data, SURETY_SET_TEST);
-    assert_true(test->x[0] == 1 && test->x[1] == 0 && test->x[test->stride] == .5f);
+    check_that(test->x[0], ==, 1);
+    check_that(test->x[1], ==, 0);
+    check_that(test->x[test->stride], ==, .5f);
     surety_data_free(data);
     s.test = files_text("no_names.csv", "0,0,3\n0,1,8\n");
     check_ok((err = (surety_error)SURETY_ERROR_NONE, open_own(&s, &err)));
@@ -466,7 +481,8 @@ static void equal_rows_are_counted(void **state) {
     assert_int_equal(info->copies.test_in_prior, 2);
     assert_int_equal(info->copies.test_in_learn, 2);
     assert_int_equal(info->copies.learn_repeats, 1);
-    assert_true(info->m[SURETY_SET_PRIOR] == 4 && info->m[SURETY_SET_TEST] == 4);
+    check_that(info->m[SURETY_SET_PRIOR], ==, 4);
+    check_that(info->m[SURETY_SET_TEST], ==, 4);
     surety_data_free(data);
 }
 

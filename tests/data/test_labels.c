@@ -310,7 +310,8 @@ static void rare_classes(void **state) {
         }
         surety_data_free(data);
     }
-    assert_true(found > 0 && refusals > 0);
+    check_that(found, >, 0);
+    check_that(refusals, >, 0);
 }
 
 static void labels_of_test_files(void **state) {

@@ -52,14 +52,19 @@ static void idx_is_read(void **state) {
     const char *path = files_put("train-images-idx3-ubyte", images, sizeof images);
     check_ok(open_train(path, NULL, NULL, SURETY_HEADER_AUTO, &data, &err));
     const surety_data_info *info = surety_data_describe(data);
-    assert_true(info->d == 6 && info->height == 2 && info->width == 3 && info->scale == 255);
-    assert_true(info->classes == 2 && !strcmp(info->labels[0], "1") && !strcmp(info->labels[1], "7"));
+    check_that(info->d, ==, 6);
+    check_that(info->height, ==, 2);
+    check_that(info->width, ==, 3);
+    check_that(info->scale, ==, 255);
+    check_that(info->classes, ==, 2);
+    assert_string_equal(info->labels[0], "1");
+    assert_string_equal(info->labels[1], "7");
     for (int k = 0; k < SURETY_SETS; k++) {
         const surety_set *set = surety_data_set(data, (surety_set_name)k);
         for (size_t i = 0; i < set->m; i++) {
             assert_int_equal(set->y[i], set->row[i] % 2 == 0);
             for (size_t j = 0; j < 6; j++)
-                assert_true(set->x[i * set->stride + j] == (float)images[16 + 6 * set->row[i] + j] / 255.0f);
+                check_that(set->x[i * set->stride + j], ==, (float)images[16 + 6 * set->row[i] + j] / 255.0f);
         }
     }
     surety_data_free(data);
@@ -68,7 +73,8 @@ static void idx_is_read(void **state) {
     memcpy(flat + 12, images + 16, 24);
     check_ok(
         open_train(files_put("flat.idx", flat, 36), put_labels(), NULL, SURETY_HEADER_AUTO, &data, &err));
-    assert_true(surety_data_describe(data)->d == 6 && surety_data_describe(data)->height == 0);
+    check_that(surety_data_describe(data)->d, ==, 6);
+    check_that(surety_data_describe(data)->height, ==, 0);
     surety_data_free(data);
     size_t size = 0;
     unsigned char *packed = files_gzip(images, sizeof images, &size);
@@ -195,18 +201,21 @@ static void npy_is_read(void **state) {
     put_npy("y_train.npy", SURETY_I8, 1, one, y);
     check_ok(open_train(put_npy("X_train.npy", SURETY_F4, 2, flat, x), NULL, NULL, SURETY_HEADER_AUTO, &data,
                         &err));
-    assert_true(surety_data_describe(data)->scale == 1 && surety_data_describe(data)->d == 2);
+    check_that(surety_data_describe(data)->scale, ==, 1);
+    check_that(surety_data_describe(data)->d, ==, 2);
     assert_non_null(strstr(surety_data_describe(data)->file[1].path, "y_train.npy"));
     const surety_set *set = surety_data_set(data, SURETY_SET_LEARN);
-    assert_true(set->x[0] == x[2 * set->row[0]] && set->x[1] == x[2 * set->row[0] + 1]);
+    check_that(set->x[0], ==, x[2 * set->row[0]]);
+    check_that(set->x[1], ==, x[2 * set->row[0] + 1]);
     assert_int_equal(surety_sign(set->y[0]), y[set->row[0]]);
     surety_data_free(data);
     put_npy("pixels_labels.npy", SURETY_F8, 1, one, y_whole);
     check_ok(open_train(put_npy("pixels.npy", SURETY_U1, 3, deep, bytes), NULL, NULL, SURETY_HEADER_AUTO,
                         &data, &err));
-    assert_true(surety_data_describe(data)->scale == 255 && surety_data_describe(data)->width == 2);
+    check_that(surety_data_describe(data)->scale, ==, 255);
+    check_that(surety_data_describe(data)->width, ==, 2);
     set = surety_data_set(data, SURETY_SET_LEARN);
-    assert_true(set->x[1] == (float)bytes[2 * set->row[0] + 1] / 255.0f);
+    check_that(set->x[1], ==, (float)bytes[2 * set->row[0] + 1] / 255.0f);
     surety_data_free(data);
 }
 

@@ -258,7 +258,9 @@ static void features_are_what_the_manual_says(void **state) {
         assert_int_equal(info->constants, none ? 0 : 1);
         assert_memory_equal(info->moves, moves, sizeof moves);
         for (size_t j = 0; j < 7; j++) assert_string_equal(info->feature_names[j], scaled[j]);
-        assert_true(info->preparation && info->preparation_fits && !info->boxed);
+        assert_true(info->preparation);
+        assert_true(info->preparation_fits);
+        assert_true(!info->boxed);
         for (uint32_t row = 0; row < ROWS; row++) {
             uint8_t y = 0;
             const float *z = features_of(data, row, &y);
@@ -267,10 +269,11 @@ static void features_are_what_the_manual_says(void **state) {
             snprintf(text, sizeof text, "%g", 1e5 + 3.7 * row * row);
             weight = strtof(text, NULL);
             moved = weight - info->shift[2];
-            assert_true(z[2] == moved * info->factor[2]); /* bit for bit */
-            assert_true(z[1] == (float)(row % 7 == 3) && z[6] == (float)(row % 11 == 5));
+            check_that(z[2], ==, moved * info->factor[2]); /* bit for bit */
+            check_that(z[1], ==, (float)(row % 7 == 3));
+            check_that(z[6], ==, (float)(row % 11 == 5));
             int color = row % 11 == 5 ? -1 : row % 3 == 0 ? 2 : row % 3 == 1 ? 0 : 1;
-            for (int k = 0; k < 3; k++) assert_true(z[3 + k] == (float)(k == color));
+            for (int k = 0; k < 3; k++) check_that(z[3 + k], ==, (float)(k == color));
         }
         uint64_t filled = info->filled[0] + info->filled[1] + info->filled[2];
         assert_int_equal(filled, 9 + 5);
@@ -306,9 +309,9 @@ static void applied_by_hand(void **state) {
         assert_memory_equal(x, features_of(data, row, &y), d * sizeof *x);
         assert_int_equal(counts.filled, (row % 7 == 3) + (row % 11 == 5));
         surety_preparation_undo(again, x, back);
-        if (row % 7 != 3) assert_true(fabsf(back[0] - values[0]) <= 1e-5f * (1 + fabsf(values[0])));
+        if (row % 7 != 3) check_that(fabsf(back[0] - values[0]), <=, 1e-5f * (1 + fabsf(values[0])));
         surety_preparation_scale(again, back, back);
-        for (size_t j = 0; j < d; j++) assert_true(fabsf(back[j] - x[j]) <= 1e-5f);
+        for (size_t j = 0; j < d; j++) check_that(fabsf(back[j] - x[j]), <=, 1e-5f);
     }
     /* a category that S' does not have, a value that is infinite */
     const char *const unseen[4] = {NULL, NULL, "green", NULL};
@@ -316,7 +319,10 @@ static void applied_by_hand(void **state) {
     surety_preparation_counts counts = {0};
     check_ok(surety_preparation_apply(again, &(surety_raw_rows){1, (const float[]){1, 1, 0, 5}, unseen, 0}, x,
                                       16, &counts, &err));
-    assert_true(counts.unseen == 1 && x[2] == 0 && x[3] == 0 && x[4] == 0);
+    check_that(counts.unseen, ==, 1);
+    check_that(x[2], ==, 0);
+    check_that(x[3], ==, 0);
+    check_that(x[4], ==, 0);
     assert_int_equal(
         surety_preparation_apply(again, &(surety_raw_rows){1, (const float[]){1, INFINITY, 0, 5}, unseen, 0},
                                  x, 16, &counts, &err),
@@ -357,8 +363,11 @@ static void matched_by_name(void **state) {
         check(status == SURETY_OK, "case %zu: %s", i, err.what);
         const surety_data_info *info = surety_data_describe(fresh);
         const surety_set *set = surety_data_set(fresh, SURETY_SET_LEARN);
-        assert_true(info->unseen[SURETY_SET_LEARN] == 1 && info->filled[SURETY_SET_LEARN] == 1);
-        assert_true(set->x[4] == 1 && set->x[set->stride + 4] == 0 && !info->preparation_fits);
+        check_that(info->unseen[SURETY_SET_LEARN], ==, 1);
+        check_that(info->filled[SURETY_SET_LEARN], ==, 1);
+        check_that(set->x[4], ==, 1);
+        check_that(set->x[set->stride + 4], ==, 0);
+        assert_true(!info->preparation_fits);
         assert_string_equal(info->preparation, surety_data_describe(data)->preparation);
         surety_data_free(fresh);
     }
@@ -434,16 +443,19 @@ static void units_stay_together(void **state) {
         surety_data *data = open_ok(&s);
         const surety_data_info *info = surety_data_describe(data);
         int seen[30] = {0};
-        assert_true(info->units[SURETY_SET_LEARN] == 12 && info->units[SURETY_SET_TEST] == 6);
-        assert_true(info->units[SURETY_SET_PRIOR] == 12 && info->d == 1);
+        check_that(info->units[SURETY_SET_LEARN], ==, 12);
+        check_that(info->units[SURETY_SET_TEST], ==, 6);
+        check_that(info->units[SURETY_SET_PRIOR], ==, 12);
+        check_that(info->d, ==, 1);
         for (int k = 0; k < SURETY_SETS; k++) {
             const surety_set *set = surety_data_set(data, (surety_set_name)k);
             for (size_t i = 0; i < set->m; i++) {
                 int who = (int)set->row[i] * 7 % 30;
-                assert_true(set->unit[i] < set->units && (!seen[who] || seen[who] == k + 1));
+                check_that(set->unit[i], <, set->units);
+                assert_true((!seen[who] || seen[who] == k + 1));
                 seen[who] = k + 1;
                 for (size_t j = 0; j < i; j++)
-                    assert_true((set->unit[i] == set->unit[j]) == ((int)set->row[j] * 7 % 30 == who));
+                    check_that((set->unit[i] == set->unit[j]), ==, ((int)set->row[j] * 7 % 30 == who));
             }
         }
         surety_data_free(data);

@@ -45,9 +45,18 @@ static void good_tables_are_read(void **state) {
         assert_int_equal(t->d, 4);
         assert_int_equal(t->moving, 3);
         for (size_t j = 0; j < 4; j++) assert_string_equal(t->names[j], names[j]);
-        assert_true(t->radius[0] == 0.1 && t->unit[0] == 0.1 && t->lo[0] == -1 && t->hi[0] == 2.5);
-        assert_true(t->least[0] == -1 && t->most[0] == 2.5f && t->radius[2] == 2 && t->unit[3] == 0);
-        assert_true(isinf(t->lo[1]) && t->lo[1] < 0 && isinf(t->most[2]) && t->most[2] > 0);
+        check_that(t->radius[0], ==, 0.1);
+        check_that(t->unit[0], ==, 0.1);
+        check_that(t->lo[0], ==, -1);
+        check_that(t->hi[0], ==, 2.5);
+        check_that(t->least[0], ==, -1);
+        check_that(t->most[0], ==, 2.5f);
+        check_that(t->radius[2], ==, 2);
+        check_that(t->unit[3], ==, 0);
+        check_is(isinf, t->lo[1]);
+        check_that(t->lo[1], <, 0);
+        check_is(isinf, t->most[2]);
+        check_that(t->most[2], >, 0);
         surety_tolerance_free(t);
     }
 }
@@ -109,7 +118,8 @@ static void scaled_outward(void **state) {
         surety_features one = {.d = 1, .shift = &shift, .factor = &factor};
         check_ok(surety_tolerance_new(&one, &radius, &lo, &hi, &t, &err));
         long double exact = (long double)radius * (long double)factor;
-        assert_true((long double)t->unit[0] >= exact && (long double)t->unit[0] <= exact * (1 + 0x1p-51L));
+        check_that((long double)t->unit[0], >=, exact);
+        check_that((long double)t->unit[0], <=, exact * (1 + 0x1p-51L));
         for (int k = 0; k < 6; k++) {
             double value = k == 0 ? lo : k == 1 ? hi : draw_real(&r, lo, hi);
             float x = (float)value, centred = x - shift, z = centred * factor;
@@ -139,14 +149,16 @@ static void json_and_copies_keep_every_bit(void **state) {
         char *text = surety_tolerance_json(t);
         check_ok(surety_tolerance_parse(&again, text, &f, &err));
         check_ok(surety_tolerance_copy(t, &copy, &err));
-        assert_true(surety_tolerance_same(t, again) && surety_tolerance_same(t, copy));
+        assert_true(surety_tolerance_same(t, again));
+        assert_true(surety_tolerance_same(t, copy));
         assert_memory_equal(t->radius, again->radius, sizeof radius);
         assert_memory_equal(t->lo, copy->lo, sizeof lo);
         radius[0] = nextafter(radius[0], 2);
         surety_tolerance_free(copy);
         check_ok(surety_tolerance_new(&f, radius, lo, hi, &copy, &err));
         assert_false(surety_tolerance_same(t, copy));
-        assert_true(surety_tolerance_same(NULL, NULL) && !surety_tolerance_same(t, NULL));
+        assert_true(surety_tolerance_same(NULL, NULL));
+        assert_true(!surety_tolerance_same(t, NULL));
         free(text);
         surety_tolerance_free(t), surety_tolerance_free(again), surety_tolerance_free(copy);
     }

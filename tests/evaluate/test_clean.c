@@ -57,7 +57,9 @@ static void answers_are_counted(void **state) {
                 check(clean.answers[n] == (n % (K + 1) == column ? examples_of[true_class] : 0),
                       "answer %u, cell %zu: %zu", classes[c], n, (size_t)clean.answers[n]);
             }
-            assert_true(clean.error == errors[c] && clean.largest == 1 && clean.majority_error == 1);
+            check_that(clean.error, ==, errors[c]);
+            check_that(clean.largest, ==, 1);
+            check_that(clean.majority_error, ==, 1);
             surety_clean_free(&clean);
             surety_voters_free(v);
         }

@@ -92,12 +92,12 @@ static void limits_are_those_of_possible_labels(void **state) {
                 double sum = 0;
                 for (size_t t = 0; t < c.H; t++) {
                     double want = naive_limit(&c, low, t, n, i);
-                    assert_true((double)got[(t * c.others + n) * L + i] == want);
+                    check_that((double)got[(t * c.others + n) * L + i], ==, want);
                     sum += c.v.weights[t] * want;
                 }
                 least = fmin(least, sum);
             }
-            assert_true(margin[i] == least);
+            check_that(margin[i], ==, least);
         }
         free(low);
         surety_range_free(range);

@@ -73,7 +73,7 @@ static void check_example(const seen *s, const surety_threat *threat, const sure
         check_ok(surety_worst_new(&worst, v, &threat->ball, threat->budget, vote->voter_set, &err));
         const float *low = surety_worst_run(worst, &e, &threat->ball.radius);
         for (size_t t = 0; t < s->H; t++)
-            assert_true(s->votes[i * SAMPLES * s->H + t] == low[t * SURETY_LANES]);
+            check_that(s->votes[i * SAMPLES * s->H + t], ==, low[t * SURETY_LANES]);
         surety_worst_free(worst);
     } else {
         surety_attacker *a;
@@ -86,8 +86,8 @@ static void check_example(const seen *s, const surety_threat *threat, const sure
             assert_int_equal(s->point[i][j], 1);
             check_ok(surety_voters_outputs(v, x, D, 1, h, NULL, &err));
             assert_memory_equal(s->votes + (i * SAMPLES + j) * s->H, h, s->H * sizeof *h);
-            assert_true(plain_margin(vote, x, e.y[0]) ==
-                        surety_margin_column(vote, s->votes + (i * SAMPLES + j) * s->H, 1, e.y[0]));
+            check_that(plain_margin(vote, x, e.y[0]), ==,
+                       surety_margin_column(vote, s->votes + (i * SAMPLES + j) * s->H, 1, e.y[0]));
         }
         surety_attacker_free(a);
     }

@@ -18,7 +18,8 @@ static void start_server(void) {
     char script[1024], text[32] = "";
     const char *python = getenv("PYTHON");
     snprintf(script, sizeof script, "%s/tests/fetch/server.py", SURETY_TEST_SOURCE);
-    assert_true(pipe(in) == 0 && pipe(out) == 0);
+    check_that(pipe(in), ==, 0);
+    check_that(pipe(out), ==, 0);
     fflush(NULL);
     server = fork();
     if (server == 0) {
@@ -90,7 +91,7 @@ static void fetches_from(const char *mode, const char *name) {
     snprintf(folder, sizeof folder, "%s", files_path(name));
     check_ok(fetch(mode, folder, &info, &err));
     assert_int_equal(info.downloaded, 4);
-    assert_true(info.bytes > 1000000);
+    check_that(info.bytes, >, 1000000);
     assert_non_null(strstr(info.folder, "fashion-mnist"));
     check_ok(open_fetched(folder, &err));
     check_ok(fetch("missing", folder, &info, &err)); /* there already: the server is not asked */
@@ -174,7 +175,8 @@ static void nobody_there(void **state) {
     surety_error err = SURETY_ERROR_NONE;
     surety_fetch_info info;
     surety_fetch_settings s = surety_fetch_defaults();
-    assert_true(s.connect_seconds == 5 && s.stall_seconds == 30);
+    check_that(s.connect_seconds, ==, 5);
+    check_that(s.stall_seconds, ==, 30);
     s.data_dir = files_path("nobody");
     s.dataset = "mnist";
     s.mirror = "http://127.0.0.1:9"; /* discard: nobody listens */
@@ -211,7 +213,7 @@ static void stops_and_reports(void **state) {
     assert_int_equal(status, SURETY_E_STOPPED);
     stop = 0;
     check_ok((err = (surety_error)SURETY_ERROR_NONE, surety_fetch(&info, &s, &run, &err)));
-    assert_true(heard > 4);
+    check_that(heard, >, 4);
 }
 
 /* Without a folder of its own: what the system has is enough, else the user's cache is filled. */
@@ -255,7 +257,7 @@ static void failing_allocations(void **state) {
         assert_int_equal(err.code, status);
     }
     assert_int_equal(status, SURETY_E_INPUT);
-    assert_true(k > 5);
+    check_that(k, >, 5);
 }
 
 int main(void) {

@@ -134,7 +134,7 @@ static inline void files_fail_allocations(surety_status (*call)(void *arg, suret
         check(status == SURETY_OK || files_no_memory(status, &err), "with %ld allocations: %s %s", k,
               surety_status_name(status), err.what);
     }
-    assert_true(k > 1);
+    check_that(k, >, 1);
 }
 
 /* What a call made, as text or bytes: free() releases it. */

@@ -128,7 +128,8 @@ static void later_versions(void **state) {
         bytes[11] = 0;
         check_ok(surety_npy_open(&array, files_put("later.npy", bytes, 16 + length), &err));
         surety_npy_doubles(&array, 0, 2, values);
-        assert_true(values[0] == 1 && values[1] == -1);
+        check_that(values[0], ==, 1);
+        check_that(values[1], ==, -1);
         surety_npy_close(&array);
         bytes[11] = (char)0xff;
         assert_int_equal(open_close(files_put("long.npy", bytes, 16 + length), NULL), SURETY_E_INPUT);
@@ -202,14 +203,16 @@ static void exchanges_with_numpy(void **state) {
         snprintf(name, sizeof name, "%s.npy", surety_dtype_name(t));
         check_ok(surety_npy_open(&array, files_path(name), &err));
         assert_int_equal(array.dtype, t);
-        assert_true(array.ndim == 2 && array.shape[0] == 2 && array.shape[1] == 3);
+        check_that(array.ndim, ==, 2);
+        check_that(array.shape[0], ==, 2);
+        check_that(array.shape[1], ==, 3);
         assert_int_equal(array.nbytes, 6 * surety_dtype_size(t));
         surety_npy_doubles(&array, 0, 6, values);
         surety_npy_floats(&array, 3, 3, floats);
         int sign = t <= SURETY_I8, logical = t == SURETY_B1;
         const double wanted[6] = {sign ? -3 : 0, 1, logical ? 1 : 100, logical ? 1 : 7, 0, 1};
         for (int i = 0; i < 6; i++) check(values[i] == wanted[i], "%s value %d is %g", name, i, values[i]);
-        for (int i = 0; i < 3; i++) assert_true(floats[i] == (float)wanted[i + 3]);
+        for (int i = 0; i < 3; i++) check_that(floats[i], ==, (float)wanted[i + 3]);
         surety_npy_close(&array);
     }
     const size_t shape[] = {4, 1, 2};
@@ -291,13 +294,15 @@ static void streams(void **state) {
     check_ok(surety_npy_writer_commit(w, &err));
     check_ok(surety_npy_open(&whole, path, &err));
     check_ok(surety_npy_stream(&streamed, path, &err));
-    assert_true(streamed.streamed && streamed.count == whole.count && streamed.ndim == 2);
+    assert_true(streamed.streamed);
+    check_that(streamed.count, ==, whole.count);
+    check_that(streamed.ndim, ==, 2);
     for (size_t first = 0; first < ROWS * WIDTH; first = 2 * first + 1)
         for (size_t count = 0; first + count <= ROWS * WIDTH; count = 3 * count + 1) {
             check_ok(surety_npy_read_floats(&streamed, first, count, some, &err));
             check_ok(surety_npy_read_doubles(&streamed, first, count, doubles, &err));
             assert_memory_equal(some, values + first, count * sizeof *some);
-            for (size_t i = 0; i < count; i++) assert_true(doubles[i] == (double)values[first + i]);
+            for (size_t i = 0; i < count; i++) check_that(doubles[i], ==, (double)values[first + i]);
         }
     assert_int_equal(truncate(path, 5000), 0);
     check_ok(surety_npy_read_floats(&streamed, 0, 1000, some, &err));

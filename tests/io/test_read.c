@@ -66,7 +66,7 @@ static void refuses_what_may_not_be_read(void **state) {
     assert_int_equal(chmod(locked, 0), 0);
     fflush(NULL);
     pid_t child = fork();
-    assert_true(child >= 0);
+    check_that(child, >=, 0);
     if (child == 0) {
         surety_error err = SURETY_ERROR_NONE;
         surety_file file;
@@ -216,7 +216,9 @@ static void sha256_known_answers(void **state) {
     uint8_t bytes[SURETY_SHA256_BYTES]; /* reading a sum begins the next */
     check_ok(surety_sha256_add(sum, "abc", 3, &err));
     check_ok(surety_sha256_bytes(sum, bytes, &err));
-    assert_true(bytes[0] == 0xba && bytes[1] == 0x78 && bytes[31] == 0xad);
+    check_that(bytes[0], ==, 0xba);
+    check_that(bytes[1], ==, 0x78);
+    check_that(bytes[31], ==, 0xad);
     surety_sha256_free(sum);
 }
 
@@ -263,7 +265,8 @@ static void a_bomb_can_be_stopped(void **state) {
     free(bomb);
     surety_reading(&run, 0);
     check_bad(surety_file_open(&file, files_path("bomb.gz"), &err), SURETY_E_STOPPED);
-    assert_true(seen > 0 && seen < small);
+    check_that(seen, >, 0);
+    check_that(seen, <, small);
     surety_reading(NULL, (uint64_t)20 << 20);
     check_bad(surety_file_open(&file, files_path("bomb.gz"), &err), SURETY_E_INPUT);
     assert_non_null(strstr(err.expected, "--largest-file"));

@@ -244,7 +244,7 @@ static void survives_kill(void **state) {
     for (long round = 0; round < check_count(20, 300); round++) {
         fflush(NULL);
         pid_t child = fork();
-        assert_true(child >= 0);
+        check_that(child, >=, 0);
         if (child == 0) {
             alarm(30); /* should the parent die first */
             for (int i = 1;; i = !i) surety_write_file(path, content[i], SIZE, NULL);
@@ -259,7 +259,7 @@ static void survives_kill(void **state) {
         check(size == SIZE && (!memcmp(got, content[0], SIZE) || !memcmp(got, content[1], SIZE)),
               "round %ld: neither the old content nor the new one (%zu bytes)", round, size);
         free(got);
-        assert_true(files_count(".killed.bin.part-") <= 1); /* leftovers are removed, not piled up */
+        check_that(files_count(".killed.bin.part-"), <=, 1); /* leftovers are removed, not piled up */
     }
 }
 

@@ -45,7 +45,8 @@ static void reads_what_python_writes(void **state) {
         surety_file file = get(k ? "deflated.zip" : "stored.zip");
         assert_true(surety_is_zip(file.data, file.size));
         check_ok(read_all(&file, &members, &bytes, &err));
-        assert_true(members == 4 && bytes == 70006);
+        check_that(members, ==, 4);
+        check_that(bytes, ==, 70006);
         surety_file_close(&file);
     }
     surety_file file = get("empty.zip");

@@ -77,7 +77,9 @@ static surety_status try_bytes(const void *data, size_t size, surety_error *err)
     if (status != SURETY_OK) {
         check(status == SURETY_E_INPUT && err->code == status, "status %s: %s", surety_status_name(status),
               err->what);
-        assert_true(!m && err->what[0] && strstr(err->file, "damaged"));
+        assert_true(!m);
+        assert_true(err->what[0]);
+        check_contains(err->file, "damaged");
     }
     surety_model_free(m);
     return status;
@@ -99,13 +101,19 @@ static void assert_same_model(const surety_model *a, const surety_model *b) {
         if (s.mask) assert_memory_equal(s.mask, t.mask, s.rows * s.stride);
     }
     const surety_model_facts *f = surety_model_about(a), *g = surety_model_about(b);
-    assert_true(f->voter_set == g->voter_set && f->seed == g->seed &&
-                f->priors_compared == g->priors_compared && f->delta == g->delta &&
-                f->ball.norm == g->ball.norm && f->ball.radius == g->ball.radius &&
-                f->ball.has_box == g->ball.has_box);
-    assert_true(f->ball.slack == g->ball.slack &&
-                surety_tolerance_same(f->ball.tolerance, g->ball.tolerance));
-    if (f->ball.has_box) assert_true(f->ball.lo == g->ball.lo && f->ball.hi == g->ball.hi);
+    check_that(f->voter_set, ==, g->voter_set);
+    check_that(f->seed, ==, g->seed);
+    check_that(f->priors_compared, ==, g->priors_compared);
+    check_that(f->delta, ==, g->delta);
+    check_that(f->ball.norm, ==, g->ball.norm);
+    check_that(f->ball.radius, ==, g->ball.radius);
+    check_that(f->ball.has_box, ==, g->ball.has_box);
+    check_that(f->ball.slack, ==, g->ball.slack);
+    assert_true(surety_tolerance_same(f->ball.tolerance, g->ball.tolerance));
+    if (f->ball.has_box) {
+        check_that(f->ball.lo, ==, g->ball.lo);
+        check_that(f->ball.hi, ==, g->ball.hi);
+    }
     assert_string_equal(f->defense, g->defense);
     assert_string_equal(f->objective, g->objective);
     const char *keys[] = {"note", "step1.risk", "epochs"};
@@ -137,8 +145,9 @@ static void what_is_written_reads_back(void **state) {
                         q = surety_model_vote(again, SURETY_WEIGHTS_PRIOR);
             check_ok(surety_vote_predict(&p, x, 5, 1, &one, NULL, &err));
             check_ok(surety_vote_predict(&q, x, 5, 1, &two, NULL, &err));
-            assert_true(one == two && q.weights[0] == 0.2 &&
-                        surety_model_vote(m, SURETY_WEIGHTS_POSTERIOR).weights[0] == 0);
+            check_that(one, ==, two);
+            check_that(q.weights[0], ==, 0.2);
+            check_that(surety_model_vote(m, SURETY_WEIGHTS_POSTERIOR).weights[0], ==, 0);
             free(a.data), free(b.data);
             surety_model_free(m), surety_model_free(again);
         }
@@ -196,7 +205,7 @@ static surety_status try_cut(const bytes *b, size_t size, surety_error *err) {
     *err = (surety_error)SURETY_ERROR_NONE;
     surety_status status = surety_model_decode(part, size, "the bytes", &m, err);
     free(part);
-    assert_true((status == SURETY_OK) == (m != NULL));
+    check_that((status == SURETY_OK), ==, (m != NULL));
     if (status != SURETY_OK) assert_string_equal(err->file, "the bytes");
     surety_model_free(m);
     return status;
@@ -216,7 +225,8 @@ static void cut_off_anywhere(void **state) {
         surety_model *none = (surety_model *)&err;
         err = (surety_error)SURETY_ERROR_NONE;
         assert_int_equal(surety_model_decode(NULL, 0, NULL, &none, &err), SURETY_E_INPUT);
-        assert_true(!none && err.file[0]);
+        assert_true(!none);
+        assert_true(err.file[0]);
         b.data[b.size] = 0; /* one byte too many */
         assert_int_equal(try_bytes(b.data, b.size + 1, &err), SURETY_E_INPUT);
         free(b.data);
@@ -556,7 +566,7 @@ static void texts_and_numbers(void **state) {
     check_ok(surety_model_real(again, "one", &one, &err));
     assert_memory_equal(&one, &values[7], sizeof one);
     check_ok(surety_model_count(again, "whole", &whole, &err));
-    assert_true(whole == UINT64_MAX);
+    check_that(whole, ==, UINT64_MAX);
     assert_null(surety_model_text(again, "absent"));
     const char *not_counts[] = {"absent", "note", "one", "list", "none"};
     for (int i = 0; i < 5; i++) {
@@ -652,7 +662,8 @@ static void classes_have_names(void **state) {
     assert_string_equal(surety_model_class(m, 1, number), "ankle boot");
     check_ok(surety_model_set_text(m, "data.task", "fashion-mnist", &err)); /* not of two classes */
     assert_string_equal(surety_model_class(m, 0, number), "1");
-    assert_true(surety_model_largest_weight(m, &voter) == 0.75 && voter == 2);
+    check_that(surety_model_largest_weight(m, &voter), ==, 0.75);
+    check_that(voter, ==, 2);
     surety_model_free(m);
 }
 
@@ -670,8 +681,13 @@ static void data_is_remembered(void **state) {
     check_ok(surety_model_check_data(again, &info, &err));
     check_ok(surety_model_data_settings(again, &s, &err));
     assert_string_equal(s.task, "mnist-1v7");
-    assert_true(s.class_count == 2 && !strcmp(s.classes[0], "1") && !strcmp(s.classes[1], "7"));
-    assert_true(s.learn_size == 5000 && s.boxed && s.box_lo == 0 && s.box_hi == 1);
+    check_that(s.class_count, ==, 2);
+    assert_string_equal(s.classes[0], "1");
+    assert_string_equal(s.classes[1], "7");
+    check_that(s.learn_size, ==, 5000);
+    assert_true(s.boxed);
+    check_that(s.box_lo, ==, 0);
+    check_that(s.box_hi, ==, 1);
     surety_data_info others[14], same = info;
     same.files = 0, same.scale = 1, same.height = 28;
     check_ok(surety_model_check_data(again, &same, &err));
@@ -703,10 +719,11 @@ static void data_is_remembered(void **state) {
     err = (surety_error)SURETY_ERROR_NONE;
     check_ok(surety_model_set_data(again, &others[6], &err)); /* a shuffle has a seed; no box, no task */
     check_ok(surety_model_data_settings(again, &s, &err));
-    assert_true(s.seed == 5);
+    check_that(s.seed, ==, 5);
     check_ok(surety_model_set_data(again, &others[13], &err));
     check_ok(surety_model_data_settings(again, &s, &err));
-    assert_true(!s.task && !s.boxed);
+    assert_true(!s.task);
+    assert_true(!s.boxed);
     check_ok(surety_model_set_data(again, &others[12], &err));
     assert_int_equal(surety_model_data_settings(again, &s, &err), SURETY_E_USAGE); /* no setting repeats it */
     static const char *const bad[][2] = {
@@ -756,7 +773,8 @@ static void labels_are_remembered(void **state) {
         check_ok(surety_model_data_settings(again, &s, &err));
         assert_int_equal(s.class_count, info.classes);
         for (size_t k = 0; k < s.class_count; k++) assert_string_equal(s.classes[k], info.labels[k]);
-        assert_true(s.header == info.header && !s.label_column == !info.label_column);
+        check_that(s.header, ==, info.header);
+        check_that(!s.label_column, ==, !info.label_column);
         if (s.label_column) assert_string_equal(s.label_column, info.label_column);
         assert_int_equal(strlen(surety_model_text(again, "data.class_rows")), 65 * info.classes - 1);
         surety_data_info other = info;
@@ -793,7 +811,10 @@ static void rows_are_remembered(void **state) {
     check_ok(surety_model_check_data(again, &info, &err));
     elsewhere.m[SURETY_SET_TEST] = 6, elsewhere.row_digests[SURETY_SET_TEST] = other;
     check_ok(surety_model_overlap(again, &elsewhere, SURETY_SET_TEST, &found, &err));
-    assert_true(found.m == 6 && found.in_prior == 2 && found.in_learn == 2 && found.known == 4);
+    check_that(found.m, ==, 6);
+    check_that(found.in_prior, ==, 2);
+    check_that(found.in_learn, ==, 2);
+    check_that(found.known, ==, 4);
     elsewhere.m[SURETY_SET_LEARN] = 6, elsewhere.row_digests[SURETY_SET_LEARN] = other, elsewhere.fresh = 1;
     assert_int_equal(surety_model_check_fresh(again, &elsewhere, NULL), SURETY_E_CHECK);
     elsewhere.row_digests[SURETY_SET_LEARN] = (const uint64_t[]){2};

@@ -249,7 +249,15 @@ static void check_outer(size_t N, size_t d, size_t rows, size_t first, size_t en
     const float *x[MOST];
     for (size_t r = 0; r < rows; r++) x[r] = f.x + r * f.ldx;
     for (size_t i = 0; i < N * ldd; i++) D[i] = STRANGE;
-    surety_product job = surety_outer_job(f.g, f.ldz, x, rows, first, end, d, D, ldd);
+    surety_product job = surety_outer_job(&(surety_outer){.g = f.g,
+                                                          .ldg = f.ldz,
+                                                          .x = x,
+                                                          .rows = rows,
+                                                          .first = first,
+                                                          .end = end,
+                                                          .d = d,
+                                                          .D = D,
+                                                          .ldd = ldd});
     surety_kernels_at(level)->product(&job);
     for (size_t i = 0; i < N; i++)
         for (size_t j = 0; j < ldd; j++) {
@@ -294,13 +302,14 @@ static void products_agree_with_openblas(void **state) {
         surety_product jobs[] = {
             surety_forward_job(f.weights, x, ROWS, NULL, z, LDZ),
             surety_backward_job(f.weights, f.g, LDZ, ROWS, &(surety_gradient_use){.out = dx_rows}),
-            surety_outer_job(f.g, LDZ, x, ROWS, 0, N, D, outer, D)};
+            surety_outer_job(&(surety_outer){
+                .g = f.g, .ldg = LDZ, .x = x, .rows = ROWS, .end = N, .d = D, .D = outer, .ldd = D})};
         for (int i = 0; i < 3; i++) surety_kernels_at(level)->product(&jobs[i]);
         /* |x|, |w| <= 1, so the sums of products are below the number of terms; u = 2^-24 */
-        for (size_t i = 0; i < ROWS * LDZ; i++) assert_true(fabsf(z[i] - z_blas[i]) <= 0x1p-23f * D * D / 4);
-        for (size_t i = 0; i < ROWS * D; i++) assert_true(fabsf(dx[i] - dx_blas[i]) <= 0x1p-23f * N * N / 4);
+        for (size_t i = 0; i < ROWS * LDZ; i++) check_that(fabsf(z[i] - z_blas[i]), <=, 0x1p-23f * D * D / 4);
+        for (size_t i = 0; i < ROWS * D; i++) check_that(fabsf(dx[i] - dx_blas[i]), <=, 0x1p-23f * N * N / 4);
         for (size_t i = 0; i < N * D; i++)
-            assert_true(fabsf(outer[i] - outer_blas[i]) <= 0x1p-23f * ROWS * ROWS / 4);
+            check_that(fabsf(outer[i] - outer_blas[i]), <=, 0x1p-23f * ROWS * ROWS / 4);
     }
     fixture_free(&f);
 }
@@ -360,7 +369,7 @@ static void packing_again(void **state) {
             memset(x, 0, 16 * sizeof *x);
             x[j] = 1;
             surety_product_forward(weights, (const float *const[]){x}, 1, NULL, z, 32);
-            for (size_t i = 0; i < 18; i++) assert_true(z[i] == scale * (float)(10 * i + j));
+            for (size_t i = 0; i < 18; i++) check_that(z[i], ==, scale * (float)(10 * i + j));
         }
     }
     surety_free(x);
@@ -482,7 +491,8 @@ static void elementary_special_values(void **state) {
     }
     EACH_LEVEL(level) {
         map_of(level, 1)(&x[9], out, 1);
-        assert_true(out[0] > 0 && out[0] < FLT_MIN); /* a subnormal, not 0 */
+        check_that(out[0], >, 0);
+        check_that(out[0], <, FLT_MIN); /* a subnormal, not 0 */
     }
 }
 
@@ -503,7 +513,7 @@ static void elementary_counts_and_levels(void **state) {
                 memcpy(out, x, sizeof out);
                 out[count] = STRANGE;
                 map_of(level, which)(out, out, count);
-                assert_true(out[count] == STRANGE);
+                check_that(out[count], ==, STRANGE);
                 if (level == SURETY_AVX2) memcpy(first, out, sizeof out);
                 for (size_t i = 0; level > SURETY_AVX2 && i < count; i++) assert_true(same(out[i], first[i]));
             }
@@ -533,9 +543,9 @@ static void uniform_has_the_bits_of_base(void **state) {
         EACH_LEVEL(level) {
             out[count + offset] = STRANGE;
             surety_kernels_at(level)->uniform(seed, &a, out + offset, count);
-            assert_true(out[count + offset] == STRANGE);
+            check_that(out[count + offset], ==, STRANGE);
             for (size_t j = 0; j < count; j++)
-                assert_true(out[offset + j] == surety_random_uniform(seed, &a, j));
+                check_that(out[offset + j], ==, surety_random_uniform(seed, &a, j));
         }
     }
 }
@@ -561,9 +571,9 @@ static void noise_is_drawn_added_and_clipped(void **state) {
             bool in_place = n % 2;
             memcpy(out, x, sizeof out);
             out[count + offset] = STRANGE;
-            surety_kernels_at(level)->noise(seed, &a, (in_place ? out : x) + offset, scale, lo, hi,
-                                            out + offset, count);
-            assert_true(out[count + offset] == STRANGE);
+            surety_kernels_at(level)->noise(&(surety_noise){seed, a, scale, lo, hi},
+                                            (in_place ? out : x) + offset, out + offset, count);
+            check_that(out[count + offset], ==, STRANGE);
             for (size_t j = 0; j < count; j++) {
                 float u = surety_random_noise(seed, &a, j);
                 assert_true(same(out[offset + j], noisy(level, x[offset + j], u, scale, lo, hi)));
@@ -605,10 +615,10 @@ static void check_box_muller(bool direction, size_t longest, uint32_t rounds) {
             const surety_kernels *k = surety_kernels_at(level);
             out[count] = STRANGE;
             (direction ? k->direction : k->normal)(seed, &a, out, count);
-            assert_true(out[count] == STRANGE);
+            check_that(out[count], ==, STRANGE);
             for (size_t j = 0; j < count; j++) {
                 double radius, value = value_at(seed, &a, j, &radius);
-                assert_true(fabs((double)out[j] - value) <= 8 * 0x1p-24 * radius);
+                check_that(fabs((double)out[j] - value), <=, 8 * 0x1p-24 * radius);
             }
             if (level == SURETY_AVX2) memcpy(first, out, sizeof out);
             for (size_t j = 0; level > SURETY_AVX2 && j < count; j++) assert_true(same(out[j], first[j]));
@@ -647,13 +657,13 @@ static void check_moments(void (*draw)(uint64_t, const surety_address *, float *
         n += CHUNK;
     }
     double se = 5 / sqrt(n), pairs = 5 / sqrt(both);
-    assert_true(fabs(s[1] / n) < se);
-    assert_true(fabs(s[2] / n - 1) < se * sqrt(2));
-    assert_true(fabs(s[3] / n) < se * sqrt(15));
-    assert_true(fabs(s[4] / n - 3) < se * sqrt(96));
-    for (int k = 0; k < 3; k++) assert_true(fabs(beyond[k] / n - p[k]) < se * sqrt(p[k]));
-    assert_true(fabs(pair / both) < pairs);
-    assert_true(fabs(squares / both) < pairs * 2);
+    check_that(fabs(s[1] / n), <, se);
+    check_that(fabs(s[2] / n - 1), <, se * sqrt(2));
+    check_that(fabs(s[3] / n), <, se * sqrt(15));
+    check_that(fabs(s[4] / n - 3), <, se * sqrt(96));
+    for (int k = 0; k < 3; k++) check_that(fabs(beyond[k] / n - p[k]), <, se * sqrt(p[k]));
+    check_that(fabs(pair / both), <, pairs);
+    check_that(fabs(squares / both), <, pairs * 2);
 }
 
 static void normal_moments(void **state) {
@@ -685,7 +695,7 @@ static void directions_are_fine_enough(void **state) {
     qsort(u, n, sizeof *u, ascending);
     for (size_t i = 0; i < n; i++)
         distance = fmax(distance, fmax((double)(i + 1) / count - u[i], u[i] - (double)i / count));
-    assert_true(distance * sqrt(count) < 2.2);
+    check_that(distance * sqrt(count), <, 2.2);
     free(u);
 }
 
@@ -703,7 +713,8 @@ static void public_functions_use_the_level(void **state) {
     SAME(surety_vector_uniform(1, &where, a, 50), k->uniform(1, &where, b, 50));
     SAME(surety_vector_normal(1, &where, a, 50), k->normal(1, &where, b, 50));
     SAME(surety_vector_direction(1, &where, a, 50), k->direction(1, &where, b, 50));
-    SAME(surety_vector_noise(1, &where, x, 1, 0, 1, a, 50), k->noise(1, &where, x, 1, 0, 1, b, 50));
+    surety_noise noise = {1, where, 1, 0, 1};
+    SAME(surety_vector_noise(&noise, x, a, 50), k->noise(&noise, x, b, 50));
 }
 
 int main(void) {

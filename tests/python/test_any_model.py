@@ -4,8 +4,10 @@ import importlib
 import json
 import os
 import pkgutil
+import shutil
 import subprocess
 import sys
+import types
 import warnings
 
 import package
@@ -225,10 +227,48 @@ def test_from_xgboost(tmp_path):
     assert sizes["bytes"] == os.path.getsize(tmp_path / "m.c") and c.document["digest"] in (tmp_path / "m.c").read_text()
 
 
-def test_from_lightgbm():
-    lightgbm = pytest.importorskip("lightgbm")
-    fitted = lightgbm.LGBMClassifier(n_estimators=8).fit(X, Y)
-    assert np.array_equal(surety.from_lightgbm(fitted).answers(X), fitted.predict(X))
+class LightGBM:
+    """A booster that LightGBM's own command trains and asks: save_model and predict as lightgbm.Booster has them."""
+
+    command = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "surety/lightgbm/lightgbm")
+
+    def __init__(self, folder, rows, labels, *parameters):
+        self.folder = folder
+        self.ask("task=train", "num_trees=8", "num_leaves=9", f"output_model={folder}/model.txt", *parameters, rows=rows, labels=labels)
+
+    def ask(self, *words, rows, labels):
+        with open(f"{self.folder}/rows.csv", "w") as file:
+            for row, label in zip(rows, labels):
+                file.write(",".join([str(label), *(repr(float(value)) for value in row)]) + "\n")
+        subprocess.run([self.command, "verbosity=-1", "num_threads=1", f"data={self.folder}/rows.csv", *words], check=True,
+                       capture_output=True)
+
+    def save_model(self, path):
+        shutil.copy(f"{self.folder}/model.txt", path)
+
+    def predict(self, rows, raw_score=False):
+        self.ask("task=predict", f"input_model={self.folder}/model.txt", f"output_result={self.folder}/found",
+                 f"predict_raw_score={str(raw_score).lower()}", rows=rows, labels=np.zeros(len(rows), int))
+        return np.loadtxt(f"{self.folder}/found")
+
+
+@pytest.mark.skipif(not os.path.exists(LightGBM.command), reason="LightGBM's command is not there: script/setup lightgbm")
+def test_from_lightgbm(tmp_path):
+    iris = load_iris(return_X_y=True)
+    for rows, labels, parameters in ((X, Y, ["objective=binary"]), (*iris, ["objective=multiclass", "num_class=3"])):
+        rows = rows.astype(np.float32)
+        booster = LightGBM(str(tmp_path), rows, labels, *parameters)
+        found = booster.predict(rows)
+        answers = found > 0.5 if found.ndim == 1 else found.argmax(axis=1)
+        for replayed in (rows, None):
+            model = surety.from_lightgbm(booster, replayed)
+            assert np.array_equal(model.answers(rows), answers)
+        assert np.array_equal(model.scores(rows), booster.predict(rows, raw_score=True))
+    fitted = types.SimpleNamespace(booster_=booster, classes_=np.array(["a", "b", "c"]))  # as an LGBMClassifier
+    assert surety.from_lightgbm(fitted).classes == ["a", "b", "c"]
+    other = LightGBM(str(tmp_path), rows, labels, "objective=multiclass", "num_class=3", "learning_rate=0.3")
+    with pytest.raises(surety.CheckFailed):
+        surety.trees.replay(model, rows, other.predict(rows, raw_score=True))
 
 
 # ---- around them ----

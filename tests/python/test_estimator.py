@@ -1,4 +1,5 @@
 """VoteClassifier beside the command and inside scikit-learn."""
+import json
 import os
 import pickle
 import subprocess
@@ -55,6 +56,73 @@ def test_the_same_bytes_as_the_command(tmp_path, words, settings):
     assert made == commands(str(tmp_path), *words)
 
 
+def awkward():
+    """Numbers with gaps, columns of categories and of units."""
+    random = np.random.default_rng(0)
+    x = X[:300, :6].copy()
+    x[::7, 2] = np.nan
+    x[:, 4] = random.integers(0, 4, 300)
+    x[::9, 4] = np.nan
+    x[:, 5] = random.integers(0, 120, 300)
+    return x, Y[:300]
+
+
+@pytest.mark.parametrize("words, settings", [
+    (["--missing", "median", "--drop", "1,5"], dict(missing="median", drop=[1, 5])),
+    (["--missing", "flag", "--categorical", "5", "--unit", "-1"], dict(missing="flag", categorical=[5], unit=-1)),
+    (["--missing", "keep", "--kind", "trees", "--trees", 5, "--unit", "6"], dict(missing="keep", kind="trees", trees=5, unit=6)),
+])
+def test_gaps_categories_and_units_have_the_bytes_of_the_command(tmp_path, words, settings):
+    size = {} if "trees" in settings else dict(epochs=3)
+    words = words + [word for key, value in size.items() for word in ("--" + key, value)]
+    clf = surety.VoteClassifier(copies="keep", **size, **settings).fit(*awkward())
+    assert clf.model_.to_bytes() == commands(str(tmp_path), "--copies", "keep", *words, data=awkward())
+    assert surety.verify(clf.certify(looks=9), clf, *awkward())
+
+
+def parts(model):
+    """The texts of a model's file, and the bytes of its tensors."""
+    size = int.from_bytes(model[:8], "little")
+    return json.loads(model[8:8 + size])["__metadata__"], model[8 + size:]
+
+
+def test_texts_in_a_frame_are_those_of_a_csv_file(tmp_path):
+    """Categories, units and groups as texts or long numbers: the same tensors and digests of rows."""
+    import pandas as pd
+    random, m = np.random.default_rng(0), 300
+    frame = pd.DataFrame({"age": random.integers(20, 80, m).astype(float), "dose": random.normal(size=m).astype(np.float32),
+                          "color": random.choice(["red", "green", " blue ", "NA", "7.0", "07"], m),
+                          "site": pd.Categorical(random.choice(["north", "south"], m)),
+                          "patient": random.integers(0, 150, m) + 10 ** 9})  # float32 cannot tell them apart
+    frame.loc[::11, "age"], frame.loc[::13, "color"] = np.nan, None
+    labels = np.where(frame["dose"] + (frame["color"] == "red") > 0.3, "ill", "well")
+    frame.assign(y=labels).to_csv(tmp_path / "t.csv", index=False)
+    clf = surety.VoteClassifier(eps=0.1, epochs=20, categorical=["color"], drop=["site"], unit="patient", missing="flag",
+                                copies="keep").fit(frame, labels)
+    tap.run("train", "--train", tmp_path / "t.csv", "--test-size", 0, "--eps", 0.1, "--norm", "linf", "--epochs", 20, "--categorical",
+            "color", "--drop", "site", "--unit", "patient", "--missing", "flag", "--copies", "keep", "--out", tmp_path / "m")
+    with open(tmp_path / "m", "rb") as file:
+        (theirs, bytes_), (mine, own) = parts(file.read()), parts(clf.model_.to_bytes())
+    assert own == bytes_ and {key for key in mine if mine[key] != theirs[key]} == {"data.preparation", "settings"}
+    for key in ("label", "label_column", "file_columns"):  # a file has its label in a column
+        assert json.loads(mine["data.preparation"]).pop(key) != json.loads(theirs["data.preparation"]).pop(key)
+    made = clf.certify(looks=9)
+    assert made.document["data"]["unit"] == "patient" and made.document["inputs"]["m"] < 100
+    assert surety.verify(made, clf, frame, labels)
+    assert made.value == tap.answer("certify", tmp_path / "m", "--train", tmp_path / "t.csv", "--looks", 9, "--out",
+                                    tmp_path / "c.json")["value"]
+    assert np.array_equal(clf.predict(frame[frame.columns[::-1]]), clf.predict(frame))
+    assert np.array_equal(surety.Model.load(tmp_path / "m").votes(frame), clf.model_.votes(frame))
+    grouped = surety.VoteClassifier(kind="linear", epochs=5, categorical=["color"], drop=["site", "patient"], missing="flag",
+                                    copies="keep").fit(frame, labels)
+    limits = grouped.certify(looks=9, X=frame, y=labels, groups="site").groups
+    assert [one["label"] for one in limits] == ["north", "south"] and sum(one["m"] for one in limits) == 120
+    with pytest.raises(surety.UsageError, match="column of the rows"):
+        grouped.certify(looks=9, groups="site")
+    with pytest.raises(surety.InputError, match="'color' holds texts"):
+        surety.VoteClassifier(drop=["site"]).fit(frame, labels)
+
+
 @pytest.mark.parametrize("kind", surety.kinds())
 def test_every_kind_has_the_bytes_of_the_command(tmp_path, kind):
     """Whatever kinds there are: trained with a radius, certified, derived again."""
@@ -87,8 +155,9 @@ def test_three_classes_and_text_labels(tmp_path):
         str(tmp_path), "--epochs", 5, "--copies", "keep", data=(x.astype(np.float32), y))
 
 
-def test_check_estimator():
-    check_estimator(surety.VoteClassifier())
+@pytest.mark.parametrize("settings", [dict(), dict(kind="trees", trees=20), dict(kind="lipschitz", layers=[8], epochs=400)], ids=str)
+def test_check_estimator(settings):
+    check_estimator(surety.VoteClassifier(**settings))
 
 
 def test_check_estimator_with_a_radius():
@@ -200,6 +269,12 @@ def test_pipelines_and_searches():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         search.best_estimator_.certify(looks=100)
+    many = GridSearchCV(one, {"voteclassifier__lr": [0.01, 0.02, 0.05]}, cv=2, n_jobs=2).fit(X, Y)  # rows differ by fold
+    with pytest.warns(UserWarning, match="with 2 other settings"):
+        many.best_estimator_[-1].certify(looks=2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        many.best_estimator_[-1].certify(looks=3)
 
 
 def test_frames_names_and_tolerances():

@@ -284,7 +284,7 @@ static void realistic(void **state) {
         holds("realistic, frozen", &frozen);
         for (int id = 0; id < SURETY_BOUNDS; id++) /* every bound was really tried */
             if (surety_bound_list()[id].risk != SURETY_RISK_WORST_CASE && !needs_more(id))
-                assert_true(learned.seen[id] + frozen.seen[id] >= learned.draws / 4);
+                check_that(learned.seen[id] + frozen.seen[id], >=, learned.draws / 4);
     }
 }
 

@@ -251,10 +251,15 @@ static void sums_up(const char *what, size_t h, uint64_t got, long double exact,
 static void compare(const problem *p, const surety_risks *r) {
     static naive e;
     naive_all(p, &e);
-    assert_true(r->m == p->m && r->classes == p->K && r->n == p->n);
-    assert_true(r->wrong == e.wrong && r->tied == e.tied);
-    assert_true(r->max_wrong == e.max_wrong && r->max_tied == e.max_tied);
-    assert_true(r->prior_wrong == e.prior_wrong && r->prior_max_wrong == e.prior_max_wrong);
+    check_that(r->m, ==, p->m);
+    check_that(r->classes, ==, p->K);
+    check_that(r->n, ==, p->n);
+    check_that(r->wrong, ==, e.wrong);
+    check_that(r->tied, ==, e.tied);
+    check_that(r->max_wrong, ==, e.max_wrong);
+    check_that(r->max_tied, ==, e.max_tied);
+    check_that(r->prior_wrong, ==, e.prior_wrong);
+    check_that(r->prior_max_wrong, ==, e.prior_max_wrong);
     upper("Rbar", r->rbar, e.rbar), upper("Abar", r->abar, e.abar), upper("Gmax", r->gmax, e.gmax);
     upper("TV", r->tv, e.tv), upper("tandem", r->tandem, e.tandem);
     for (size_t h = 0; h < p->H; h++) {
@@ -264,7 +269,7 @@ static void compare(const problem *p, const surety_risks *r) {
         sums_up("anchored_max", h, r->anchored_max[h], e.anchored_max[h], p->m);
         assert_int_equal(r->errors[h], e.errors[h]);
         assert_int_equal(r->anchored_errors[h], e.anchored_errors[h]);
-        assert_true(r->worst_loss[h] <= r->max_loss[h]);
+        check_that(r->worst_loss[h], <=, r->max_loss[h]);
     }
     assert_memory_equal(r->class_examples, e.examples, p->K * sizeof *e.examples);
     assert_memory_equal(r->class_failed, e.failed, p->K * sizeof *e.failed);
@@ -273,12 +278,16 @@ static void compare(const problem *p, const surety_risks *r) {
 /* What docs/theory.md 4.7 promises for every set of votes. Rbar <= Abar is not among it. */
 static void promised(const problem *p, const surety_risks *r) {
     double slack = surety_vote_margin(p->H), at_worst = 0;
-    assert_true(r->averaged <= r->averaged_max);
-    assert_true(r->abar <= r->gmax && r->rbar <= r->gmax && r->gmax <= r->abar + r->tv);
-    assert_true(r->averaged <= 2 * r->rbar + slack && r->averaged_max <= 2 * r->abar + slack);
-    assert_true(r->tandem <= r->rbar + 1e-9 && r->averaged <= 4 * r->tandem + 2 * slack);
+    check_that(r->averaged, <=, r->averaged_max);
+    check_that(r->abar, <=, r->gmax);
+    check_that(r->rbar, <=, r->gmax);
+    check_that(r->gmax, <=, r->abar + r->tv);
+    check_that(r->averaged, <=, 2 * r->rbar + slack);
+    check_that(r->averaged_max, <=, 2 * r->abar + slack);
+    check_that(r->tandem, <=, r->rbar + 1e-9);
+    check_that(r->averaged, <=, 4 * r->tandem + 2 * slack);
     for (size_t h = 0; h < p->H; h++) at_worst += p->q[h] * r->mean_worst_loss[h];
-    assert_true(fabs(at_worst - r->abar) < 1e-8);
+    check_that(fabs(at_worst - r->abar), <, 1e-8);
 }
 
 static void agrees_with_plain_loops(void **state) {
@@ -312,15 +321,26 @@ static void by_hand(void **state) {
     check_ok(surety_risk_new(&s, &a, &err));
     check_ok(surety_risk_add_scores(a, scores, 6, 1, &err));
     check_ok(surety_risk_result(a, &r, &err));
-    assert_true(r.wrong == 1 && r.tied == 0 && r.max_wrong == 1 && r.prior_wrong == 1);
-    assert_true(r.loss[0] == one / 8 * 7 && r.loss[1] == one / 8 * 13);
-    assert_true(r.max_loss[0] == one / 2 && r.max_loss[1] == one);
-    assert_true(r.worst_loss[0] == one / 2 && r.worst_loss[1] == one); /* column (1, 2): e = 5/8 */
-    assert_true(r.anchored_loss[0] == one / 8 * 3 && r.anchored_loss[1] == one / 8 * 5);
-    assert_true(fabs(r.abar - .625) < 1e-9 && r.tv_sum < 4);
+    check_that(r.wrong, ==, 1);
+    check_that(r.tied, ==, 0);
+    check_that(r.max_wrong, ==, 1);
+    check_that(r.prior_wrong, ==, 1);
+    check_that(r.loss[0], ==, one / 8 * 7);
+    check_that(r.loss[1], ==, one / 8 * 13);
+    check_that(r.max_loss[0], ==, one / 2);
+    check_that(r.max_loss[1], ==, one);
+    check_that(r.worst_loss[0], ==, one / 2);
+    check_that(r.worst_loss[1], ==, one); /* column (1, 2): e = 5/8 */
+    check_that(r.anchored_loss[0], ==, one / 8 * 3);
+    check_that(r.anchored_loss[1], ==, one / 8 * 5);
+    check_that(fabs(r.abar - .625), <, 1e-9);
+    check_that(r.tv_sum, <, 4);
     double e0 = .75 * 3 / 8 + .25 * 5 / 8, e1 = .75 / 2 + .25;
-    assert_true(fabs(r.rbar - (e0 + e1) / 2) < 1e-9 && fabs(r.tandem - (e0 * e0 + e1 * e1) / 2) < 1e-9);
-    assert_true(r.class_examples[1] == 1 && r.class_failed[1] == 1 && r.class_examples[0] == 0);
+    check_that(fabs(r.rbar - (e0 + e1) / 2), <, 1e-9);
+    check_that(fabs(r.tandem - (e0 * e0 + e1 * e1) / 2), <, 1e-9);
+    check_that(r.class_examples[1], ==, 1);
+    check_that(r.class_failed[1], ==, 1);
+    check_that(r.class_examples[0], ==, 0);
     surety_risks_free(&r);
     surety_risk_free(a);
 }
@@ -329,7 +349,8 @@ static void by_hand(void **state) {
 
 static void same(const surety_risks *a, const surety_risks *b) {
     size_t arrays = SURETY_RISK_ARRAYS * a->voter_count + 2 * a->classes;
-    assert_true(a->m == b->m && a->classes == b->classes);
+    check_that(a->m, ==, b->m);
+    check_that(a->classes, ==, b->classes);
     assert_memory_equal(&a->wrong, &b->wrong, 9 * sizeof(uint64_t));
     assert_memory_equal(&a->averaged, &b->averaged, 7 * sizeof(double));
     assert_memory_equal(a->loss, b->loss, arrays * sizeof *a->loss);
@@ -489,7 +510,7 @@ static void every_allocation_may_fail(void **state) {
         if (status != SURETY_OK) assert_int_equal(status, SURETY_E_MEMORY);
         surety_risks_free(&r);
         surety_risk_free(a);
-        assert_true(k < 50);
+        check_that(k, <, 50);
     }
 }
 

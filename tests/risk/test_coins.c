@@ -111,7 +111,7 @@ static void coins_cover(void **state) {
         surety_risks_free(&best);
     }
     holds("coins", &honest);
-    for (size_t i = 0; all[i] >= 0; i++) assert_true(honest.seen[all[i]] == honest.draws);
+    for (size_t i = 0; all[i] >= 0; i++) check_that(honest.seen[all[i]], ==, honest.draws);
     must_fail("a coin for each example", &one, all);
     must_fail("a seed fixed before", &lucky, frozen);
 }

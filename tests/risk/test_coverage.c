@@ -348,7 +348,7 @@ static void realistic(void **state) {
     holds("realistic, held out", &held_out);
     for (int id = 0; id < SURETY_BOUNDS; id++) /* every bound was really tried */
         if (surety_bound_list()[id].risk != SURETY_RISK_WORST_CASE && !needs_more(id))
-            assert_true(learned.seen[id] + frozen.seen[id] + held_out.seen[id] >= learned.draws);
+            check_that(learned.seen[id] + frozen.seen[id] + held_out.seen[id], >=, learned.draws);
 }
 
 int main(void) {

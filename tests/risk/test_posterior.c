@@ -101,8 +101,9 @@ static void finds_the_minimum(void **state) {
         surety_learned learned;
         double q[MAX_H];
         check_ok(surety_posterior_learn(&t.risks, t.p, id, &t.input, q, &learned, &err));
-        assert_true(learned.value <= learned.start && learned.value == bound_at(&t, id, q));
-        assert_true(learned.start == bound_at(&t, id, t.p));
+        check_that(learned.value, <=, learned.start);
+        check_that(learned.value, ==, bound_at(&t, id, q));
+        check_that(learned.start, ==, bound_at(&t, id, t.p));
         check(learned.gradient_norm < 1e-8, "gradient %g after %llu steps", learned.gradient_norm,
               (unsigned long long)learned.iterations);
         nothing_is_better(&s, &t, id, q, learned.value);
@@ -148,9 +149,10 @@ static void equal_voters_keep_the_prior(void **state) {
     double q[3];
     check_ok(surety_posterior_learn(&risks, p, SURETY_BOUND_SEEGER, &input, q, &learned, &err));
     assert_memory_equal(q, p, sizeof p);
-    assert_true(learned.gradient_norm < 1e-12);
+    check_that(learned.gradient_norm, <, 1e-12);
     check_ok(surety_risks_input(&risks, q, p, &input, &err));
-    assert_true(input.kl == 0 && input.frozen);
+    check_that(input.kl, ==, 0);
+    assert_true(input.frozen);
     assert_int_equal(surety_posterior_learn(&risks, p, SURETY_BOUND_TANDEM, &input, q, &learned, &err),
                      SURETY_E_USAGE);
     assert_int_equal(surety_posterior_learn(&risks, p, SURETY_BOUND_TANDEM, &input, q, &learned, NULL),

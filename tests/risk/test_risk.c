@@ -214,13 +214,19 @@ static void compare(const problem *p, const surety_risks *r) {
 /* What docs/theory.md 4.1, 4.2 and 4.5 promise for every set of votes. */
 static void promised(const problem *p, const surety_risks *r) {
     double slack = surety_vote_margin(p->H);
-    assert_true(r->averaged <= r->averaged_max);
-    assert_true(r->abar <= r->gmax && r->rbar <= r->abar);
-    assert_true(r->gmax <= r->abar + r->tv);
-    assert_true(r->averaged <= 2 * r->rbar + slack);
-    assert_true(r->averaged_max <= 2 * r->abar + slack);
-    assert_true(r->tandem <= r->rbar + 1e-9 && r->averaged <= 4 * r->tandem + 2 * slack);
-    if (p->n == 1) assert_true(r->tv_sum == 0 && r->wrong == r->max_wrong && r->tied == r->max_tied);
+    check_that(r->averaged, <=, r->averaged_max);
+    check_that(r->abar, <=, r->gmax);
+    check_that(r->rbar, <=, r->abar);
+    check_that(r->gmax, <=, r->abar + r->tv);
+    check_that(r->averaged, <=, 2 * r->rbar + slack);
+    check_that(r->averaged_max, <=, 2 * r->abar + slack);
+    check_that(r->tandem, <=, r->rbar + 1e-9);
+    check_that(r->averaged, <=, 4 * r->tandem + 2 * slack);
+    if (p->n == 1) {
+        check_that(r->tv_sum, ==, 0);
+        check_that(r->wrong, ==, r->max_wrong);
+        check_that(r->tied, ==, r->max_tied);
+    }
 }
 
 static void agrees_with_the_naive_twin(void **state) {
@@ -255,20 +261,34 @@ static void by_hand(void **state) {
                         .votes = {1, -1, 1, -1, 1, 1, -1, -1, 0, -1, -1, -1}};
     surety_risks r;
     run(&p, &r);
-    assert_true(r.wrong == 0 && r.tied == 1 && r.max_wrong == 0 && r.max_tied == 1);
-    assert_true(r.averaged == .25 && r.averaged_max == .5);
+    check_that(r.wrong, ==, 0);
+    check_that(r.tied, ==, 1);
+    check_that(r.max_wrong, ==, 0);
+    check_that(r.max_tied, ==, 1);
+    check_that(r.averaged, ==, .25);
+    check_that(r.averaged_max, ==, .5);
     near(r.rbar, (.25 + .5 + .125) / 4, 1e-14);
     near(r.abar, (.5 + .125) / 2, 1e-9);
     near(r.gmax, .5 * .5 + .25 * .5 + .25 * .25, 1e-14);
     near(r.tandem, (1. / 16 + 1. / 4 + 1. / 64) / 4, 1e-9);
     near(r.tv, .125, 1e-9);
     const uint64_t one = SURETY_LOSS_ONE;
-    assert_true(r.loss[0] == one && r.loss[1] == one && r.loss[2] == one / 2);
-    assert_true(r.max_loss[0] == one && r.max_loss[1] == one && r.max_loss[2] == one / 2);
-    assert_true(r.worst_loss[0] == one && r.worst_loss[1] == 0 && r.worst_loss[2] == one / 2);
-    assert_true(r.errors[0] == 1 && r.errors[1] == 1 && r.errors[2] == 1);
+    check_that(r.loss[0], ==, one);
+    check_that(r.loss[1], ==, one);
+    check_that(r.loss[2], ==, one / 2);
+    check_that(r.max_loss[0], ==, one);
+    check_that(r.max_loss[1], ==, one);
+    check_that(r.max_loss[2], ==, one / 2);
+    check_that(r.worst_loss[0], ==, one);
+    check_that(r.worst_loss[1], ==, 0);
+    check_that(r.worst_loss[2], ==, one / 2);
+    check_that(r.errors[0], ==, 1);
+    check_that(r.errors[1], ==, 1);
+    check_that(r.errors[2], ==, 1);
     /* P's votes: 1/3, 1/3; y times: 2/3, 1: right everywhere, so nothing is left out. */
-    assert_true(r.prior_wrong == 0 && r.anchored_loss[0] == one && r.anchored_max[2] == one / 2);
+    check_that(r.prior_wrong, ==, 0);
+    check_that(r.anchored_loss[0], ==, one);
+    check_that(r.anchored_max[2], ==, one / 2);
     surety_risks_free(&r);
 }
 
@@ -379,8 +399,9 @@ static void grows_with_nested_samples(void **state) {
             for (size_t i = 0; i < p.m; i++)
                 memcpy(less.votes + i * n * p.H, p.votes + i * p.n * p.H, n * p.H * sizeof *p.votes);
             run(&less, &now);
-            assert_true(now.averaged_max >= before.averaged_max);
-            assert_true(now.abar_sum >= before.abar_sum && now.gmax >= before.gmax);
+            check_that(now.averaged_max, >=, before.averaged_max);
+            check_that(now.abar_sum, >=, before.abar_sum);
+            check_that(now.gmax, >=, before.gmax);
             surety_risks_free(&before);
             before = now;
         }
@@ -450,7 +471,7 @@ static void extreme_weights(void **state) {
         promised(&p, &r);
         double gradient[MAX_H];
         surety_risks_gradient(&r, SURETY_RBAR, p.q, gradient);
-        for (size_t h = 0; h < p.H; h++) assert_true(isfinite(gradient[h]));
+        for (size_t h = 0; h < p.H; h++) check_is(isfinite, gradient[h]);
         surety_risks_free(&r);
     }
 }
@@ -513,7 +534,10 @@ static void stops_before_overflow(void **state) {
     assert_int_equal(surety_risk_merge(a, a, &err), SURETY_E_INPUT);
     surety_risks r;
     check_ok(surety_risk_result(a, &r, &err));
-    assert_true(r.m == UINT64_C(1) << 30 && r.rbar == 1 && r.averaged == 1 && r.loss[0] == UINT64_C(1) << 62);
+    check_that(r.m, ==, UINT64_C(1) << 30);
+    check_that(r.rbar, ==, 1);
+    check_that(r.averaged, ==, 1);
+    check_that(r.loss[0], ==, UINT64_C(1) << 62);
     surety_risks_free(&r);
     surety_risk_free(a);
 }
@@ -589,7 +613,7 @@ static void every_allocation_may_fail(void **state) {
         if (status != SURETY_OK) assert_int_equal(status, SURETY_E_MEMORY);
         surety_risks_free(&r);
         surety_risk_free(a);
-        assert_true(k < 50);
+        check_that(k, <, 50);
     }
 }
 

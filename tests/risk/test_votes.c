@@ -151,7 +151,7 @@ static void agrees_with_the_layers_below(void **state) {
         /* the margin of the computed vote: at least one ulp where voters stand in for the vote, never more
          * than 1e-14; nothing where the vote itself was counted */
         int through_voters = surety_bound_list()[id].margin == SURETY_MARGIN_VOTE;
-        assert_true(r.bounds[id].vote <= value.vote + 1e-14);
+        check_that(r.bounds[id].vote, <=, value.vote + 1e-14);
         assert_true(through_voters ? r.bounds[id].vote > value.vote : r.bounds[id].vote == value.vote);
     }
     for (int k = 0; k < 2; k++) surety_risk_free(part[k]), surety_risks_free(&risks[k]);
@@ -179,18 +179,20 @@ static void the_document_has_its_keys(void **state) {
     const ensemble *e = *state;
     surety_votes_settings s = arrays_of(e);
     json_t *root = document(&s);
-    assert_true(number(root, "m", NULL, NULL) == M && number(root, "n", NULL, NULL) == N);
-    assert_true(number(root, "voter_count", NULL, NULL) == H && number(root, "kl", NULL, NULL) > 0);
+    check_that(number(root, "m", NULL, NULL), ==, M);
+    check_that(number(root, "n", NULL, NULL), ==, N);
+    check_that(number(root, "voter_count", NULL, NULL), ==, H);
+    check_that(number(root, "kl", NULL, NULL), >, 0);
     const char *const risks[] = {"averaged", "averaged_max", "rbar", "abar", "gmax", "tv", "tandem"};
-    for (int k = 0; k < 7; k++) assert_true(number(root, "risks", risks[k], NULL) <= 1);
+    for (int k = 0; k < 7; k++) check_that(number(root, "risks", risks[k], NULL), <=, 1);
     const char *const both[] = {
         "chromatic_seeger", "chromatic_mcallester", "average_max",  "average_max_tv",
         "seeger",           "average_max_seeger",   "voters_union", "average_max_voters_union"};
     for (int k = 0; k < 8; k++) {
         double surrogate = number(root, "bounds", both[k], "surrogate"),
                vote = number(root, "bounds", both[k], "vote");
-        assert_true(fabs(vote - 2 * surrogate) < 1e-13);
-        assert_true(number(root, "bounds", both[k], "vote_clipped") == (vote < 1 ? vote : 1));
+        check_that(fabs(vote - 2 * surrogate), <, 1e-13);
+        check_that(number(root, "bounds", both[k], "vote_clipped"), ==, (vote < 1 ? vote : 1));
     }
     json_t *bounds = json_object_get(root, "bounds");
     assert_null(json_object_get(bounds, "vote_frozen_max"));
@@ -200,7 +202,7 @@ static void the_document_has_its_keys(void **state) {
     json_decref(root);
     s.posterior_array = NULL; /* then Q is P */
     root = document(&s);
-    assert_true(number(root, "kl", NULL, NULL) == 0);
+    check_that(number(root, "kl", NULL, NULL), ==, 0);
     assert_true(json_is_null(
         json_object_get(json_object_get(json_object_get(root, "bounds"), "vote_frozen_max"), "surrogate")));
     number(root, "bounds", "vote_frozen_averaged", "vote");
@@ -213,8 +215,9 @@ static void learning_helps_and_says_so(void **state) {
     s.posterior_array = NULL, s.learn = 1, s.signed_votes = 1;
     json_t *root = document(&s);
     double start = number(root, "learning", "start", NULL), value = number(root, "learning", "value", NULL);
-    assert_true(value < start && number(root, "learning", "gradient_norm", NULL) < 1e-8);
-    assert_true(fabs(number(root, "bounds", "average_max_seeger", "vote") - value) < 1e-13);
+    check_that(value, <, start);
+    check_that(number(root, "learning", "gradient_norm", NULL), <, 1e-8);
+    check_that(fabs(number(root, "bounds", "average_max_seeger", "vote") - value), <, 1e-13);
     json_decref(root);
 }
 
@@ -397,7 +400,7 @@ static void classes_by_array_and_file(void **state) {
         surety_text_free(a), surety_text_free(c), surety_text_free(d);
     }
     json_t *root = document(&scored);
-    assert_true(number(root, "class_count", NULL, NULL) == K);
+    check_that(number(root, "class_count", NULL, NULL), ==, K);
     json_t *classes = json_object_get(json_object_get(root, "risks"), "classes");
     assert_int_equal(json_array_size(classes), K);
     assert_int_equal(json_integer_value(json_object_get(json_array_get(classes, 0), "examples")), 9);
@@ -454,7 +457,7 @@ static void allocations_may_fail(const surety_votes_settings *s) {
         surety_memory_hook(NULL, NULL);
         if (status != SURETY_OK) assert_int_equal(status, SURETY_E_MEMORY);
         surety_votes_free(&r);
-        assert_true(k < 200);
+        check_that(k, <, 200);
     }
 }
 

@@ -22,13 +22,13 @@ static void test_twister(void **state) {
     assert_int_equal(surety_twister_word(&t), 4123659995u);
     static const double doubles[] = {.9600173, .6995120, .9998673};
     surety_twister_seed(&t, 24);
-    for (size_t i = 0; i < 3; i++) assert_true(fabs(surety_twister_double(&t) - doubles[i]) < 1e-7);
+    for (size_t i = 0; i < 3; i++) check_that(fabs(surety_twister_double(&t) - doubles[i]), <, 1e-7);
     surety_twister_seed(&t, 7);
     surety_twister one = t;
     surety_twister_floats(&t, many, 2000);
     for (size_t i = 0; i < 2000; i++) {
         uint32_t word = surety_twister_word(&one);
-        assert_true((double)many[i] == (word % (1u << 24)) / 16777216.);
+        check_that((double)many[i], ==, (word % (1u << 24)) / 16777216.);
     }
 }
 
@@ -185,7 +185,7 @@ static void compare_case(const surety_data *data, surety_norm norm, surety_voter
              surety_threat_name(defense));
     c.count = read_reference(surety_norm_name(norm), surety_voter_set_name(set), surety_threat_name(defense),
                              c.lines, sizeof c.lines / sizeof *c.lines);
-    assert_true(c.count > 30);
+    check_that(c.count, >, 30);
     compare_epoch(&c);
     compare_choices(&c);
     compare_rows(&c);

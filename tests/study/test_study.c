@@ -84,14 +84,18 @@ static void test_compare(void **state) {
         surety_results r = {.count = 1, .printed = &printed, .seeds = 3, .values = values};
         surety_compared c = surety_results_compare(&r, 0);
         assert_int_equal(c.seeds, 2);
-        assert_true(c.first == cases[i].first && c.min == fmin(c.first, cases[i].other) &&
-                    c.max == fmax(c.first, cases[i].other));
+        check_that(c.first, ==, cases[i].first);
+        check_that(c.min, ==, fmin(c.first, cases[i].other));
+        check_that(c.max, ==, fmax(c.first, cases[i].other));
         check(c.near == cases[i].near && c.agrees == cases[i].agrees && c.in_band == cases[i].in_band,
               "case %zu: near %d, agrees %d, in band %d", i, c.near, c.agrees, c.in_band);
         surety_agreement a = surety_results_agreement(&r);
-        assert_true(a.compared == 1 && a.near == (size_t)c.near && a.agree == (size_t)c.agrees &&
-                    a.in_band == (size_t)c.in_band && a.either == (size_t)(c.agrees || c.in_band) &&
-                    a.farthest == fabs(c.first - 0.5));
+        check_that(a.compared, ==, 1);
+        check_that(a.near, ==, (size_t)c.near);
+        check_that(a.agree, ==, (size_t)c.agrees);
+        check_that(a.in_band, ==, (size_t)c.in_band);
+        check_that(a.either, ==, (size_t)(c.agrees || c.in_band));
+        check_that(a.farthest, ==, fabs(c.first - 0.5));
     }
 }
 
@@ -102,10 +106,17 @@ static void test_compare_few(void **state) {
     surety_results r = {.count = 1, .printed = &printed, .seeds = 1, .values = &value};
     (void)state;
     surety_compared c = surety_results_compare(&r, 0);
-    assert_true(c.seeds == 1 && c.near && c.agrees && !c.in_band);
+    check_that(c.seeds, ==, 1);
+    assert_true(c.near);
+    assert_true(c.agrees);
+    assert_true(!c.in_band);
     value = (double)NAN;
     c = surety_results_compare(&r, 0);
-    assert_true(!c.seeds && isnan(c.first) && !c.near && !c.in_band && !c.agrees);
+    assert_true(!c.seeds);
+    check_is(isnan, c.first);
+    assert_true(!c.near);
+    assert_true(!c.in_band);
+    assert_true(!c.agrees);
     assert_int_equal(surety_results_agreement(&r).compared, 0);
 }
 
@@ -129,12 +140,15 @@ static void test_cost(void **state) {
     surety_cell none = {.defense = SURETY_ATTACK_NONE}, pgdu = {.defense = SURETY_ATTACK_PGDU};
     (void)state;
     check_ok(surety_speed_measure(&speed, &err));
-    assert_true(speed.step > 0 && speed.sample > 0 && speed.step < 1);
+    check_that(speed.step, >, 0);
+    check_that(speed.sample, >, 0);
+    check_that(speed.step, <, 1);
     longer.epochs *= 2;
     double short_ = surety_cell_cost(&s, &pgdu, &speed).all,
            long_ = surety_cell_cost(&longer, &pgdu, &speed).all;
-    assert_true(surety_cell_cost(&s, &none, &speed).all < short_);
-    assert_true(long_ > 1.5 * short_ && long_ <= 2 * short_);
+    check_that(surety_cell_cost(&s, &none, &speed).all, <, short_);
+    check_that(long_, >, 1.5 * short_);
+    check_that(long_, <=, 2 * short_);
 }
 
 /* ---- a whole cell, on data so small that it also runs under sanitizers ---- */
@@ -196,13 +210,13 @@ static void check_curve(const json_t *curve, const surety_model *model, const su
     settings.threat.steps = steps;
     const json_t *eps = json_object_get(curve, "eps"), *risks = json_object_get(curve, "risk");
     assert_int_equal(json_array_size(eps), 9);
-    assert_true(json_number_value(json_array_get(eps, 4)) == settings.threat.ball.radius);
+    check_that(json_number_value(json_array_get(eps, 4)), ==, settings.threat.ball.radius);
     for (size_t i = 0; i < 9; i++) {
         surety_attack_result found;
         settings.threat.ball.radius = json_number_value(json_array_get(eps, i));
         check_ok(surety_evaluate_attacked(model, surety_data_set(data, SURETY_SET_TEST), &settings.threat,
                                           &found, NULL, &err));
-        assert_true(json_number_value(json_array_get(risks, i)) == (double)found.fooled / (double)found.m);
+        check_that(json_number_value(json_array_get(risks, i)), ==, (double)found.fooled / (double)found.m);
     }
 }
 
@@ -229,20 +243,20 @@ static void check_cell(unsigned defense, surety_voter_set set, const surety_data
         int worst = settings.threat.kind == SURETY_WORST_CASE;
         check_ok(surety_evaluate_row(model, data, &settings, &mine, &one, &err));
         if (worst)
-            assert_true(number(row, "not_proved") == mine.test.averaged_max);
+            check_that(number(row, "not_proved"), ==, mine.test.averaged_max);
         else
-            assert_true(number(row, "adversarial_risk") == mine.adversarial_risk);
+            check_that(number(row, "adversarial_risk"), ==, mine.adversarial_risk);
         json_t *bounds = json_object_get(row, "bounds");
         assert_true(!worst || json_object_size(bounds));
         if (bounds) {
             if (!worst) {
-                assert_true(number(row, "averaged_risk") == mine.averaged_risk);
-                assert_true(number(row, "averaged_max_risk") == mine.averaged_max);
-                assert_true(number(row, "tv") == mine.learn.tv);
+                check_that(number(row, "averaged_risk"), ==, mine.averaged_risk);
+                check_that(number(row, "averaged_max_risk"), ==, mine.averaged_max);
+                check_that(number(row, "tv"), ==, mine.learn.tv);
             }
             for (int id = 0; id < SURETY_BOUNDS; id++)
                 if (mine.bounds[id].available)
-                    assert_true(number(bounds, surety_bound_list()[id].name) == mine.bounds[id].vote);
+                    check_that(number(bounds, surety_bound_list()[id].name), ==, mine.bounds[id].vote);
         }
         surety_row_free(&mine);
         surety_model_free(model);
@@ -289,7 +303,7 @@ static void check_memory(unsigned defense, const surety_data *data) {
               mine.what);
         json_decref(found);
     }
-    assert_true(k > 100);
+    check_that(k, >, 100);
 }
 
 typedef struct cell_to_run {
@@ -368,12 +382,13 @@ static void test_decimal_comma(void **state) {
     comma_end();
     check_ok(surety_results_write(folder, &s, &err));
     check_ok(surety_results_load(&with_point, folder, &err));
-    assert_true(surety_results_agreement(&with_point).compared > 0);
-    assert_true(with_point.count == with_comma.count && with_point.seeds == with_comma.seeds);
+    check_that(surety_results_agreement(&with_point).compared, >, 0);
+    check_that(with_point.count, ==, with_comma.count);
+    check_that(with_point.seeds, ==, with_comma.seeds);
     assert_memory_equal(with_point.values, with_comma.values,
                         with_point.count * with_point.seeds * sizeof *with_point.values);
     for (size_t i = 0; i < with_point.count; i++)
-        assert_true(with_point.printed[i].value == with_comma.printed[i].value);
+        check_that(with_point.printed[i].value, ==, with_comma.printed[i].value);
     surety_results_free(&with_point);
     surety_results_free(&with_comma);
 }

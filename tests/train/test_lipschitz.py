@@ -30,7 +30,7 @@ def content(name):
 DATA = small.write(FOLDER.name)
 BASE = ["train", *DATA, "--scale", "none", "--learn-size", 200, "--kind", "lipschitz", "--quiet"]
 BALL = ["--norm", "l2", "--eps", 0.5, "--box", "0,1"]
-SHORT = ["--layers", "24,17", "--epochs", 3]
+SHORT = ["--layers", "24,17", "--epochs", 3, "--loss", "bounded"]
 SMALL = ["--layers", "24,17", "--epochs", 6, "--threads", 1]
 
 

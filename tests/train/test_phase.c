@@ -103,7 +103,7 @@ static void run_phase(surety_train_state *state, const surety_set *train, const 
                           .moves_voters = 1,
                           .epochs = EPOCHS,
                           .first_epoch = 1};
-    check_ok(surety_phase_run(&phase, &s, state, NULL, NULL, &timing, NULL, &err));
+    check_ok(surety_phase_run(&phase, &s, state, NULL, &timing, NULL, &err));
 }
 
 /* On the set that it trains on the last epoch is the best, on the opposite set the first: each keeps its own,
@@ -117,8 +117,8 @@ static void test_choice_of_epoch(void **state) {
     run_phase(&other, &t->train, &t->choose);
     run_phase(&none, &t->train, NULL);
     for (size_t i = 1; i < EPOCHS; i++) {
-        assert_true(same.values[0][i] < same.values[0][i - 1]);
-        assert_true(other.values[0][i] > other.values[0][i - 1]);
+        check_that(same.values[0][i], <, same.values[0][i - 1]);
+        check_that(other.values[0][i], >, other.values[0][i - 1]);
     }
     assert_int_equal(same.best[0], EPOCHS);
     assert_int_equal(other.best[0], 1);
@@ -140,20 +140,23 @@ static void test_choice_of_epoch(void **state) {
 typedef struct objective {
     const surety_voters *v;
     const surety_set *set;
-    int logistic;
+    surety_loss loss;
     double *parameters[SURETY_TENSORS], theta[8];
 } objective;
 
 /* The loss of one example from the sums f (K) of the scores: (1 - min_k M_k)/2, or ln(1 + sum_k exp(-C M_k))
- * / 2C, M_k = f_y - f_k. */
-static double loss_of(const double *f, size_t K, size_t y, int logistic) {
-    double least = 2, sum = 1, C = surety_sharpness(K);
+ * / 2C, M_k = f_y - f_k, or (1 - (1 + sum_k exp(-C M_k))^-q) / 2Cq, in the last of two epochs. */
+static double loss_of(const double *f, size_t K, size_t y, surety_loss loss) {
+    surety_loss_shape shape = surety_loss_at(loss, K, 0.5);
+    double least = 2, sum = 1, C = shape.C;
     for (size_t k = 0; k < K; k++) {
         if (k == y) continue;
         least = fmin(least, f[y] - f[k]);
         sum += exp(-C * (f[y] - f[k]));
     }
-    return logistic ? log(sum) / (2 * C) : (1 - least) / 2;
+    return loss == SURETY_LOSS_LINEAR     ? (1 - least) / 2
+           : loss == SURETY_LOSS_LOGISTIC ? log(sum) / (2 * C)
+                                          : (1 - pow(sum, -shape.q)) / (2 * C * shape.q);
 }
 
 static double value_of(const objective *o) {
@@ -168,7 +171,7 @@ static double value_of(const objective *o) {
             double h = o->v->kind->twin(o->v, (const double *const *)o->parameters, x, t, n % width);
             f[width == 1 ? 1 : n % width] += exp(o->theta[t]) / total * h; /* two classes: 0 and the vote */
         }
-        all += loss_of(f, K, o->set->y[i], o->logistic);
+        all += loss_of(f, K, o->set->y[i], o->loss);
     }
     return all / (double)o->set->m;
 }
@@ -196,36 +199,38 @@ static void line_of_classes(task *t, draw *r, size_t K) {
         .m = M, .d = D, .stride = 16, .x = t->x[0], .y = t->y[0], .row = t->row[0], .classes = K};
 }
 
-/* One step over the whole set. Adam's first moment after it is (1 - 0.9) times the gradient. */
-static void one_step(const surety_voters_settings *kind, const task *t, int logistic,
+/* One step over the whole set, the last epoch of two. Adam's first moment after it is (1 - 0.9) times the
+ * gradient. */
+static void one_step(const surety_voters_settings *kind, const task *t, surety_loss loss,
                      surety_train_state *state) {
     surety_train_settings s = surety_train_defaults();
     surety_timing timing = {0};
     surety_voters *voters;
     s.defense.kind = SURETY_ATTACK_NONE;
     s.voters = *kind;
-    s.loss = logistic ? SURETY_LOSS_LOGISTIC : SURETY_LOSS_LINEAR;
+    s.loss = loss;
     s.batch = M;
     check_ok(surety_voters_new(kind, D, 3, &voters, &err));
-    check_ok(surety_train_state_new(state, voters, 1, 0, &err));
+    check_ok(surety_train_state_new(state, voters, 2, 0, &err));
+    state->epoch = 1;
     surety_phase phase = {
-        .name = "step 1", .train = &t->train, .moves_voters = 1, .epochs = 1, .first_epoch = 1};
-    check_ok(surety_phase_run(&phase, &s, state, NULL, NULL, &timing, NULL, &err));
+        .name = "step 1", .train = &t->train, .moves_voters = 1, .epochs = 2, .first_epoch = 1};
+    check_ok(surety_phase_run(&phase, &s, state, NULL, &timing, NULL, &err));
 }
 
-static void check_gradient(const surety_voters_settings *kind, const task *t, int logistic) {
+static void check_gradient(const surety_voters_settings *kind, const task *t, surety_loss loss) {
     surety_train_state state;
     surety_voters *fresh;
     check_ok(surety_voters_new(kind, D, 3, &fresh, &err));
-    one_step(kind, t, logistic, &state);
-    objective o = {.v = fresh, .set = &t->train, .logistic = logistic};
+    one_step(kind, t, loss, &state);
+    objective o = {.v = fresh, .set = &t->train, .loss = loss};
     for (size_t k = 0; k < fresh->tensor_count; k++) {
         size_t count = fresh->tensors[k].rows * fresh->tensors[k].stride;
         o.parameters[k] = malloc(count * sizeof(double));
         for (size_t n = 0; n < count; n++) o.parameters[k][n] = (double)fresh->tensors[k].values[n];
     }
-    check(fabs(state.values[0][0] - value_of(&o)) < 1e-6, "%s: loss %.9g, not %.9g", kind->kind,
-          state.values[0][0], value_of(&o));
+    check(fabs(state.values[0][1] - value_of(&o)) < 1e-6, "%s: loss %.9g, not %.9g", kind->kind,
+          state.values[0][1], value_of(&o));
     for (size_t k = 0; k < fresh->tensor_count; k++)
         for (size_t n = 0; n < fresh->tensors[k].rows * fresh->tensors[k].length; n++) {
             const surety_tensor *w = &fresh->tensors[k];
@@ -236,7 +241,8 @@ static void check_gradient(const surety_voters_settings *kind, const task *t, in
                   kind->kind, kind->classes, k, at, got, want);
         }
     for (size_t h = 0; h < fresh->H; h++) { /* the logistic loss leaves the weights alone */
-        double want = logistic ? 0 : slope_of(&o, &o.theta[h]), got = state.theta_m[h] / 0.1;
+        double want = loss != SURETY_LOSS_LINEAR ? 0 : slope_of(&o, &o.theta[h]),
+               got = state.theta_m[h] / 0.1;
         check(fabs(got - want) < 1e-7, "%s: weight %zu, %.9g, not %.9g", kind->kind, h, got, want);
     }
     for (size_t k = 0; k < fresh->tensor_count; k++) free(o.parameters[k]);
@@ -250,13 +256,12 @@ static void test_gradient_of_a_batch(void **state) {
     (void)state;
     for (size_t K = 2; K <= 5; K++) {
         line_of_classes(t, &r, K);
-        for (int logistic = 0; logistic < 2; logistic++) {
-            check_gradient(&(surety_voters_settings){.kind = "linear", .count = 4, .classes = K}, t,
-                           logistic);
+        for (surety_loss loss = SURETY_LOSS_LINEAR; loss <= SURETY_LOSS_BOUNDED; loss++) {
+            check_gradient(&(surety_voters_settings){.kind = "linear", .count = 4, .classes = K}, t, loss);
             check_gradient(
                 &(surety_voters_settings){
                     .kind = "soft-forest", .count = 4, .depth = 2, .mask = 0.2, .classes = K},
-                t, logistic);
+                t, loss);
         }
     }
     free(t);

@@ -173,6 +173,13 @@ def test_a_forged_checkpoint_is_refused():
             forged("forged", offset, value)
             e = error(*words, path("forged"), "--resume", code=3)
             assert "numbers that no training has" in e["what"] and e["file"] == path("forged"), (offset, value, e)
+    state = len(content("c")) - 64 - 24 - int.from_bytes(content("c")[16:24], "little")
+    for value in (math.nan, math.inf):  # the last chunk holds the last parameters of the best epoch
+        forged("forged", state - 8, struct.pack("<2f", 0, value))
+        assert "numbers that no training has" in error(*words, path("forged"), "--resume", code=3)["what"]
+    forged("forged", state - 8, struct.pack("<2f", 0, 0))  # a number, so it is taken
+    run(*words, path("forged"), "--resume")
+    os.remove(path("forged-model"))
     assert not os.path.exists(path("forged-model"))
 
 

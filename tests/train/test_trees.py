@@ -1,10 +1,13 @@
 """Trees that are grown, as a user trains them: same bytes for any threads and after kills; proofs that no point of the
 ball breaks; certificates that verify; what is refused."""
 import csv
+import hashlib
 import json
+import math
 import os
 import random
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -80,6 +83,39 @@ def test_kill_and_resume():
                 kills += 1
             process.wait()
         assert content(f"resumed-{attempt}") == content("whole"), attempt
+
+
+def test_damaged_trees_of_the_best_epoch_are_refused():
+    """Behind all else a checkpoint has each tensor as it is now, then as it was in the best epoch; those of trees end
+    with leaves, threshold, feature, missing, left, right, roots, columns, groups, uses (voters/trees_set.h), each in whole
+    lines of 64 bytes."""
+    T, depth = 8, 3
+    words = [*BASE, *ROBUST, "--trees", T, "--depth", depth, "--out", path("forged-model"), "--checkpoint"]
+    run(*words, path("c-forged"))
+    d = answer("inspect", path("forged-model"))["features"]
+    os.remove(path("forged-model"))
+    body, inner = content("c-forged")[:-64], 2 ** depth - 1
+    sizes = {"leaves": 8 * T * (inner + 1), **dict.fromkeys(("threshold", "feature", "missing", "left", "right"), 4 * T * inner),
+             "roots": 4 * T, "columns": 4 * T, "groups": 4, "uses": 4 * d}
+    sizes = {name: (size + 63) // 64 * 64 for name, size in sizes.items()}
+    best = {name: len(body) - sum(2 * sizes[n] for n in list(sizes)[at + 1:]) - sizes[name] for at, name in enumerate(sizes)}
+
+    def resume(name, value):
+        forged = bytearray(body)
+        forged[best[name]:best[name] + len(value)] = value
+        with open(path("forged"), "wb") as f:
+            f.write(bytes(forged) + hashlib.sha256(forged).hexdigest().encode())
+        return [*words, path("forged"), "--resume"]
+
+    for name, value in (("leaves", struct.pack("<d", math.nan)), ("leaves", struct.pack("<d", math.inf)),
+                        ("threshold", struct.pack("<f", math.nan)), ("feature", struct.pack("<i", -1)),
+                        ("feature", struct.pack("<i", d)), ("missing", struct.pack("<i", 7)), ("left", struct.pack("<i", 1 << 30)),
+                        ("left", struct.pack("<i", 0)), ("right", struct.pack("<i", -(1 << 30))), ("roots", struct.pack("<i", 1 << 30)),
+                        ("columns", struct.pack("<i", 1))):
+        e = error(*resume(name, value), code=3)
+        assert "numbers that no training has" in e["what"] and e["file"] == path("forged"), (name, value, e)
+    assert not os.path.exists(path("forged-model"))
+    run(*resume("leaves", b""))  # the same bytes are taken
 
 
 def edges(x, eps, count, rng):
@@ -257,7 +293,7 @@ def test_refusals():
                         (["--defense", "certified", "--norm", "l2", "--eps", 0.5], "linf"),
                         ([*ROBUST, "--voters", "signed"], "real votes"),
                         ([*ROBUST, "--objective", "chromatic"], "baseline"),
-                        ([*ROBUST, "--depth", 13], "depth"), ([*ROBUST, "--trees", 90000000], "")):
+                        ([*ROBUST, "--mask", 1], "mask"), ([*ROBUST, "--depth", 13], "depth"), ([*ROBUST, "--trees", 90000000], "")):
         e = error(*BASE, *words, "--out", path("no"), code=2)
         assert part in e["what"] + e.get("expected", ""), e
         assert not os.path.exists(path("no"))

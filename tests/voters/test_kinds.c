@@ -64,7 +64,7 @@ static void test_grows(void **state) {
     const surety_set *prior_set = surety_data_set(data, SURETY_SET_PRIOR);
     for (size_t i = 0; i < prior_set->m; i++) mean += surety_sign(prior_set->y[i]) / (double)prior_set->m;
     for (size_t t = 0; t < result.step1_best; t++)
-        assert_true(surety_voters_tensor(v, 0).values[t] == (float)mean);
+        check_that(surety_voters_tensor(v, 0).values[t], ==, (float)mean);
     snprintf(path, sizeof path, "%s/model", folder);
     check_ok(surety_model_save(model, path, &err));
     check_ok(surety_model_load(path, &again, &err));
@@ -77,7 +77,7 @@ static void test_grows(void **state) {
     size_t negative = 0;
     const surety_set *test = surety_data_set(data, SURETY_SET_TEST);
     for (size_t i = 0; i < test->m; i++) negative += !test->y[i];
-    assert_true(fabs(risks.averaged_max - (double)negative / (double)test->m) < 1e-12);
+    check_that(fabs(risks.averaged_max - (double)negative / (double)test->m), <, 1e-12);
     surety_risks_free(&risks);
     surety_model_free(again);
     surety_model_free(model);
@@ -103,7 +103,8 @@ static void test_what_it_cannot(void **state) {
     attack.kind = SURETY_ATTACK_UNIF;
     check_ok(surety_evaluate_attacked(model, test, &attack, &found, NULL, &err));
     double risk = (double)found.fooled / (double)found.m;
-    assert_true(risk > 0.2 && risk < 0.4);
+    check_that(risk, >, 0.2);
+    check_that(risk, <, 0.4);
     surety_model_free(model);
     surety_train_result_free(&result);
     surety_data_free(data);

@@ -547,12 +547,13 @@ static void ask_at(last_step *k, surety_level level) {
 static void limit_at(last_step *k, surety_level level, const uint8_t *y, const uint8_t *other) {
     const surety_forest_kernels *f = surety_forest_kernels_at(level);
     surety_forest forest = {k->v->H, k->v->depth, k->v->width, surety_dense_of(k->v)->scores};
+    surety_argument_range range = {k->z_lo, k->z_hi, y, other, k->low, NULL};
     if (k->v->depth)
-        f->worst(&forest, k->z_lo, k->z_hi, y, other, k->scratch, k->low, NULL);
+        f->worst(&forest, &range, k->scratch);
     else if (k->v->width == 1)
-        f->tanh_worst(k->z_lo, k->z_hi, y, k->N, k->low, k->scratch, NULL);
+        f->tanh_worst(&range, k->N, k->scratch);
     else
-        f->softmax_worst(k->z_lo, k->z_hi, y, other, k->v->H, k->v->width, k->low, k->scratch, NULL);
+        f->softmax_worst(&range, k->v->H, k->v->width, k->scratch);
 }
 
 static void margins_cover_the_last_step(void **state) {

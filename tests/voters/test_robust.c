@@ -214,8 +214,9 @@ static void run(block *k) {
         }
     surety_robust_terms(k->robust, k->a, L, k->g, k->g_even, k->g_odd, k->scratch);
     k->v->kind->gradient_sum(k->v, k->g, k->rows, L, 0, H, k->gradients);
-    surety_robust_sum(k->robust, k->g_even, k->g_odd, (const float *const *)k->evens,
-                      (const float *const *)k->odds, L, 0, H, k->gradients, k->room);
+    surety_robust_rows through = {k->g_even, k->g_odd, (const float *const *)k->evens,
+                                  (const float *const *)k->odds, L};
+    surety_robust_sum(k->robust, &through, 0, H, k->gradients, k->room);
 }
 
 static double loss(const block *k, size_t t) {

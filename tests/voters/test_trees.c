@@ -255,7 +255,7 @@ static void check_point(const brute *k, const float *point) {
     long double sum = 0, most = 0, b = (long double)k->ball->radius;
     for (size_t j = 0; j < k->b->d; j++) {
         if (isnan(k->x[j])) {
-            assert_true(isnan(point[j]));
+            check_is(isnan, point[j]);
             continue;
         }
         long double e = moved(k, j, point[j]);
@@ -319,7 +319,9 @@ static void test_brute_force(void **state) {
     }
     print_message("# %zu proved, %zu fooled, %zu open, %zu at the edge\n", all.proved, all.fooled, all.open,
                   all.edges);
-    assert_true(all.proved > 1000 && all.fooled > 1000 && all.open < all.proved / 4);
+    check_that(all.proved, >, 1000);
+    check_that(all.fooled, >, 1000);
+    check_that(all.open, <, all.proved / 4);
 }
 
 /* ---- roundings ---- */
@@ -360,7 +362,8 @@ static void test_roundings(void **state) {
     (void)state;
     for (long n = 0; n < check_count(20000, 200000); n++) roundings(&r, &proved, &near);
     print_message("# %zu proved, %zu where a rounding decided\n", proved, near);
-    assert_true(proved > 100 && near > 100);
+    check_that(proved, >, 100);
+    check_that(near, >, 100);
 }
 
 int main(void) {

@@ -246,7 +246,7 @@ static void the_library_twin_is_the_twin(void **state) {
         for (size_t n = 0; n < outputs_of(v); n++) {
             size_t t = n / v->width, k = n % v->width;
             double other = v->kind->twin(v, (const double *const *)parameters, point, t, k);
-            assert_true(fabs(other - twin(v, x, t, k).h) < 1e-12);
+            check_that(fabs(other - twin(v, x, t, k).h), <, 1e-12);
         }
         for (size_t k = 0; k < v->tensor_count; k++) free(parameters[k]);
         free(point);
@@ -392,8 +392,8 @@ static void slices_of_the_gradient(void **state) {
                 for (size_t j = 0; j < t->length; j++) {
                     size_t at = i * t->stride + j;
                     assert_memory_equal(&whole[k][at], &parts[k][at], sizeof(float));
-                    if (t->mask && !t->mask[at]) assert_true(whole[k][at] == 0);
-                    if (!m) assert_true(whole[k][at] == 0);
+                    if (t->mask && !t->mask[at]) check_that(whole[k][at], ==, 0);
+                    if (!m) check_that(whole[k][at], ==, 0);
                 }
             surety_free(whole[k]), surety_free(parts[k]);
         }
@@ -472,14 +472,14 @@ static double vote_of(const float *c, const double *q, size_t H, surety_voter_se
 static void ties_are_exactly_zero(void **state) {
     (void)state;
     const double half[] = {0.5, 0.5}, quarter[] = {0.5, 0.25, 0.25};
-    assert_true(vote_of((const float[]){2, -2}, half, 2, SURETY_REAL) == 0);
-    assert_true(vote_of((const float[]){2, -1e-6f}, half, 2, SURETY_SIGNED) == 0);
-    assert_true(vote_of((const float[]){2, -1, -3}, quarter, 3, SURETY_SIGNED) == 0);
-    assert_true(vote_of((const float[]){0, 0}, half, 2, SURETY_SIGNED) == 0); /* sign(0) = 0 */
-    assert_true(vote_of((const float[]){0, 1}, half, 2, SURETY_SIGNED) == 0.5);
-    assert_true(vote_of((const float[]){-0.f, -1}, half, 2, SURETY_SIGNED) == -0.5);
-    assert_true(vote_of((const float[]){1e-30f, 1e-30f}, half, 2, SURETY_SIGNED) == 1);
-    assert_true(vote_of((const float[]){90, 90}, half, 2, SURETY_REAL) == 1);
+    check_that(vote_of((const float[]){2, -2}, half, 2, SURETY_REAL), ==, 0);
+    check_that(vote_of((const float[]){2, -1e-6f}, half, 2, SURETY_SIGNED), ==, 0);
+    check_that(vote_of((const float[]){2, -1, -3}, quarter, 3, SURETY_SIGNED), ==, 0);
+    check_that(vote_of((const float[]){0, 0}, half, 2, SURETY_SIGNED), ==, 0); /* sign(0) = 0 */
+    check_that(vote_of((const float[]){0, 1}, half, 2, SURETY_SIGNED), ==, 0.5);
+    check_that(vote_of((const float[]){-0.f, -1}, half, 2, SURETY_SIGNED), ==, -0.5);
+    check_that(vote_of((const float[]){1e-30f, 1e-30f}, half, 2, SURETY_SIGNED), ==, 1);
+    check_that(vote_of((const float[]){90, 90}, half, 2, SURETY_REAL), ==, 1);
 }
 
 /* Without fma an argument can overflow both ways. It is not a number then, and neither is the vote: nothing
@@ -497,11 +497,14 @@ static void not_a_number_stays_visible(void **state) {
                 k->forward(&(surety_forest){2, 1, 1, scores}, z, 16, 1, p, h);
             else
                 k->tanh_lanes(z, 16, 1, 2, h, s);
-            assert_true(isnan(h[0]) && h[SURETY_LANES] > 0);
+            check_is(isnan, h[0]);
+            check_that(h[SURETY_LANES], >, 0);
             for (int set = SURETY_SIGNED; set <= SURETY_REAL; set++) {
                 k->vote(h, half, 2, (surety_voter_set)set, votes, real);
-                assert_true(isnan(votes[0]) && !isnan(votes[1]));
-                assert_true(isnan(real[0]) && !isnan(real[1]));
+                check_is(isnan, votes[0]);
+                assert_true(!isnan(votes[1]));
+                check_is(isnan, real[0]);
+                assert_true(!isnan(real[1]));
             }
         }
     }
@@ -573,7 +576,7 @@ static void same_bits_for_any_number_of_threads(void **state) {
     (void)state;
     const int threads[] = {1, 2, 3, 7};
     uint64_t first = digest_everything(1);
-    for (int i = 0; i < 4; i++) assert_true(digest_everything(threads[i]) == first);
+    for (int i = 0; i < 4; i++) check_that(digest_everything(threads[i]), ==, first);
 }
 
 static char *own_path;
@@ -613,7 +616,8 @@ static void run_level(surety_level level, size_t width, const float *z, const fl
     const surety_forest_kernels *k = surety_forest_kernels_at(level);
     surety_forest forest = {GH, GDEPTH, width, scores};
     k->forward(&forest, z, GLD, SURETY_LANES, out->p, out->h);
-    k->backward(&forest, out->p, a, SURETY_LANES, out->dz, GLD, out->ds, GLD, out->lanes);
+    k->backward(&forest, out->p, a, SURETY_LANES,
+                &(surety_forest_slopes){out->dz, GLD, out->ds, GLD, out->lanes});
     k->softmax_lanes(z, GLD, SURETY_LANES, GH, GK, out->soft);
     k->softmax_backward(out->soft, a, SURETY_LANES, GH, GK, out->dsoft, GLD);
 }
@@ -633,14 +637,14 @@ static void generic_agrees_up_to_rounding(void **state) {
         run_level(surety_cpu_highest(), width, z, scores, a, &best);
         run_level(SURETY_GENERIC, width, z, scores, a, &generic);
         for (size_t i = 0; i < GH * width * SURETY_LANES; i++)
-            assert_true(fabsf(best.h[i] - generic.h[i]) < 1e-6f);
+            check_that(fabsf(best.h[i] - generic.h[i]), <, 1e-6f);
         for (size_t i = 0; i < GH * GK * SURETY_LANES; i++)
-            assert_true(fabsf(best.soft[i] - generic.soft[i]) < 1e-6f);
+            check_that(fabsf(best.soft[i] - generic.soft[i]), <, 1e-6f);
         for (size_t i = 0; i < SURETY_LANES * GLD; i++) {
             size_t k = i % GLD;
-            if (k < GH * GI) assert_true(fabsf(best.dz[i] - generic.dz[i]) < 3e-6f);
-            if (k < GH * GJ * width) assert_true(fabsf(best.ds[i] - generic.ds[i]) < 3e-6f);
-            if (k < GH * GK) assert_true(fabsf(best.dsoft[i] - generic.dsoft[i]) < 3e-6f);
+            if (k < GH * GI) check_that(fabsf(best.dz[i] - generic.dz[i]), <, 3e-6f);
+            if (k < GH * GJ * width) check_that(fabsf(best.ds[i] - generic.ds[i]), <, 3e-6f);
+            if (k < GH * GK) check_that(fabsf(best.dsoft[i] - generic.dsoft[i]), <, 3e-6f);
         }
     }
 }
@@ -663,18 +667,18 @@ static void new_forests_are_glorot_normal(void **state) {
     for (size_t i = 0; i < w.rows; i++)
         for (size_t j = 0; j < d; j++) {
             double value = (double)w.values[i * w.stride + j];
-            if (!w.mask[i * w.stride + j]) assert_true(value == 0);
+            if (!w.mask[i * w.stride + j]) check_that(value, ==, 0);
             kept += w.mask[i * w.stride + j];
             sum += value, squares += value * value;
         }
     for (size_t i = 0; i < u.length; i++) leaves += (double)u.values[i] * (double)u.values[i];
-    for (size_t i = 0; i < 400 * I; i++) assert_true(surety_voters_tensor(v, 1).values[i] == 0);
+    for (size_t i = 0; i < 400 * I; i++) check_that(surety_voters_tensor(v, 1).values[i], ==, 0);
     double n = (double)(w.rows * d), variance = 2. / (double)(d + I);
-    assert_true(fabs(kept / n - 0.7) < 5 * sqrt(0.21 / n));
-    assert_true(fabs(sum / kept) < 5 * sqrt(variance / kept));
-    assert_true(fabs(squares / kept - variance) < 5 * variance * sqrt(2 / kept));
-    assert_true(fabs(leaves / (double)u.length - 2. / (1 + (double)J)) <
-                5 * 2. / 9 * sqrt(2 / (double)u.length));
+    check_that(fabs(kept / n - 0.7), <, 5 * sqrt(0.21 / n));
+    check_that(fabs(sum / kept), <, 5 * sqrt(variance / kept));
+    check_that(fabs(squares / kept - variance), <, 5 * variance * sqrt(2 / kept));
+    check_that(fabs(leaves / (double)u.length - 2. / (1 + (double)J)), <,
+               5 * 2. / 9 * sqrt(2 / (double)u.length));
     assert_memory_equal(w.values, surety_voters_tensor(again, 0).values, w.rows * w.stride * sizeof(float));
     assert_memory_not_equal(w.values, surety_voters_tensor(other, 0).values,
                             w.rows * w.stride * sizeof(float));
@@ -703,7 +707,8 @@ static void wrong_settings_get_a_sentence(void **state) {
         surety_error err = SURETY_ERROR_NONE;
         surety_voters *v = NULL;
         assert_int_equal(surety_voters_new(&bad[i].s, bad[i].d, 0, &v, &err), SURETY_E_USAGE);
-        assert_true(err.what[0] && !v);
+        assert_true(err.what[0]);
+        assert_true(!v);
     }
     const size_t linear[][2] = {{0, 3}, {3, 0}, {2000000, 3}, {3, SIZE_MAX - 3}};
     for (size_t i = 0; i < sizeof linear / sizeof *linear; i++) {
@@ -712,7 +717,8 @@ static void wrong_settings_get_a_sentence(void **state) {
         assert_int_equal(surety_voters_new(&(surety_voters_settings){.kind = "linear", .count = linear[i][0]},
                                            linear[i][1], 0, &v, &err),
                          SURETY_E_USAGE);
-        assert_true(err.what[0] && !v);
+        assert_true(err.what[0]);
+        assert_true(!v);
     }
     surety_error err = SURETY_ERROR_NONE;
     surety_voters *v = NULL;
@@ -757,7 +763,7 @@ static void every_allocation_may_fail(void **state) {
         status = use_everything(&err);
         surety_memory_hook(NULL, NULL);
         assert_true(status == SURETY_OK || (status == SURETY_E_MEMORY && err.what[0]));
-        assert_true(k < 1000);
+        check_that(k, <, 1000);
     }
 }
 
