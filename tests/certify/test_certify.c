@@ -273,49 +273,6 @@ static void test_sentence_of_curves_and_tables(void **state) {
     surety_certificate_free(&c);
 }
 
-/* Which events "best" announces, written down a second time: one more would change what it pays for each. */
-static void test_best_events_stay(void **state) {
-    (void)state;
-    const struct {
-        surety_risk_kind risk;
-        surety_q_choice q;
-        int signed_votes;
-        size_t count;
-        surety_bound_id events[3];
-    } lists[] = {{SURETY_RISK_AVERAGED_MAX,
-                  SURETY_Q_ANY,
-                  1,
-                  3,
-                  {SURETY_BOUND_AVERAGE_MAX_SEEGER, SURETY_BOUND_AVERAGE_MAX_VOTERS_UNION,
-                   SURETY_BOUND_VOTE_ANCHORED_MAX}},
-                 {SURETY_RISK_AVERAGED_MAX,
-                  SURETY_Q_ANY,
-                  0,
-                  3,
-                  {SURETY_BOUND_AVERAGE_MAX_SEEGER, SURETY_BOUND_VOTE_ANCHORED_MAX,
-                   SURETY_BOUND_AVERAGE_MAX_VOTERS_COINS}},
-                 {SURETY_RISK_AVERAGED_MAX, SURETY_Q_FROZEN, 1, 1, {SURETY_BOUND_VOTE_FROZEN_MAX}},
-                 {SURETY_RISK_AVERAGED_MAX, SURETY_Q_FROZEN, 0, 1, {SURETY_BOUND_VOTE_FROZEN_MAX}},
-                 {SURETY_RISK_WORST_CASE,
-                  SURETY_Q_ANY,
-                  1,
-                  3,
-                  {SURETY_BOUND_WORST_CASE, SURETY_BOUND_WORST_CASE_UNION, SURETY_BOUND_WORST_CASE_ANCHORED}},
-                 {SURETY_RISK_WORST_CASE,
-                  SURETY_Q_ANY,
-                  0,
-                  3,
-                  {SURETY_BOUND_WORST_CASE, SURETY_BOUND_WORST_CASE_ANCHORED, SURETY_BOUND_WORST_CASE_COINS}},
-                 {SURETY_RISK_WORST_CASE, SURETY_Q_FROZEN, 1, 1, {SURETY_BOUND_WORST_CASE_FROZEN}}};
-    for (size_t k = 0; k < sizeof lists / sizeof *lists; k++) {
-        surety_bound_id events[SURETY_BOUNDS];
-        assert_int_equal(surety_bound_best(lists[k].risk, lists[k].q, lists[k].signed_votes, events),
-                         lists[k].count);
-        assert_memory_equal(events, lists[k].events, lists[k].count * sizeof *events);
-        check_that(lists[k].count, <=, SURETY_CERTIFICATE_EVENTS);
-    }
-}
-
 static void test_best_pays_for_its_events(void **state) {
     (void)state;
     surety_certificate one, best;
@@ -946,7 +903,6 @@ int main(void) {
         cmocka_unit_test(test_sentence_errs_on_the_safe_side),
         cmocka_unit_test(test_sentence_says_what_was_done),
         cmocka_unit_test(test_sentence_of_curves_and_tables),
-        cmocka_unit_test(test_best_events_stay),
         cmocka_unit_test(test_best_pays_for_its_events),
         cmocka_unit_test(test_more_looks_cost),
         cmocka_unit_test(test_refusals),
