@@ -372,6 +372,24 @@ static void test_baseline_is_frozen_by_default(void **state) {
     surety_model_free(m);
 }
 
+/* The threat of the model's own defense; pgdu where nobody knows what it was. */
+static void test_default_threats(void **state) {
+    (void)state;
+    const struct {
+        const char *defense;
+        surety_threat_kind threat;
+    } cases[] = {{"none", SURETY_ATTACK_NONE},
+                 {"pgdu", SURETY_ATTACK_PGDU},
+                 {"certified", SURETY_WORST_CASE},
+                 {"of another house", SURETY_ATTACK_PGDU}};
+    surety_model_facts *facts = (surety_model_facts *)(uintptr_t)surety_model_about(model), was = *facts;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        strcpy(facts->defense, cases[i].defense);
+        assert_int_equal(surety_certify_defaults(model).threat.kind, cases[i].threat);
+    }
+    *facts = was;
+}
+
 static void test_shared_row_is_refused(void **state) {
     (void)state;
     uint32_t *row = (uint32_t *)(uintptr_t)surety_data_set(data, SURETY_SET_LEARN)->row, was = row[3];
@@ -907,6 +925,7 @@ int main(void) {
         cmocka_unit_test(test_more_looks_cost),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_baseline_is_frozen_by_default),
+        cmocka_unit_test(test_default_threats),
         cmocka_unit_test(test_shared_row_is_refused),
         cmocka_unit_test(test_other_data_is_refused),
         cmocka_unit_test(test_every_tampering_is_noticed),
