@@ -79,6 +79,28 @@ static void test_refusals(void **state) {
     assert_int_equal(c.claim[0], 0);
 }
 
+/* Each class pays half of delta, and each limit is in the sentence. */
+static void test_classes(void **state) {
+    (void)state;
+    static surety_votes_certificate c;
+    surety_error err = SURETY_ERROR_NONE;
+    surety_votes_promise s = promise("v.npy");
+    const uint64_t failed[] = {2, 1}; /* of the first three examples */
+    char text[32], said[2][80];
+    s.per_class = 1;
+    check_ok(surety_certify_votes(&s, &c, &one_thread, &err));
+    check_that(c.limit_count, ==, 2);
+    for (size_t k = 0; k < 2; k++) {
+        double limit = surety_binomial_limit(failed[k], M / 2, 0.025);
+        check(c.limits[k].m == M / 2 && c.limits[k].failed == failed[k], "class %zu", k);
+        check(c.limits[k].value >= limit && c.limits[k].value < 1.0000001 * limit, "class %zu", k);
+        snprintf(said[k], sizeof said[k], "%s %% of the new inputs of class %zu",
+                 surety_percent_up(c.limits[k].value, text), k);
+        check_contains(c.claim, said[k]);
+    }
+    check_that(c.value, ==, c.limits[0].value);
+}
+
 /* The number behind the second word of a line of the log. */
 static double logged(const char *what) {
     double value = NAN;
@@ -150,6 +172,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_it_agrees_with_its_files_only),
         cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_classes),
         cmocka_unit_test(test_the_log_rounds_up),
         cmocka_unit_test(test_what_the_log_counts),
     };
