@@ -148,6 +148,9 @@ static void test_what_the_log_counts(void **state) {
     check_that(log.count, ==, 0);
     size_t count = sizeof events / sizeof *events;
     for (size_t i = 0; i < count; i++) check_ok(surety_looks_add(&events[i], &err));
+    struct stat about;
+    assert_int_equal(stat(files_path("surety/looks"), &about), 0);
+    assert_int_equal(about.st_mode & 07777, 0600); /* nobody else's business */
     check_ok(surety_looks_read(NULL, &log, &err));
     check_that(log.count, ==, count);
     for (size_t i = 0; i < count; i++) {
