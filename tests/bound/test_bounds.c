@@ -431,6 +431,71 @@ static void margins_are_these(void **state) {
     }
 }
 
+/* Which bounds speak of the vote only, with no surrogate of which the vote's limit is twice. */
+static void surrogates_are_these(void **state) {
+    (void)state;
+    const surety_bound_id alone[] = {SURETY_BOUND_TANDEM,
+                                     SURETY_BOUND_VOTE_FROZEN_AVERAGED,
+                                     SURETY_BOUND_VOTE_FROZEN_MAX,
+                                     SURETY_BOUND_VOTE_FROZEN_COINS,
+                                     SURETY_BOUND_VOTE_ANCHORED_AVERAGED,
+                                     SURETY_BOUND_VOTE_ANCHORED_MAX,
+                                     SURETY_BOUND_VOTE_HOLDOUT,
+                                     SURETY_BOUND_WORST_CASE_FROZEN,
+                                     SURETY_BOUND_WORST_CASE_ANCHORED,
+                                     SURETY_BOUND_WORST_CASE_HOLDOUT,
+                                     SURETY_BOUND_AVERAGE_MAX_DICTATOR,
+                                     SURETY_BOUND_WORST_CASE_DICTATOR};
+    for (int i = 0; i < SURETY_BOUNDS; i++) {
+        int surrogate = 1;
+        for (size_t k = 0; k < sizeof alone / sizeof *alone; k++)
+            if (alone[k] == (surety_bound_id)i) surrogate = 0;
+        check(surety_bound_list()[i].has_surrogate == surrogate, "%s", surety_bound_list()[i].name);
+    }
+}
+
+/* Which events "best" announces, written down a second time: one more would change what it pays for each. */
+static void best_events_are_these(void **state) {
+    (void)state;
+    const struct {
+        surety_risk_kind risk;
+        surety_q_choice q;
+        int signed_votes;
+        size_t count;
+        surety_bound_id events[3];
+    } lists[] = {{SURETY_RISK_AVERAGED_MAX,
+                  SURETY_Q_ANY,
+                  1,
+                  3,
+                  {SURETY_BOUND_AVERAGE_MAX_SEEGER, SURETY_BOUND_AVERAGE_MAX_VOTERS_UNION,
+                   SURETY_BOUND_VOTE_ANCHORED_MAX}},
+                 {SURETY_RISK_AVERAGED_MAX,
+                  SURETY_Q_ANY,
+                  0,
+                  3,
+                  {SURETY_BOUND_AVERAGE_MAX_SEEGER, SURETY_BOUND_VOTE_ANCHORED_MAX,
+                   SURETY_BOUND_AVERAGE_MAX_VOTERS_COINS}},
+                 {SURETY_RISK_AVERAGED_MAX, SURETY_Q_FROZEN, 1, 1, {SURETY_BOUND_VOTE_FROZEN_MAX}},
+                 {SURETY_RISK_AVERAGED_MAX, SURETY_Q_FROZEN, 0, 1, {SURETY_BOUND_VOTE_FROZEN_MAX}},
+                 {SURETY_RISK_WORST_CASE,
+                  SURETY_Q_ANY,
+                  1,
+                  3,
+                  {SURETY_BOUND_WORST_CASE, SURETY_BOUND_WORST_CASE_UNION, SURETY_BOUND_WORST_CASE_ANCHORED}},
+                 {SURETY_RISK_WORST_CASE,
+                  SURETY_Q_ANY,
+                  0,
+                  3,
+                  {SURETY_BOUND_WORST_CASE, SURETY_BOUND_WORST_CASE_ANCHORED, SURETY_BOUND_WORST_CASE_COINS}},
+                 {SURETY_RISK_WORST_CASE, SURETY_Q_FROZEN, 1, 1, {SURETY_BOUND_WORST_CASE_FROZEN}}};
+    for (size_t k = 0; k < sizeof lists / sizeof *lists; k++) {
+        surety_bound_id events[SURETY_BOUNDS];
+        assert_int_equal(surety_bound_best(lists[k].risk, lists[k].q, lists[k].signed_votes, events),
+                         lists[k].count);
+        assert_memory_equal(events, lists[k].events, lists[k].count * sizeof *events);
+    }
+}
+
 static void row_refused(const surety_bound_info *row, const char *fact) {
     surety_error err = SURETY_ERROR_NONE;
     surety_bound_value v;
@@ -674,6 +739,8 @@ int main(void) {
         cmocka_unit_test(gradients),
         cmocka_unit_test(table_is_complete),
         cmocka_unit_test(margins_are_these),
+        cmocka_unit_test(surrogates_are_these),
+        cmocka_unit_test(best_events_are_these),
         cmocka_unit_test(a_forgotten_fact_is_refused),
         cmocka_unit_test(a_contradiction_is_refused),
         cmocka_unit_test(missing_inputs),

@@ -110,6 +110,32 @@ static void label_noise(void **state) {
     assert_int_equal(surety_label_noise_rows(0, 1000), 0);
 }
 
+/* Names are found again, and others refused; "none" is no choice. */
+static void names(void **state) {
+    (void)state;
+    for (int i = SURETY_NOISE_FLIPS; i <= SURETY_NOISE_ROWS; i++) {
+        surety_error err = SURETY_ERROR_NONE;
+        surety_label_noise noise = SURETY_NOISE_NONE;
+        check_ok(surety_label_noise_parse(surety_label_noise_name((surety_label_noise)i), &noise, &err));
+        assert_int_equal(noise, i);
+    }
+    for (int i = SURETY_SHIFT_TV; i <= SURETY_SHIFT_RATIO; i++) {
+        surety_error err = SURETY_ERROR_NONE;
+        surety_shift shift = SURETY_SHIFT_NONE;
+        check_ok(surety_shift_parse(surety_shift_name((surety_shift)i), &shift, &err));
+        assert_int_equal(shift, i);
+    }
+    const char *const others[] = {"none", "", "flip", "tvv"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        surety_error err = SURETY_ERROR_NONE;
+        surety_label_noise noise = SURETY_NOISE_NONE;
+        surety_shift shift = SURETY_SHIFT_NONE;
+        assert_int_equal(surety_label_noise_parse(others[i], &noise, &err), SURETY_E_USAGE);
+        assert_int_equal(surety_shift_parse(others[i], &shift, &err), SURETY_E_USAGE);
+        assert_true(noise == SURETY_NOISE_NONE && shift == SURETY_SHIFT_NONE);
+    }
+}
+
 /* The mean likelihood ratio, factor by factor as the theory writes it. */
 static double evidence(double r, uint64_t k, uint64_t t) {
     double sum = 0;
@@ -199,6 +225,7 @@ int main(void) {
         cmocka_unit_test(shifts_are_safe_and_tight),
         cmocka_unit_test(shifts_are_reached),
         cmocka_unit_test(label_noise),
+        cmocka_unit_test(names),
         cmocka_unit_test(evidence_is_the_mixture),
         cmocka_unit_test(false_alarms_are_rare_and_true_ones_come),
         cmocka_unit_test(edges),

@@ -249,47 +249,28 @@ static void test_sentence_says_what_was_done(void **state) {
     }
 }
 
-/* Which events "best" announces, written down a second time: one more would change what it pays for each. */
-static void test_best_events_stay(void **state) {
+/* The last of a list is the last, and features that cannot change are named. */
+static void test_sentence_of_curves_and_tables(void **state) {
     (void)state;
-    const struct {
-        surety_risk_kind risk;
-        surety_q_choice q;
-        int signed_votes;
-        size_t count;
-        surety_bound_id events[3];
-    } lists[] = {{SURETY_RISK_AVERAGED_MAX,
-                  SURETY_Q_ANY,
-                  1,
-                  3,
-                  {SURETY_BOUND_AVERAGE_MAX_SEEGER, SURETY_BOUND_AVERAGE_MAX_VOTERS_UNION,
-                   SURETY_BOUND_VOTE_ANCHORED_MAX}},
-                 {SURETY_RISK_AVERAGED_MAX,
-                  SURETY_Q_ANY,
-                  0,
-                  3,
-                  {SURETY_BOUND_AVERAGE_MAX_SEEGER, SURETY_BOUND_VOTE_ANCHORED_MAX,
-                   SURETY_BOUND_AVERAGE_MAX_VOTERS_COINS}},
-                 {SURETY_RISK_AVERAGED_MAX, SURETY_Q_FROZEN, 1, 1, {SURETY_BOUND_VOTE_FROZEN_MAX}},
-                 {SURETY_RISK_AVERAGED_MAX, SURETY_Q_FROZEN, 0, 1, {SURETY_BOUND_VOTE_FROZEN_MAX}},
-                 {SURETY_RISK_WORST_CASE,
-                  SURETY_Q_ANY,
-                  1,
-                  3,
-                  {SURETY_BOUND_WORST_CASE, SURETY_BOUND_WORST_CASE_UNION, SURETY_BOUND_WORST_CASE_ANCHORED}},
-                 {SURETY_RISK_WORST_CASE,
-                  SURETY_Q_ANY,
-                  0,
-                  3,
-                  {SURETY_BOUND_WORST_CASE, SURETY_BOUND_WORST_CASE_ANCHORED, SURETY_BOUND_WORST_CASE_COINS}},
-                 {SURETY_RISK_WORST_CASE, SURETY_Q_FROZEN, 1, 1, {SURETY_BOUND_WORST_CASE_FROZEN}}};
-    for (size_t k = 0; k < sizeof lists / sizeof *lists; k++) {
-        surety_bound_id events[SURETY_BOUNDS];
-        assert_int_equal(surety_bound_best(lists[k].risk, lists[k].q, lists[k].signed_votes, events),
-                         lists[k].count);
-        assert_memory_equal(events, lists[k].events, lists[k].count * sizeof *events);
-        check_that(lists[k].count, <=, SURETY_CERTIFICATE_EVENTS);
-    }
+    surety_certificate c, told;
+    double radius[] = {0, 0.1, 0.2}, none[] = {(double)NAN, (double)NAN, (double)NAN};
+    surety_certify_settings s = settings;
+    s.threat.kind = SURETY_WORST_CASE;
+    make(&c, &s);
+    told = c; /* shares the arrays: not freed */
+    told.vacuous = 0;
+    strcpy(told.statement, surety_statement_name(SURETY_SAY_CURVE));
+    told.curve_count = 2;
+    told.curve[0] = (surety_curve_limit){.radius = 0.25, .value = 0.125};
+    told.curve[1] = (surety_curve_limit){.radius = 0.5, .value = 0.25};
+    surety_certificate_word(&told);
+    check_contains(told.claim, "% of the new inputs at r = 0.25 and 25.01 % at r = 0.5 (between two radii");
+    told.tolerance.count = 3;
+    told.tolerance.radius = radius, told.tolerance.lo = told.tolerance.hi = none;
+    strcpy(told.attack.radius_unit, "tolerances");
+    surety_certificate_word(&told);
+    check_contains(told.claim, "(table of 3 features, of which 1 cannot change)");
+    surety_certificate_free(&c);
 }
 
 static void test_best_pays_for_its_events(void **state) {
@@ -389,6 +370,24 @@ static void test_baseline_is_frozen_by_default(void **state) {
                     1e-12);
     surety_certificate_free(&c);
     surety_model_free(m);
+}
+
+/* The threat of the model's own defense; pgdu where nobody knows what it was. */
+static void test_default_threats(void **state) {
+    (void)state;
+    const struct {
+        const char *defense;
+        surety_threat_kind threat;
+    } cases[] = {{"none", SURETY_ATTACK_NONE},
+                 {"pgdu", SURETY_ATTACK_PGDU},
+                 {"certified", SURETY_WORST_CASE},
+                 {"of another house", SURETY_ATTACK_PGDU}};
+    surety_model_facts *facts = (surety_model_facts *)(uintptr_t)surety_model_about(model), was = *facts;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        strcpy(facts->defense, cases[i].defense);
+        assert_int_equal(surety_certify_defaults(model).threat.kind, cases[i].threat);
+    }
+    *facts = was;
 }
 
 static void test_shared_row_is_refused(void **state) {
@@ -569,6 +568,92 @@ static void test_every_tampering_of_best_is_noticed(void **state) {
     s.bound = "voters_union";
     s.threat.kind = SURETY_ATTACK_UNIF;
     tamper_all(save("u.json", &s), 100);
+}
+
+/* Changes one key of c.json, seals it again and verifies. */
+static surety_status verify_with(const char *object, const char *key, json_t *value, surety_verification *v,
+                                 surety_error *err) {
+    json_t *root = NULL;
+    *err = (surety_error)SURETY_ERROR_NONE;
+    assert_int_equal(surety_json_load(&root, files_path("c.json"), err), SURETY_OK);
+    json_object_set_new(object ? json_object_get(root, object) : root, key, value);
+    write_json("t.json", root, 1);
+    json_decref(root);
+    return verify(v, files_path("t.json"), err);
+}
+
+/* What could not have been made is refused for that reason; what is absent is called null. */
+static void test_reasons(void **state) {
+    (void)state;
+    static surety_verification v;
+    surety_error err;
+    save("c.json", &settings);
+    check_ok(verify_with(NULL, "bound", json_string("vote_frozen_max"), &v, &err));
+    check(!v.agrees, "a bound for other votes was not noticed");
+    check_contains(v.reason, "candidate prior");
+    check_ok(verify_with("attack", "budget", json_integer(5), &v, &err));
+    check(!v.agrees && v.differences == 1, "%zu differences", v.differences);
+    assert_string_equal(v.difference[0].field, "attack.budget");
+    assert_string_equal(v.difference[0].stated, "5");
+    assert_string_equal(v.difference[0].found, "null");
+}
+
+/* Numbers that no certificate has are refused when it is read. */
+static void test_ranges(void **state) {
+    (void)state;
+    static surety_verification v;
+    surety_error err;
+    const struct {
+        const char *object, *key;
+        double low, high;
+    } cases[] = {{NULL, "value", -0.1, 1.5e9},
+                 {NULL, "surrogate", -0.1, 1.5e9},
+                 {NULL, "delta", -0.1, 1.5},
+                 {NULL, "promised_risk", -0.1, 1.5},
+                 {NULL, "radius", -0.1, 1.5e300},
+                 {"inputs", "delta_share", -0.1, 1.5},
+                 {"inputs", "kl", -0.1, 1.5e9},
+                 {"risks", "gmax", -0.1, 1.5},
+                 {"test", "chance", -0.1, 1.5},
+                 {"attack", "eps", -0.1, 1.5e300},
+                 {"attack", "slack", -0.1, 1.5},
+                 {"attack", "box_lo", -1.5e300, 1.5e300},
+                 {"attack", "step_size", -0.1, 1.5e300},
+                 {"attack", "noise", -0.1, 1.5e300},
+                 {"attack", "box_hi", -1.5e300, 1.5e300}};
+    save("c.json", &settings);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (int high = 0; high < 2; high++) {
+            json_t *value = json_real(high ? cases[i].high : cases[i].low);
+            surety_status status = verify_with(cases[i].object, cases[i].key, value, &v, &err);
+            check(status == SURETY_E_INPUT && strstr(err.place, cases[i].key), "%s: %s %s", cases[i].key,
+                  surety_status_name(status), err.place);
+        }
+}
+
+/* From the counts alone: signed voters are bounded by their whole errors. */
+static void test_numbers_of_signed_voters(void **state) {
+    (void)state;
+    static surety_verification v;
+    surety_error err = SURETY_ERROR_NONE;
+    surety_certificate c;
+    surety_model *m;
+    surety_train_settings t = training(SURETY_OBJECTIVE_SEEGER);
+    surety_certify_settings s = settings;
+    surety_verify_settings how = surety_verify_defaults();
+    t.voter_set = SURETY_SIGNED;
+    train(&t, &m);
+    check_ok(surety_model_save(m, files_path("signed.safetensors"), &err));
+    s.model_file = files_path("signed.safetensors");
+    s.bound = "average_max_voters_union";
+    check_ok(surety_certify(m, data, &s, &c, &one_thread, &err));
+    check_ok(surety_certificate_save(&c, files_path("signed.json"), &err));
+    how.numbers = 1;
+    check_ok(surety_verify(files_path("signed.json"), &how, &v, &one_thread, &err));
+    check(v.agrees && !v.counted, "%s", v.reason);
+    check_that(v.found, ==, c.value);
+    surety_certificate_free(&c);
+    surety_model_free(m);
 }
 
 static void test_flipped_bits_of_the_model(void **state) {
@@ -835,15 +920,19 @@ int main(void) {
         cmocka_unit_test(test_bits_for_any_number_of_threads),
         cmocka_unit_test(test_sentence_errs_on_the_safe_side),
         cmocka_unit_test(test_sentence_says_what_was_done),
-        cmocka_unit_test(test_best_events_stay),
+        cmocka_unit_test(test_sentence_of_curves_and_tables),
         cmocka_unit_test(test_best_pays_for_its_events),
         cmocka_unit_test(test_more_looks_cost),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_baseline_is_frozen_by_default),
+        cmocka_unit_test(test_default_threats),
         cmocka_unit_test(test_shared_row_is_refused),
         cmocka_unit_test(test_other_data_is_refused),
         cmocka_unit_test(test_every_tampering_is_noticed),
         cmocka_unit_test(test_every_tampering_of_best_is_noticed),
+        cmocka_unit_test(test_reasons),
+        cmocka_unit_test(test_ranges),
+        cmocka_unit_test(test_numbers_of_signed_voters),
         cmocka_unit_test(test_flipped_bits_of_the_model),
         cmocka_unit_test(test_changed_data),
         cmocka_unit_test(test_files_that_are_none),

@@ -1,4 +1,6 @@
 """VoteClassifier beside the command and inside scikit-learn."""
+import contextlib
+import io
 import json
 import os
 import pickle
@@ -155,13 +157,15 @@ def test_three_classes_and_text_labels(tmp_path):
         str(tmp_path), "--epochs", 5, "--copies", "keep", data=(x.astype(np.float32), y))
 
 
-@pytest.mark.parametrize("settings", [dict(), dict(kind="trees", trees=20), dict(kind="lipschitz", layers=[8], epochs=400)], ids=str)
+# The defaults as they are; of the rest short trainings, unless everything is to be run.
+@pytest.mark.parametrize("settings", [
+    dict(),
+    dict(kind="linear", eps=0.05, epochs=None if tap.FULL else 100),
+    dict(kind="trees", trees=20 if tap.FULL else 10),
+    dict(kind="lipschitz", layers=[8], epochs=400 if tap.FULL else 150),
+], ids=str)
 def test_check_estimator(settings):
     check_estimator(surety.VoteClassifier(**settings))
-
-
-def test_check_estimator_with_a_radius():
-    check_estimator(surety.VoteClassifier(kind="linear", eps=0.05))
 
 
 def test_certificates_and_their_recheck(certified, tmp_path):
@@ -315,10 +319,19 @@ def test_errors_say_where():
         surety.Model.from_bytes(b"no model")
 
 
+class Cell(io.StringIO):
+    """What a notebook puts in the place of stderr: no terminal, no file descriptor."""
+    encoding = "UTF-8"
+
+
 def test_progress_and_its_exceptions():
     seen = []
     surety.VoteClassifier(kind="linear", epochs=3, progress=lambda *report: seen.append(report)).fit(X, Y)
     assert seen and seen[-1][0] and isinstance(seen[-1][1], int)
+    clf = surety.VoteClassifier(kind="linear", epochs=3, progress=True)
+    with contextlib.redirect_stderr(Cell()) as cell:
+        clf.fit(X, Y)
+    assert "100 %" in cell.getvalue() and "\n" not in cell.getvalue() and cell.getvalue().endswith(" \r")
 
     def angry(*report):
         raise RuntimeError("enough")
@@ -331,7 +344,7 @@ def test_ctrl_c():
     program = """
 import os, signal, sys, threading, time
 import numpy as np, surety
-x = np.random.default_rng(0).normal(size=(20000, 50)); y = x[:, 0] > 0
+x = np.random.default_rng(0).normal(size=(5000, 50)); y = x[:, 0] > 0
 threading.Timer(1.0, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
 began = time.time()
 try:
