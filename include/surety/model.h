@@ -14,6 +14,8 @@
  *     surety_vote vote = surety_model_vote(model, SURETY_WEIGHTS_POSTERIOR);
  *     surety_vote_predict(&vote, x, stride, m, votes, NULL, &err);
  *     surety_model_free(model);
+ * x are features. Rows of a table become features by the model's own preparation, which scales them:
+ * surety_preparation_apply(surety_model_preparation(model), ..), see examples/07_raw_rows.c.
  */
 #ifndef SURETY_MODEL_H
 #define SURETY_MODEL_H
@@ -253,6 +255,7 @@ typedef struct surety_predict_files {
      * as surety_attack_write gives them. */
     const char *input;
     const char *label_column; /* of a table; NULL: the model's */
+    char separator;           /* of CSV, as in surety_data_settings; 0: it is found out */
     const char *const *drop;  /* (drop_count): further columns of a table that are left out */
     size_t drop_count;
     const char *out;    /* NPY float64: the vote of each, (m); of K > 2 classes its scores, (m, K) */

@@ -28,7 +28,7 @@ static surety_status settle_ball(cli *c, options *o, const surety_model *model) 
     surety_norm norm = o->ball.norm;
     surety_status status = o->norm ? surety_norm_parse(o->norm, &o->ball.norm, &c->error) : SURETY_OK;
     if (status != SURETY_OK) return status;
-    if (isnan(o->eps) && (surety_model_imported(model) || o->ball.norm != norm))
+    if (isnan(o->eps) && (!(o->ball.radius > 0) || o->ball.norm != norm))
         return cli_wrong(c, "within which radius? Give --eps");
     if (!isnan(o->eps)) o->ball.radius = o->eps;
     o->files.prove = &o->ball;
@@ -71,6 +71,13 @@ static void print_many(const surety_predict_result *r, const surety_model *model
     cli_print("  %s %9llu\n", cli_fit("tied", -CLI_NAME, name), (unsigned long long)r->tied);
 }
 
+static void print_proved(const surety_predict_result *r, const surety_model *model, const surety_ball *ball) {
+    const surety_preparation *p = surety_model_preparation(model);
+    char words[160];
+    cli_print("%llu of them proved: no other answer in the\n  %s\n", (unsigned long long)r->proved,
+              cli_ball_words(ball, p ? surety_preparation_scaling(p) : SURETY_SCALE_NONE, words));
+}
+
 static void say_columns(const cli *c, const surety_predict_result *r) {
     if (r->label_column[0]) cli_say(c, "note: the label column '%s' is left out", r->label_column);
     if (r->counts.filled)
@@ -96,9 +103,7 @@ static surety_status predict(cli *c, options *o) {
         print_two(&r, model);
     else if (status == SURETY_OK)
         print_many(&r, model);
-    if (status == SURETY_OK && o->files.prove && !c->json)
-        cli_print("%llu of them proved: no point within %s distance %g has another answer\n",
-                  (unsigned long long)r.proved, surety_norm_name(o->ball.norm), o->ball.radius);
+    if (status == SURETY_OK && o->files.prove && !c->json) print_proved(&r, model, &o->ball);
     surety_model_free(model);
     return status;
 }
@@ -109,6 +114,7 @@ static surety_status run(cli *c) {
               "the table, unless it is a word: CSV, NPY, NPZ, LIBSVM or IDX; NPY also (m, n, columns)");
     cli_text(c, "label-column", "NAME", &o.files.label_column,
              "CSV: a column of labels that is left out; unless given, the model's");
+    cli_separator_option(c, &o.files.separator);
     cli_drop_option(c, &o.table);
     cli_output(
         c, "out", "VOTE.npy", &o.files.out,

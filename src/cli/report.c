@@ -21,12 +21,14 @@ static surety_status report_study(cli *c) {
     cli_progress_end(c);
     if (status != SURETY_OK) return status;
     if (surety_report_left_out()) cli_say(c, "note: %s", surety_report_left_out());
-    if (c->json)
+    if (c->json) {
         cli_print("{\"compared\": %zu, \"agree\": %zu, \"tables\": %zu, \"figures\": %zu, \"bytes\": %zu}\n",
                   info.compared, info.agree, info.tables, info.figures, info.bytes);
-    else
-        cli_print("%zu of %zu values agree with print\npage: %s/report.html\nfigures: %s/figures\n",
-                  info.agree, info.compared, c->words[0], c->words[0]);
+        return SURETY_OK;
+    }
+    if (info.compared) cli_print("%zu of %zu values agree with print\n", info.agree, info.compared);
+    cli_print("page: %s/report.html\n", c->words[0]);
+    if (info.figures) cli_print("figures: %s/figures\n", c->words[0]);
     return SURETY_OK;
 }
 

@@ -109,6 +109,11 @@ static surety_status read_separator(const char *text, void *target, surety_error
     return bad_value(err, text, "auto, tab, blank or one character such as , ; |");
 }
 
+void cli_separator_option(cli *c, char *separator) {
+    cli_other(c, "separator", "C", separator, read_separator, NULL,
+              "CSV: what stands between fields: auto, tab, blank (any run of blanks) or one character");
+}
+
 /* N or P%. */
 static surety_status read_share(const char *text, size_t *size, double *share, surety_error *err) {
     char *end = NULL;
@@ -197,8 +202,7 @@ void cli_data_file_options(cli *c, surety_data_settings *data) {
     cli_text(c, "label-column", "NAME", &data->label_column, "CSV: the labels' column, by name or number");
     cli_other(c, "header", "auto|yes|no", &data->header, read_header, NULL,
               "CSV: whether the first line holds names");
-    cli_other(c, "separator", "C", &data->separator, read_separator, NULL,
-              "CSV: what stands between fields: auto, tab, blank (any run of blanks) or one character");
+    cli_separator_option(c, &data->separator);
     cli_drop_option(c, data);
     cli_other(c, "copies", "refuse|keep|drop", &data->copies, read_copies, show_copies,
               "rows of S that also occur in S', if they are more than 1 %; drop: of equal rows one is kept, "

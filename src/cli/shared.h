@@ -33,6 +33,9 @@ void cli_preparation_options(cli *c, surety_data_settings *data);
 /* Of the options about a table, --drop alone. */
 void cli_drop_option(cli *c, surety_data_settings *data);
 
+/* --separator alone; 0: it is found out. */
+void cli_separator_option(cli *c, char *separator);
+
 /* --classes A,B,.. of a model that is imported. */
 void cli_import_classes_option(cli *c, surety_import_settings *import);
 

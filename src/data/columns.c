@@ -302,7 +302,7 @@ static surety_status lacks(const surety_columns *c, const char *name, surety_err
     surety_fail(err, SURETY_E_INPUT, "the table lacks the column '%.64s'%s%.64s%s", name,
                 near ? "; it has '" : "", near ? near : "", near ? "'" : "");
     surety_fail_place(err, "line 1");
-    surety_fail_expected(err, "the columns of the table before it, in any order");
+    surety_fail_expected(err, "the columns of the first table, of which the features are made, in any order");
     return SURETY_E_INPUT;
 }
 

@@ -329,7 +329,9 @@ static surety_status find(reading *r, const char *name, size_t *feature) {
         if (!strcmp(r->p->names[*feature], name)) break;
     }
     if (tried == d) {
-        surety_fail(r->err, SURETY_E_INPUT, "the data have no feature '%.100s'", name);
+        const char *near = surety_nearest(name, r->p->names, d);
+        surety_fail(r->err, SURETY_E_INPUT, "the data have no feature '%.100s'%s%.100s%s", name,
+                    near ? ": did you mean '" : "", near ? near : "", near ? "'?" : "");
         surety_fail_place(r->err, "line %zu", r->line);
         surety_fail_expected(r->err, "one of their %zu features, such as '%.100s'", d, r->p->names[0]);
         return SURETY_E_INPUT;

@@ -198,7 +198,8 @@ static surety_status open_array(predicting *p, const char *input, surety_predict
 static surety_status open_table(predicting *p, const surety_predict_files *files, surety_predict_result *r,
                                 surety_error *err) {
     surety_data_settings own = surety_data_defaults();
-    surety_source source = {.path = files->input, .role = "input", .labels_role = "labels"};
+    surety_source source = {
+        .path = files->input, .role = "input", .labels_role = "labels", .separator = files->separator};
     if (!p->preparation) SURETY_TRY(surety_preparation_plain(&p->plain, p->d, err));
     if (surety_model_data_settings(p->model, &own, NULL) == SURETY_OK) source.header = own.header;
     source.wanted = (surety_wanted){.label = files->label_column ? files->label_column : own.label_column,

@@ -75,11 +75,14 @@ void surety_worst_radius(surety_worst *w, const surety_vote *vote, const surety_
     surety_worst_prove(w, vote, e, probe, at_zero);
     for (size_t r = 0; r < L; r++) probe[r] = b;
     surety_worst_prove(w, vote, e, probe, proved);
-    for (size_t r = 0; r < e->rows; r++) *(proved[r] ? &good[r] : &bad[r]) = b;
+    for (size_t r = 0; r < e->rows; r++) {
+        *(proved[r] ? &good[r] : &bad[r]) = b;
+        if (!at_zero[r]) good[r] = bad[r] = 0; /* nothing to find; a ball of radius 0 is cheap to look at */
+    }
     for (int step = 0, open = 1; open && step < 64; step++) { /* doubles until it fails */
         open = 0;
         for (size_t r = 0; r < e->rows; r++)
-            probe[r] = isinf(bad[r]) ? fmin(fmax(2 * good[r], least), most) : good[r];
+            probe[r] = isinf(bad[r]) ? fmin(fmax(2 * good[r], least), most) : 0;
         surety_worst_prove(w, vote, e, probe, right);
         for (size_t r = 0; r < e->rows; r++) {
             if (!isinf(bad[r])) continue;

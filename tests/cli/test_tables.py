@@ -325,6 +325,10 @@ def test_runs_of_blanks():
     c = run("certify", path("b"), "--train", path("plain.dat"), "--separator", "blank", "--attack", "none", "--looks", 1, *QUICK, "--out",
             path("b.json")).stdout
     assert "--separator ' '" in c.split("verify it:")[1], c
+    run("predict", path("b"), path("plain.dat"), "--separator", "blank", "--classes", path("b.csv"), *QUICK)
+    run("predict", path("b"), path("comma.csv"), "--classes", path("c.csv"), *QUICK)
+    with open(path("b.csv"), encoding="utf-8") as b, open(path("c.csv"), encoding="utf-8") as c:
+        assert b.read() == c.read()
 
 
 def test_every_reader_feeds_every_command():

@@ -72,7 +72,7 @@ static void bad_tables_get_a_sentence(void **state) {
         {"feature,radius,radius\n", "two columns are called 'radius'", "line 1"},
         {"feature,radius\nage,\n", "the radius of 'age' is not filled in", "line 2"},
         {"feature,radius\nage,1\n", "no line for the feature 'blood, pressure'", ""},
-        {"feature,radius\nAge,1\n", "the data have no feature 'Age'", "line 2"},
+        {"feature,radius\nAge,1\n", "the data have no feature 'Age': did you mean 'age'?", "line 2"},
         {"feature,radius\nage,1\nage,1\n", "the feature 'age' has two lines", "line 3"},
         {"feature,radius\nage,many\n", "the radius of 'age' is 'many'", "line 2"},
         {"feature,radius\nage,nan\n", "the radius of 'age' is 'nan'", "line 2"},
