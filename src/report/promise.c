@@ -375,10 +375,7 @@ void surety_print_verify(surety_growing *page, const surety_subject *subject, si
 
 void surety_page_promise(surety_growing *page, const surety_subject *subject, size_t which) {
     const surety_certificate *c = &subject->certificates[which];
-    if (subject->count > 1)
-        surety_print(page, "<h2>Promise %zu of %zu</h2>\n", which + 1, subject->count);
-    else
-        surety_print(page, "<h2>The promise</h2>\n");
+    surety_print_promise_title(page, subject, which);
     print_headline(page, c);
     print_clauses(page, c);
     print_numbers(page, c);

@@ -35,6 +35,9 @@ void surety_print_facts_end(surety_growing *page);
 const char *surety_percent(double limit, char text[32]);
 const char *surety_share(size_t part, size_t of, char text[48]);
 
+/* The heading of one promise of the page. */
+void surety_print_promise_title(surety_growing *page, const surety_subject *subject, size_t which);
+
 /* A clause of the sentence and what it means; note: a definition, or NULL. */
 void surety_print_clause(surety_growing *page, const char *words, const char *note, const char *meaning);
 

@@ -108,10 +108,7 @@ static void print_verify(surety_growing *page, const surety_subject *subject, si
 
 void surety_page_votes_promise(surety_growing *page, const surety_subject *subject, size_t which) {
     const surety_votes_certificate *c = &subject->votes[which];
-    if (subject->count > 1)
-        surety_print(page, "<h2>Promise %zu of %zu</h2>\n", which + 1, subject->count);
-    else
-        surety_print(page, "<h2>The promise</h2>\n");
+    surety_print_promise_title(page, subject, which);
     print_headline(page, c);
     print_clauses(page, c);
     print_numbers(page, c);

@@ -58,6 +58,13 @@ const char *surety_share(size_t part, size_t of, char text[48]) {
     return text;
 }
 
+void surety_print_promise_title(surety_growing *page, const surety_subject *subject, size_t which) {
+    if (subject->count > 1)
+        surety_print(page, "<h2>Promise %zu of %zu</h2>\n", which + 1, subject->count);
+    else
+        surety_print(page, "<h2>The promise</h2>\n");
+}
+
 void surety_print_limits(surety_growing *page, const surety_class_limit *limits, size_t count,
                          const char *caption, const char *what) {
     char limit[32], share[48];
