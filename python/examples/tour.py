@@ -35,19 +35,20 @@ measured = clf.curve(X_new, y_new, np.linspace(0, 0.3, 7), ["apgd", "worst-case"
 print(clf.evaluate(X_new, y_new, [surety.Clean(), surety.Attack("linf", 0.1), surety.WorstCase("linf", 0.1)]))
 surety.plot_curve(measured, promise).figure.savefig(os.path.join(folder, "curve.pdf"))
 
-# 3. A guarantee for a model that you have already, from rows that it has never seen.
+# 3. A guarantee for a model that you have already, from rows that it has never seen. looks=2: these rows give this certificate
+# and the next, and both pay for that.
 forest = RandomForestClassifier(random_state=0).fit(X, y)
-g = surety.guarantee(forest, X_new, y_new, surety.Noise("l2", 1.0, samples=20), looks=1, per_class=True)
+g = surety.guarantee(forest, X_new, y_new, surety.Noise("l2", 1.0, samples=20), looks=2, per_class=True)
 print(g.sentence)
 g.save(os.path.join(folder, "forest.json"))
 surety.plot_classes(g).figure.savefig(os.path.join(folder, "classes.pdf"))
 
 # 4. The same forest, tree by tree: proofs against every change within a radius.
 trees = surety.from_sklearn(forest, X)
-proved = trees.certify(X_new, y_new, looks=1, threat=surety.WorstCase("linf", 0.01))
+proved = trees.certify(X_new, y_new, looks=2, threat=surety.WorstCase("linf", 0.01))
 print(proved.sentence)
 
-# 5. After deployment: outcomes in the order in which they arrive.
+# 5. After deployment: outcomes in the order in which they arrive; here the rows at hand stand in for them.
 watch = surety.Monitor(g)
 watch.add(forest.predict(X_new) != y_new)
 print("still holds" if watch.alarm is None else "refuted", "after", watch.seen, "outcomes, of which", watch.failed, "failed")
