@@ -81,17 +81,18 @@ class Bar:
     """A progress line on stderr, for terminals and notebooks."""
 
     def __init__(self):
-        self.width = 0
+        self.line = ""
 
     def __call__(self, phase: str, done: int, total: int, words: str) -> None:
         share = done / total if total else 1.0
         line = f"{phase} {'#' * int(20 * share):20} {100 * share:3.0f} % {words}"[:79]
-        print("\r" + line.ljust(self.width), end="", file=sys.stderr, flush=True)
-        self.width = len(line)
+        if line != self.line:  # a notebook keeps every print
+            print("\r" + line.ljust(len(self.line)), end="", file=sys.stderr, flush=True)
+        self.line = line
 
     def close(self) -> None:
-        if self.width:
-            print("\r" + " " * self.width, end="\r", file=sys.stderr, flush=True)
+        if self.line:
+            print("\r" + " " * len(self.line), end="\r", file=sys.stderr, flush=True)
 
 
 class Run:
