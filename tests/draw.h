@@ -3,6 +3,7 @@
 #define SURETY_TESTS_DRAW_H
 
 #include <math.h>
+#include <stddef.h>
 #include <stdint.h>
 
 typedef struct draw {

@@ -51,6 +51,9 @@ typedef struct surety_set {
      * else NULL. */
     const uint32_t *group;
     size_t groups;
+    /* Rows at the beginning and at the end whose features this process does not have: x holds the m - before
+     * - behind rows between them (surety_data_settings.own_rows). 0 elsewhere. */
+    size_t before, behind;
 } surety_set;
 
 enum { SURETY_CLASSES_MOST = 255 };
@@ -58,6 +61,16 @@ enum { SURETY_CLASSES_MOST = 255 };
 /* Of two classes, number 0 is the label -1 of the theory and number 1 is +1. */
 static inline int surety_sign(uint8_t y) {
     return y ? 1 : -1;
+}
+
+/* The features of example i, which this process must have. */
+static inline const float *surety_set_row(const surety_set *set, size_t i) {
+    return set->x + (i - set->before) * set->stride;
+}
+
+/* Whether the process has the features of the examples first .. end-1. */
+static inline int surety_set_has(const surety_set *set, size_t first, size_t end) {
+    return first >= end || (first >= set->before && end <= set->m - set->behind);
 }
 
 /* Examples first .. first+count-1 of a set, as a view of the same arrays (cut off at its end). */
@@ -223,6 +236,9 @@ typedef struct surety_data_settings {
     /* Processes that meet and all open the same data now: SURETY_E_CHECK unless their files are the same;
      * each digests and compares its share of the rows. NULL: this process is alone. */
     const surety_everyone *everyone;
+    /* 1, with everyone: a process has the features of its own share of the rows of each set alone
+     * (surety_my_share). For calls that share examples: evaluation and certificates, not training. */
+    int own_rows;
 } surety_data_settings;
 
 SURETY_API surety_data_settings surety_data_defaults(void);
@@ -273,8 +289,9 @@ typedef struct surety_arrays {
 
 /* The same as surety_data_open for rows in memory: same checks, same split, so that the same rows with the
  * same settings are the same sets. Messages name the array ("array features"), row and column. Of the
- * settings, classes, box, copies, fresh, drop, categorical, unit, group, missing, scaling, preparation and,
- * without a split, sizes, shares and seed are read; those that name files must be NULL. */
+ * settings, everyone, own_rows, classes, box, copies, fresh, drop, categorical, unit, group, missing,
+ * scaling, preparation and, without a split, sizes, shares and seed are read; those that name files must be
+ * NULL. */
 SURETY_API surety_status surety_data_from_arrays(const surety_arrays *arrays,
                                                  const surety_data_settings *settings, surety_data **out,
                                                  surety_error *err);

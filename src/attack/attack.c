@@ -145,8 +145,8 @@ surety_status surety_attack_check_set(const surety_threat *s, const surety_voter
     float lo = (float)(s->ball.has_box ? s->ball.lo : -SURETY_LARGEST);
     float hi = (float)(s->ball.has_box ? s->ball.hi : SURETY_LARGEST);
     int misses = surety_voters_can(v, SURETY_CAN_MISS);
-    for (size_t i = 0; i < set->m; i++) {
-        const float *x = set->x + i * set->stride;
+    for (size_t i = set->before; i < set->m - set->behind; i++) {
+        const float *x = surety_set_row(set, i);
         int bad = 0;
         for (size_t j = 0; j < set->d; j++) bad |= !(x[j] >= lo) | !(x[j] <= hi);
         if (!bad) continue;

@@ -83,7 +83,7 @@ const surety_step_kernels *surety_step_kernels_at(surety_level level) {
 }
 
 void surety_examples_put(surety_examples *e, size_t r, const surety_set *set, size_t i) {
-    e->x[r] = set->x + i * set->stride;
+    e->x[r] = surety_set_row(set, i);
     e->y[r] = set->y[i];
     e->row[r] = set->row[i];
 }

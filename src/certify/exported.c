@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/number.h"
+#include "evaluate/sampler.h"
 #include "io/program.h"
 #include "io/read.h"
 #include "io/write.h"
@@ -157,9 +158,9 @@ static surety_status take_rows(checking *c, surety_error *err) {
     SURETY_TRY(surety_alloc(&c->x, c->rows * c->d, sizeof *c->x, err));
     SURETY_TRY(surety_alloc(&c->votes, c->rows * c->width, sizeof *c->votes, err));
     SURETY_TRY(surety_alloc(&c->classes, c->rows, 1, err));
+    if (c->learn) SURETY_TRY(surety_sampling_has(c->learn, 0, c->learn->m, err));
     for (size_t i = 0; i < c->rows; i++)
-        memcpy(c->x + i * c->d, c->learn->x + i * c->learn->m / c->rows * c->learn->stride,
-               c->d * sizeof *c->x);
+        memcpy(c->x + i * c->d, surety_set_row(c->learn, i * c->learn->m / c->rows), c->d * sizeof *c->x);
     return surety_vote_ask(&vote, c->x, c->d, c->rows, (surety_asked){c->votes, c->classes}, NULL, err);
 }
 

@@ -217,6 +217,7 @@ static surety_status open_files(verifying *v, surety_error *err) {
         return surety_fail(err, SURETY_E_USAGE,
                            "the model was trained on own data: give it again with --train (and --test), or "
                            "believe the counts with --numbers");
+    s.own_rows = !v->s->retrain && !v->s->exported;
     surety_status status = surety_data_open(&s, &v->own, &refused);
     if (status == SURETY_E_INPUT && s.task) compare_task_files(v, s.task);
     if (status != SURETY_OK && v->out->agrees) {

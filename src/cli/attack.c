@@ -56,6 +56,7 @@ static surety_status attack(cli *c, options *o, const surety_model *model, const
 static surety_status open_and_attack(cli *c, options *o) {
     surety_model *model = NULL;
     surety_data *data = NULL;
+    o->data.own_rows = !o->out;
     surety_status status = surety_model_load(c->words[0], &model, &c->error);
     if (status == SURETY_OK) status = cli_settle_model(c, model, &o->data, &o->attack);
     if (status == SURETY_OK) status = cli_need_radius(c, &o->attack);

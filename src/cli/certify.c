@@ -174,6 +174,7 @@ static void print_command(const cli *c, const options *o) {
 static surety_status certify(cli *c, options *o, const surety_model *model) {
     surety_data *data = NULL;
     surety_certificate certificate = {0};
+    o->data.own_rows = 1;
     surety_status status = settle(c, o, model);
     if (status == SURETY_OK) status = cli_open_data(c, &data, &o->data, &o->certify.threat);
     if (status == SURETY_OK) status = cli_part_begin(c, model, data, &o->certify.threat);

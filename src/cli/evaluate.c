@@ -358,6 +358,7 @@ static surety_status run_evaluate(cli *c) {
         status = attacks.count ? SURETY_OK : cli_wrong(c, "no attack given");
         if (status == SURETY_OK && cli_is_part(c) && per_example)
             status = cli_wrong(c, "a part counts, and --per-example lists: they do not go together");
+        o.data_settings.own_rows = !per_example;
         if (status == SURETY_OK) status = open_all(c, &o);
         if (status == SURETY_OK) status = settle_attacks(c, &o, &attacks);
         if (status == SURETY_OK) status = evaluate(c, &o, &attacks, per_example);
@@ -403,6 +404,7 @@ static surety_status run_curve(cli *c) {
     surety_status status = cli_parse(c, 1, 1);
     if (status == SURETY_OK && !c->helped) {
         if (!out && cli_is_part(c)) out = c->part.file; /* nothing but the part is written */
+        o.data_settings.own_rows = 1;
         status = out ? open_all(c, &o) : cli_wrong(c, "where should the curve go? Give --out FILE.csv");
         surety_origin origin;
         surety_overlap overlap;

@@ -108,13 +108,14 @@ json_t *surety_copies_json(const surety_copies *c) {
 /* A row and its place on the line. */
 typedef struct place {
     double s;
-    const float *x;
-    size_t i; /* in its set */
+    uint32_t row, i; /* of its table, in its set */
 } place;
 
 typedef struct counting {
     const surety_run *run;
+    const surety_given_rows *sets;
     size_t d;
+    float *x;               /* (d): a row */
     double *range, *weight; /* (d): of the features; c_j / range_j */
     double window;
     place *of[SURETY_SETS]; /* (m) sorted by s */
@@ -132,18 +133,19 @@ static void widen(double *low, double *high, double x) {
 
 /* The smallest and the largest value of every feature in S' and S, into range and weight: each process looks
  * at its share of the rows. */
-static surety_status find_ends(counting *c, const surety_set sets[SURETY_SETS], surety_error *err) {
+static surety_status find_ends(counting *c, surety_error *err) {
     size_t size = c->run->everyone ? c->run->everyone->size : 1, d = c->d;
     double *ends = NULL, *own; /* (size, 2, d) */
     SURETY_TRY(surety_alloc(&ends, size, 2 * d * sizeof *ends, err));
     own = ends + (c->run->everyone ? c->run->everyone->rank : 0) * 2 * d;
     for (size_t j = 0; j < d; j++) own[j] = c->range[j] = INFINITY, own[d + j] = c->weight[j] = -INFINITY;
     for (int k = SURETY_SET_PRIOR; k <= SURETY_SET_LEARN; k++) {
-        size_t i = 0, end = sets[k].m;
+        size_t i = 0, end = c->sets[k].m;
         surety_my_share(c->run, &i, &end);
-        for (; i < end; i++)
-            for (size_t j = 0; j < d; j++)
-                widen(&own[j], &own[d + j], (double)sets[k].x[i * sets[k].stride + j]);
+        for (; i < end; i++) {
+            surety_table_row(c->sets[k].table, c->sets[k].rows[i], c->x);
+            for (size_t j = 0; j < d; j++) widen(&own[j], &own[d + j], (double)c->x[j]);
+        }
     }
     surety_status status = surety_share_everyone(c->run, ends, size, 1, 2 * d * sizeof *ends, err);
     for (size_t r = 0; r < size; r++)
@@ -155,9 +157,9 @@ static surety_status find_ends(counting *c, const surety_set sets[SURETY_SETS], 
     return status;
 }
 
-static surety_status measure_ranges(counting *c, const surety_set sets[SURETY_SETS], surety_error *err) {
+static surety_status measure_ranges(counting *c, surety_error *err) {
     double sum = 0;
-    SURETY_TRY(find_ends(c, sets, err));
+    SURETY_TRY(find_ends(c, err));
     for (size_t j = 0; j < c->d; j++) {
         double golden = (double)(j + 1) * 0.6180339887498949, share = golden - floor(golden);
         c->range[j] = c->weight[j] >= c->range[j] ? c->weight[j] - c->range[j] : 0; /* no value at all */
@@ -169,22 +171,23 @@ static surety_status measure_ranges(counting *c, const surety_set sets[SURETY_SE
 }
 
 /* s: (m), zeroed. */
-static surety_status place_rows(const counting *c, const surety_set *set, double *s, place *out,
+static surety_status place_rows(const counting *c, const surety_given_rows *set, double *s, place *out,
                                 surety_error *err) {
     size_t i = 0, end = set->m;
     surety_my_share(c->run, &i, &end);
     for (; i < end; i++) {
         if (i % POLLED == POLLED - 1) SURETY_TRY(surety_reading_poll(i, set->m, err));
-        const float *x = set->x + i * set->stride;
+        surety_table_row(set->table, set->rows[i], c->x);
         for (size_t j = 0; j < c->d; j++)
-            if (!isnan(x[j])) s[i] += c->weight[j] * (double)x[j];
+            if (!isnan(c->x[j])) s[i] += c->weight[j] * (double)c->x[j];
     }
     SURETY_TRY(surety_share_everyone(c->run, s, set->m, 1, sizeof *s, err));
-    for (i = 0; i < set->m; i++) out[i] = (place){s[i], set->x + i * set->stride, i};
+    for (i = 0; i < set->m; i++) out[i] = (place){s[i], set->rows[i], (uint32_t)i};
     return surety_sort(out, set->m, sizeof *out, by_place, err);
 }
 
-static surety_status place_set(counting *c, const surety_set *set, place **out, surety_error *err) {
+static surety_status place_set(const counting *c, const surety_given_rows *set, place **out,
+                               surety_error *err) {
     double *s = NULL;
     SURETY_TRY(surety_alloc(out, set->m, sizeof **out, err));
     SURETY_TRY(surety_alloc(&s, set->m, sizeof *s, err));
@@ -193,12 +196,15 @@ static surety_status place_set(counting *c, const surety_set *set, place **out, 
     return status;
 }
 
-static int within(const counting *c, const float *a, const float *b, double tolerance) {
-    size_t j = 0;
-    while (j < c->d && (fabs((double)a[j] - (double)b[j]) <= tolerance * c->range[j] ||
-                        (isnan(a[j]) && isnan(b[j])))) /* missing in both */
-        j++;
-    return j == c->d;
+/* Rows of a table each. They are read value by value: most differ in one of the first. */
+static int within(const counting *c, const surety_table *a, size_t row_a, const surety_table *b, size_t row_b,
+                  double tolerance) {
+    for (size_t j = 0; j < c->d; j++) {
+        double x = (double)surety_table_value(a, row_a, j), y = (double)surety_table_value(b, row_b, j);
+        if (!(fabs(x - y) <= tolerance * c->range[j] || (isnan(x) && isnan(y))))
+            return 0; /* or both missing */
+    }
+    return 1;
 }
 
 /* The first of m places that is not below s. */
@@ -214,26 +220,29 @@ static size_t first_from(const place *list, size_t m, double s) {
     return low;
 }
 
-/* Is the row one of the list, up to the tolerance? */
-static int occurs(const counting *c, const place *row, const place *list, size_t m, double tolerance) {
+/* Is the row, of set a, one of set b up to the tolerance? */
+static int occurs(const counting *c, const place *row, int a, int b, double tolerance) {
+    const surety_given_rows *A = &c->sets[a], *B = &c->sets[b];
+    const place *list = c->of[b];
     double reach = tolerance > 0 ? c->window : 0;
-    size_t k = first_from(list, m, row->s - reach);
-    while (k < m && list[k].s <= row->s + reach && !within(c, row->x, list[k].x, tolerance)) k++;
-    return k < m && list[k].s <= row->s + reach;
+    size_t k = first_from(list, B->m, row->s - reach);
+    for (; k < B->m && list[k].s <= row->s + reach; k++)
+        if (within(c, A->table, row->row, B->table, list[k].row, tolerance)) return 1;
+    return 0;
 }
 
 /* Rows of set a that occur in set b: equal ones, and near ones. */
-static surety_status count_pair(const counting *c, const surety_set sets[SURETY_SETS], int a, int b,
-                                uint64_t *equal, uint64_t *near, surety_error *err) {
+static surety_status count_pair(const counting *c, int a, int b, uint64_t *equal, uint64_t *near,
+                                surety_error *err) {
     int64_t found[2] = {0}; /* by this process, of its share */
-    size_t i = 0, end = sets[a].m;
+    size_t i = 0, end = c->sets[a].m;
     surety_my_share(c->run, &i, &end);
     for (; i < end; i++) {
-        if (i % POLLED == POLLED - 1) SURETY_TRY(surety_reading_poll(i, sets[a].m, err));
+        if (i % POLLED == POLLED - 1) SURETY_TRY(surety_reading_poll(i, c->sets[a].m, err));
         const place *row = &c->of[a][i];
-        int same = occurs(c, row, c->of[b], sets[b].m, 0);
+        int same = occurs(c, row, a, b, 0);
         found[0] += same;
-        if (near) found[1] += same || occurs(c, row, c->of[b], sets[b].m, TOLERANCE);
+        if (near) found[1] += same || occurs(c, row, a, b, TOLERANCE);
     }
     SURETY_TRY(surety_sum_everyone(c->run, found, 2, err));
     *equal = (uint64_t)found[0];
@@ -241,38 +250,41 @@ static surety_status count_pair(const counting *c, const surety_set sets[SURETY_
     return SURETY_OK;
 }
 
-/* Rows of S that equal an earlier one in the order of the places: all but one of each group. */
-static uint64_t count_repeats(const counting *c, const place *list, size_t m) {
+/* Rows of a set that equal an earlier one in the order of the places: all but one of each group. */
+static uint64_t count_repeats(const counting *c, int set) {
+    const surety_table *t = c->sets[set].table;
+    const place *list = c->of[set];
     uint64_t repeats = 0;
-    for (size_t i = 1; i < m; i++) {
+    for (size_t i = 1; i < c->sets[set].m; i++) {
         size_t k = i;
-        while (k > 0 && list[k - 1].s == list[i].s && !within(c, list[i].x, list[k - 1].x, 0)) k--;
+        while (k > 0 && list[k - 1].s == list[i].s && !within(c, t, list[i].row, t, list[k - 1].row, 0)) k--;
         repeats += k > 0 && list[k - 1].s == list[i].s;
     }
     return repeats;
 }
 
-static surety_status count(counting *c, surety_copies *out, const surety_set sets[SURETY_SETS],
-                           surety_error *err) {
+static surety_status count(counting *c, surety_copies *out, surety_error *err) {
+    SURETY_TRY(surety_alloc(&c->x, c->d, sizeof *c->x, err));
     SURETY_TRY(surety_alloc(&c->range, c->d, sizeof(double), err));
     SURETY_TRY(surety_alloc(&c->weight, c->d, sizeof(double), err));
-    SURETY_TRY(measure_ranges(c, sets, err));
-    for (int k = 0; k < SURETY_SETS; k++) SURETY_TRY(place_set(c, &sets[k], &c->of[k], err));
-    SURETY_TRY(count_pair(c, sets, SURETY_SET_LEARN, SURETY_SET_PRIOR, &out->learn_in_prior,
+    SURETY_TRY(measure_ranges(c, err));
+    for (int k = 0; k < SURETY_SETS; k++) SURETY_TRY(place_set(c, &c->sets[k], &c->of[k], err));
+    SURETY_TRY(count_pair(c, SURETY_SET_LEARN, SURETY_SET_PRIOR, &out->learn_in_prior,
                           &out->near_learn_in_prior, err));
-    SURETY_TRY(count_pair(c, sets, SURETY_SET_TEST, SURETY_SET_PRIOR, &out->test_in_prior,
-                          &out->near_test_in_prior, err));
-    SURETY_TRY(count_pair(c, sets, SURETY_SET_TEST, SURETY_SET_LEARN, &out->test_in_learn, NULL, err));
-    out->learn_repeats = count_repeats(c, c->of[SURETY_SET_LEARN], sets[SURETY_SET_LEARN].m);
+    SURETY_TRY(
+        count_pair(c, SURETY_SET_TEST, SURETY_SET_PRIOR, &out->test_in_prior, &out->near_test_in_prior, err));
+    SURETY_TRY(count_pair(c, SURETY_SET_TEST, SURETY_SET_LEARN, &out->test_in_learn, NULL, err));
+    out->learn_repeats = count_repeats(c, SURETY_SET_LEARN);
     return SURETY_OK;
 }
 
-surety_status surety_copies_count(surety_copies *out, const surety_set sets[SURETY_SETS],
+surety_status surety_copies_count(surety_copies *out, const surety_given_rows sets[SURETY_SETS],
                                   const surety_run *run, surety_error *err) {
-    counting c = {.run = run, .d = sets[SURETY_SET_LEARN].d};
+    counting c = {.run = run, .sets = sets, .d = sets[SURETY_SET_LEARN].table->d};
     *out = (surety_copies){
         .learn = sets[SURETY_SET_LEARN].m, .test = sets[SURETY_SET_TEST].m, .tolerance = TOLERANCE};
-    surety_status status = count(&c, out, sets, err);
+    surety_status status = count(&c, out, err);
+    surety_free(c.x);
     surety_free(c.range);
     surety_free(c.weight);
     for (int k = 0; k < SURETY_SETS; k++) surety_free(c.of[k]);

@@ -2,13 +2,19 @@
 #ifndef SURETY_DATA_COPIES_H
 #define SURETY_DATA_COPIES_H
 
-#include "base/memory.h"
+#include "data/table.h"
 #include "io/json.h"
-#include "surety/data.h"
+
+/* The rows of a set where they were read. */
+typedef struct surety_given_rows {
+    const surety_table *table;
+    const uint32_t *rows; /* (m) of the table */
+    size_t m;
+} surety_given_rows;
 
 /* Everything of out but `dropped`. Complete: no pair within the tolerance is missed. The processes of the run
  * share the work. */
-surety_status surety_copies_count(surety_copies *out, const surety_set sets[SURETY_SETS],
+surety_status surety_copies_count(surety_copies *out, const surety_given_rows sets[SURETY_SETS],
                                   const surety_run *run, surety_error *err);
 
 /* Which of `rows`, whose digests (32 bytes for every row of the table) tell whether they are equal, stay: of

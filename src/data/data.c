@@ -18,7 +18,11 @@ surety_set surety_set_slice(const surety_set *set, size_t first, size_t count) {
     surety_set part = *set;
     if (first > set->m) first = set->m;
     part.m = count < set->m - first ? count : set->m - first;
-    part.x += first * set->stride;
+    size_t end = first + part.m, has = set->m - set->behind;
+    part.before = set->before > end ? part.m : set->before > first ? set->before - first : 0;
+    part.behind = end > has ? end - has : 0;
+    if (part.behind > part.m - part.before) part.behind = part.m - part.before;
+    if (first > set->before) part.x += (first - set->before) * set->stride;
     part.y += first;
     part.row += first;
     if (set->unit) part.unit += first;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/parallel.h"
 #include "base/random.h"
 #include "data/copies.h"
 #include "data/data.h"
@@ -337,23 +338,38 @@ static surety_status keep_digests(surety_data *data, const surety_set *set, cons
     return SURETY_OK;
 }
 
-/* Features of these rows of a table, as the preparation makes them. */
-static surety_status fill_rows(surety_data *data, surety_set_name which, const surety_table *t,
+typedef struct filling {
+    surety_data *data;
+    const surety_tables *tables;
+    const surety_run *run;  /* the processes that open the data together */
+    const surety_run *mine; /* those of whose rows each fills its share; NULL: each fills all */
+} filling;
+
+/* Features of these rows of a table, as the preparation makes them, of this process's share. */
+static surety_status fill_rows(const filling *f, surety_set_name which, const surety_table *t,
                                const uint32_t *rows, size_t m, surety_error *err) {
+    surety_data *data = f->data;
     surety_binding binding;
     surety_preparation_counts counts = {0};
-    size_t stride = surety_padded(data->info.d);
+    size_t stride = surety_padded(data->info.d), first = 0, end = m, floats = 0;
+    surety_my_share(f->mine, &first, &end);
+    data->sets[which].before = first, data->sets[which].behind = m - end;
+    if (__builtin_mul_overflow(end - first, stride, &floats))
+        return surety_fail(err, SURETY_E_MEMORY, "%zu rows of %zu features are too many", m, data->info.d);
+    SURETY_TRY(surety_alloc(&data->own[which].x, floats, sizeof(float), err));
     SURETY_TRY(surety_bind(&binding, data->preparation, t, err));
     surety_status status = SURETY_OK;
-    for (size_t i = 0; i < m && status == SURETY_OK; i++) {
-        float *x = data->own[which].x + i * stride;
+    for (size_t i = first; i < end && status == SURETY_OK; i++) {
+        float *x = data->own[which].x + (i - first) * stride;
         status = surety_bound_row(&binding, rows[i], x, &counts, err);
         if (status == SURETY_OK) status = check_box(data, t, rows[i], err);
     }
     surety_unbind(&binding);
-    data->info.filled[which] = counts.filled;
-    data->info.unseen[which] = counts.unseen;
-    data->info.kept[which] = counts.kept;
+    int64_t sums[] = {(int64_t)counts.filled, (int64_t)counts.unseen, (int64_t)counts.kept};
+    if (status == SURETY_OK) status = surety_sum_everyone(f->mine, sums, 3, err);
+    data->info.filled[which] = (uint64_t)sums[0];
+    data->info.unseen[which] = (uint64_t)sums[1];
+    data->info.kept[which] = (uint64_t)sums[2];
     return status;
 }
 
@@ -390,16 +406,13 @@ static surety_status note_groups(surety_data *data, const surety_table *t, const
 }
 
 /* Fills one set with these rows of a table; p: what was picked of it. */
-static surety_status fill_set(surety_data *data, surety_set_name which, const surety_table *t,
-                              const picked *p, const uint32_t *rows, size_t m, surety_error *err) {
+static surety_status fill_set(const filling *f, surety_set_name which, const surety_table *t, const picked *p,
+                              const uint32_t *rows, size_t m, surety_error *err) {
+    surety_data *data = f->data;
     surety_set *set = &data->sets[which];
-    size_t d = data->info.d, stride = surety_padded(d), floats = 0;
-    if (__builtin_mul_overflow(m, stride, &floats))
-        return surety_fail(err, SURETY_E_MEMORY, "%zu rows of %zu features are too many", m, d);
-    SURETY_TRY(surety_alloc(&data->own[which].x, floats, sizeof(float), err));
     SURETY_TRY(surety_alloc(&data->own[which].y, m, sizeof(uint8_t), err));
     SURETY_TRY(surety_alloc(&data->own[which].row, m, sizeof(uint32_t), err));
-    SURETY_TRY(fill_rows(data, which, t, rows, m, err));
+    SURETY_TRY(fill_rows(f, which, t, rows, m, err));
     data->info.units[which] = m;
     if (t->units.of) {
         SURETY_TRY(surety_alloc(&data->own[which].unit, m, sizeof(uint32_t), err));
@@ -412,8 +425,8 @@ static surety_status fill_set(surety_data *data, surety_set_name which, const su
         data->class_m[which][p->classes[rows[i]]]++;
     }
     *set = (surety_set){.m = m,
-                        .d = d,
-                        .stride = stride,
+                        .d = data->info.d,
+                        .stride = surety_padded(data->info.d),
                         .x = data->own[which].x,
                         .y = data->own[which].y,
                         .row = data->own[which].row,
@@ -422,31 +435,32 @@ static surety_status fill_set(surety_data *data, surety_set_name which, const su
                         .unit = data->own[which].unit,
                         .units = data->info.units[which],
                         .group = data->own[which].group,
-                        .groups = data->own[which].group ? data->info.groups : 0};
+                        .groups = data->own[which].group ? data->info.groups : 0,
+                        .before = set->before,
+                        .behind = set->behind};
     data->info.m[which] = m;
     SURETY_TRY(keep_digests(data, set, p->digests, err));
     return surety_digest_set(data->info.set_sha256[which], set, t, p->digests, err);
 }
 
 /* train: what was picked of the training rows, which a T without copies does not have. */
-static surety_status fill_test(surety_data *data, const surety_table *test, const picked *train,
-                               const surety_run *run, surety_error *err) {
+static surety_status fill_test(const filling *f, const picked *train, surety_error *err) {
     picked p = {0};
+    const surety_table *test = &f->tables->test;
     const surety_known known = {train->rows, train->count, train->digests};
-    surety_status status = pick(&p, test, &data->info, 1, run, err);
-    if (status == SURETY_OK) status = drop_copies(&p, test, &known, &data->info, err);
-    if (status == SURETY_OK) status = fill_set(data, SURETY_SET_TEST, test, &p, p.rows, p.count, err);
+    surety_status status = pick(&p, test, &f->data->info, 1, f->run, err);
+    if (status == SURETY_OK) status = drop_copies(&p, test, &known, &f->data->info, err);
+    if (status == SURETY_OK) status = fill_set(f, SURETY_SET_TEST, test, &p, p.rows, p.count, err);
     drop(&p);
     return status;
 }
 
-static surety_status fill_chosen(surety_data *data, const surety_tables *o, const picked *p, const chosen *c,
-                                 const surety_run *run, surety_error *err) {
+static surety_status fill_chosen(const filling *f, const picked *p, const chosen *c, surety_error *err) {
     static const surety_set_name order[SURETY_SETS] = {SURETY_SET_LEARN, SURETY_SET_PRIOR, SURETY_SET_TEST};
     for (int k = 0; k < SURETY_SETS; k++) {
         surety_set_name which = order[k];
-        if (which == SURETY_SET_TEST && o->has_test) return fill_test(data, &o->test, p, run, err);
-        SURETY_TRY(fill_set(data, which, &o->train, p, c->rows + c->first[which], c->m[which], err));
+        if (which == SURETY_SET_TEST && f->tables->has_test) return fill_test(f, p, err);
+        SURETY_TRY(fill_set(f, which, &f->tables->train, p, c->rows + c->first[which], c->m[which], err));
     }
     return SURETY_OK;
 }
@@ -505,7 +519,8 @@ static surety_status split(surety_data *data, const surety_tables *o, const sure
         status = given ? choose_given(&c, given, &o->train, &p, err) : choose(&c, info, s, o, &p, err);
     if (status == SURETY_OK) status = settle_preparation(data, o, s, &c, err);
     if (status == SURETY_OK) word_split(info, o->has_test);
-    if (status == SURETY_OK) status = fill_chosen(data, o, &p, &c, run, err);
+    const filling f = {data, o, run, s->own_rows ? run : NULL};
+    if (status == SURETY_OK) status = fill_chosen(&f, &p, &c, err);
     if (status == SURETY_OK) status = surety_classes_check_sets(info, o, err);
     drop(&p);
     surety_free(c.rows);
@@ -554,33 +569,18 @@ static surety_status note(surety_data *data, const surety_tables *o, const suret
     return note_files(data, &o->test, err);
 }
 
-/* The rows of a set as they were given, before the preparation: what is a copy must not depend on the split.
+/* Rows are compared as they were given, before the preparation: what is a copy must not depend on the split.
  */
-static surety_status raw_set(surety_set *raw, float **x, const surety_table *t, surety_error *err) {
-    size_t values = 0;
-    if (__builtin_mul_overflow(raw->m, t->d, &values))
-        return surety_fail(err, SURETY_E_MEMORY, "%zu rows of %zu columns are too many", raw->m, t->d);
-    SURETY_TRY(surety_alloc(x, values, sizeof **x, err));
-    for (size_t i = 0; i < raw->m; i++) surety_table_row(t, raw->row[i], *x + i * t->d);
-    raw->x = *x;
-    raw->d = raw->stride = t->d;
-    return SURETY_OK;
-}
-
 static surety_status count_copies(surety_data *data, const surety_tables *o, const surety_run *run,
                                   surety_error *err) {
     surety_copies *copies = &data->info.copies;
     uint64_t dropped = copies->dropped;
-    surety_set raw[SURETY_SETS];
-    float *x[SURETY_SETS] = {NULL};
-    surety_status status = SURETY_OK;
-    memcpy(raw, data->sets, sizeof raw);
-    for (int k = 0; k < SURETY_SETS && status == SURETY_OK && surety_preparation_changes(data->preparation);
-         k++)
-        status = raw_set(&raw[k], &x[k], k == SURETY_SET_TEST && o->has_test ? &o->test : &o->train, err);
-    if (status == SURETY_OK) status = surety_copies_count(copies, raw, run, err);
+    surety_given_rows given[SURETY_SETS];
+    for (int k = 0; k < SURETY_SETS; k++)
+        given[k] = (surety_given_rows){k == SURETY_SET_TEST && o->has_test ? &o->test : &o->train,
+                                       data->sets[k].row, data->sets[k].m};
+    surety_status status = surety_copies_count(copies, given, run, err);
     copies->dropped = dropped;
-    for (int k = 0; k < SURETY_SETS; k++) surety_free(x[k]);
     return status;
 }
 

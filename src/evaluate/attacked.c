@@ -29,7 +29,7 @@ static surety_status see_point(void *arg, const surety_ended *e, size_t j, const
                                surety_error *err) {
     const attacking *w = arg;
     const surety_set *set = w->set;
-    double norm = surety_ball_distance(&w->threat->ball, x, set->x + e->i * set->stride, set->d);
+    double norm = surety_ball_distance(&w->threat->ball, x, surety_set_row(set, e->i), set->d);
     findings *f = &w->found[e->thread];
     (void)err;
     if (norm > f->counts.norm_max) f->counts.norm_max = norm;

@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 #include "base/parallel.h"
+#include "evaluate/sampler.h"
 
 static size_t largest_of(const size_t *counts, size_t K) {
     size_t best = 0;
@@ -29,7 +30,8 @@ static surety_status ask(const surety_vote *vote, const surety_set *set, uint8_t
                          const surety_run *run, surety_error *err) {
     size_t first = 0, end = set->m;
     if (run && run->everyone && run->everyone->share) surety_my_share(run, &first, &end);
-    SURETY_TRY(surety_vote_classes(vote, set->x + first * set->stride, set->stride, end - first,
+    SURETY_TRY(surety_sampling_has(set, first, end, err));
+    SURETY_TRY(surety_vote_classes(vote, surety_set_row(set, first), set->stride, end - first,
                                    answers + first, run, err));
     return surety_share_everyone(run, answers, set->m, 1, sizeof *answers, err);
 }

@@ -37,8 +37,7 @@ static surety_status see_point(void *arg, const surety_ended *e, size_t j, const
                                surety_error *err) {
     const listing *l = arg;
     (void)j, (void)err;
-    l->found[e->i].norm =
-        surety_ball_distance(&l->plain.ball, x, l->set->x + e->i * l->set->stride, l->set->d);
+    l->found[e->i].norm = surety_ball_distance(&l->plain.ball, x, surety_set_row(l->set, e->i), l->set->d);
     return SURETY_OK;
 }
 
@@ -168,6 +167,7 @@ static surety_status list_all(listing *l, const char *path, const surety_run *ru
     if (l->set->classes > 2) {
         const surety_set *set = l->set;
         SURETY_TRY(surety_alloc(&l->answers, set->m, sizeof *l->answers, err));
+        SURETY_TRY(surety_sampling_has(set, 0, set->m, err));
         SURETY_TRY(surety_vote_classes(&l->posterior, set->x, set->stride, set->m, l->answers, run, err));
     }
     surety_writer *w;

@@ -212,6 +212,13 @@ static surety_status run_share(void *arg, size_t part, int thread, surety_error 
     return status;
 }
 
+surety_status surety_sampling_has(const surety_set *set, size_t first, size_t end, surety_error *err) {
+    if (surety_set_has(set, first, end)) return SURETY_OK;
+    surety_fail(err, SURETY_E_USAGE, "features of rows that other processes have are asked for");
+    surety_fail_expected(err, "data opened without own_rows");
+    return SURETY_E_USAGE;
+}
+
 surety_status surety_sampler_run(surety_sampler *s, const surety_sampling *what, surety_sampler_work *work,
                                  const surety_run *run, surety_error *err) {
     s->what = what;
@@ -219,6 +226,8 @@ surety_status surety_sampler_run(surety_sampler *s, const surety_sampling *what,
     s->first = what->first;
     s->end = what->end;
     if (what->shared) surety_my_share(run, &s->first, &s->end);
+    SURETY_TRY(what->order ? surety_sampling_has(what->set, 0, what->set->m, err)
+                           : surety_sampling_has(what->set, s->first, s->end, err));
     s->next = s->first;
     size_t count = s->end - s->first, shares = s->threads < count ? s->threads : count;
     for (size_t t = 0; t < s->threads; t++) s->workers[t].work = (surety_sampler_work){0};

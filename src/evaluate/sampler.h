@@ -58,6 +58,9 @@ typedef struct surety_sampling {
     int shared;        /* 1: only the share of this process (surety_my_share); whoever counts gathers */
 } surety_sampling;
 
+/* SURETY_E_USAGE unless this process has the features of the examples first .. end-1 (surety_set). */
+surety_status surety_sampling_has(const surety_set *set, size_t first, size_t end, surety_error *err);
+
 /* What a run took. */
 typedef struct surety_sampler_work {
     double busy;           /* processor seconds of all threads */

@@ -453,6 +453,10 @@ static training training_of(const surety_train_settings *settings, const surety_
 static surety_status open_training(training *t, const surety_data *data, surety_error *err) {
     SURETY_TRY(surety_train_validate(&t->s, err));
     SURETY_TRY(surety_data_check_copies(t->info, err));
+    for (int k = 0; k < SURETY_SETS; k++) {
+        const surety_set *set = surety_data_set(data, (surety_set_name)k);
+        SURETY_TRY(surety_sampling_has(set, 0, set->m, err));
+    }
     SURETY_TRY(split_prior_set(t, data, err));
     return begin(t, err);
 }

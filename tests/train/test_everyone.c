@@ -1,13 +1,11 @@
 /* train: several processes that meet, here threads with a barrier, train the same model as one, byte for
  * byte: batches cut by examples and by voters, fewer examples than processes, histograms. What differs
  * between them is refused. */
-#include <pthread.h>
-
-#include "check.h"
+#include "meeting.h"
 #include "plain.h"
 #include "surety/train.h"
 
-enum { M = 150, D = 6, MOST = 5 };
+enum { M = 150, D = 6 };
 
 static float x[M][D];
 static int64_t y[M];
@@ -38,75 +36,29 @@ static int tear_down(void **state) {
 
 /* ---- processes that meet ---- */
 
-typedef struct meeting {
-    pthread_barrier_t barrier;
-    size_t size;
-    void *of[MOST]; /* what each one brought */
-} meeting;
-
-typedef struct process {
-    meeting *with;
-    surety_everyone everyone;
+typedef struct trained {
     surety_train_settings settings;
     surety_model *model;
     surety_status status;
     surety_error err;
-} process;
+} trained;
 
-static surety_status sum(void *arg, int64_t *values, size_t count, surety_error *err) {
-    const process *p = arg;
-    meeting *m = p->with;
-    (void)err;
-    m->of[p->everyone.rank] = values;
-    pthread_barrier_wait(&m->barrier);
-    if (p->everyone.rank == 0)
-        for (size_t i = 0; i < count; i++)
-            for (size_t r = 1; r < m->size; r++) values[i] += ((const int64_t *)m->of[r])[i];
-    pthread_barrier_wait(&m->barrier);
-    if (p->everyone.rank) memcpy(values, m->of[0], count * sizeof *values);
-    pthread_barrier_wait(&m->barrier);
-    return SURETY_OK;
-}
-
-static surety_status share(void *arg, void *rows, size_t count, size_t unit, size_t bytes,
-                           surety_error *err) {
-    const process *p = arg;
-    meeting *m = p->with;
-    (void)err;
-    m->of[p->everyone.rank] = rows;
-    pthread_barrier_wait(&m->barrier);
-    for (size_t r = 0; r < m->size; r++) {
-        size_t begin = surety_share_begin(count, unit, r, m->size),
-               end = surety_share_begin(count, unit, r + 1, m->size);
-        if (r != p->everyone.rank)
-            memcpy((char *)rows + begin * bytes, (const char *)m->of[r] + begin * bytes,
-                   (end - begin) * bytes);
-    }
-    pthread_barrier_wait(&m->barrier);
-    return SURETY_OK;
+static void train(trained *t, const surety_everyone *everyone) {
+    surety_train_result result = {0};
+    surety_run run = {.threads = 1, .everyone = everyone};
+    t->status = surety_train(&t->settings, data, NULL, &t->model, &result, &run, &t->err);
+    surety_train_result_free(&result);
 }
 
 static void *run_process(void *arg) {
-    process *p = arg;
-    surety_train_result result = {0};
-    surety_run run = {.threads = 1, .everyone = p->with ? &p->everyone : NULL};
-    p->status = surety_train(&p->settings, data, NULL, &p->model, &result, &run, &p->err);
-    surety_train_result_free(&result);
+    const process *p = arg;
+    train(p->arg, &p->everyone);
     return NULL;
 }
 
-static void run_all(process *of, size_t size, const surety_train_settings *settings) {
-    meeting m = {.size = size};
-    pthread_t threads[MOST];
-    assert_int_equal(pthread_barrier_init(&m.barrier, NULL, (unsigned)size), 0);
-    for (size_t r = 0; r < size; r++) {
-        of[r] = (process){.with = &m, .settings = settings[r % 2]};
-        of[r].everyone =
-            (surety_everyone){.rank = r, .size = size, .sum = sum, .share = share, .arg = &of[r]};
-        assert_int_equal(pthread_create(&threads[r], NULL, run_process, &of[r]), 0);
-    }
-    for (size_t r = 0; r < size; r++) pthread_join(threads[r], NULL);
-    pthread_barrier_destroy(&m.barrier);
+static void run_all(trained *of, size_t size, const surety_train_settings *settings) {
+    for (size_t r = 0; r < size; r++) of[r] = (trained){.settings = settings[r % 2]};
+    meeting_run(size, run_process, of, sizeof *of);
 }
 
 static surety_train_settings training(void) {
@@ -124,16 +76,16 @@ static surety_train_settings training(void) {
 
 static void check_same(const surety_train_settings *s) {
     const surety_train_settings both[] = {*s, *s};
-    process alone = {.settings = *s};
+    trained alone = {.settings = *s};
     surety_error err = SURETY_ERROR_NONE;
     char expected[65], found[65];
-    run_process(&alone);
+    train(&alone, NULL);
     err = alone.err;
     check_ok(alone.status);
     check_ok(surety_model_sha256(alone.model, expected, &err));
     surety_model_free(alone.model);
-    for (size_t size = 1; size <= MOST; size++) {
-        process of[MOST];
+    for (size_t size = 1; size <= MEETING_MOST; size++) {
+        trained of[MEETING_MOST];
         run_all(of, size, both);
         for (size_t r = 0; r < size; r++) {
             err = of[r].err;
@@ -192,7 +144,7 @@ static void networks(void **state) {
 
 static void what_differs_is_refused(void **state) {
     surety_train_settings s[] = {training(), training()};
-    process of[2];
+    trained of[2];
     (void)state;
     s[1].seed = 7;
     run_all(of, 2, s);

@@ -1,0 +1,185 @@
+/* certify: processes that have the features of their own rows alone, here threads with a barrier, say of the
+ * data what one process says and make the same certificate. What needs all rows is refused. */
+#include <math.h>
+
+#include "draw.h"
+#include "io/files.h"
+#include "meeting.h"
+#include "plain.h"
+#include "surety/certify.h"
+#include "surety/train.h"
+
+enum { M = 200, TEST = 41, D = 5 };
+
+static float x[M][D], test_x[TEST][D];
+static int64_t y[M], test_y[TEST];
+static surety_model *model;
+
+static void draw_row(draw *random, float *row, int64_t label) {
+    for (int j = 0; j < D; j++) row[j] = (float)(draw_real(random, 0, 0.6) + 0.2 * (double)label);
+    if (draw_real(random, 0, 1) < 0.1) row[2] = NAN; /* a median stands for it */
+}
+
+static surety_status open_world(const surety_everyone *everyone, surety_data **out, surety_error *err) {
+    surety_data_settings s = surety_data_defaults();
+    surety_arrays a = {.m = M,
+                       .d = D,
+                       .features = x[0],
+                       .labels = y,
+                       .test_m = TEST,
+                       .test_features = test_x[0],
+                       .test_labels = test_y};
+    s.learn_size = 73, s.missing = SURETY_MISSING_MEDIAN, s.copies = SURETY_COPIES_KEEP,
+    s.everyone = everyone, s.own_rows = 1;
+    return surety_data_from_arrays(&a, &s, out, err);
+}
+
+static surety_train_settings training(void) {
+    surety_train_settings s = surety_train_defaults();
+    s.voters.count = 4;
+    s.step1_epochs = 3;
+    s.objective = SURETY_OBJECTIVE_BASELINE;
+    s.defense.kind = SURETY_ATTACK_NONE;
+    s.defense.ball.norm = SURETY_LINF;
+    s.defense.ball.radius = 0.1, s.defense.ball.has_box = 0;
+    return s;
+}
+
+static int set_up(void **state) {
+    draw random = {3};
+    surety_data *data = NULL;
+    surety_error err = SURETY_ERROR_NONE;
+    surety_train_settings s = training();
+    surety_train_result result = {0};
+    (void)state;
+    for (int i = 0; i < M; i++) draw_row(&random, x[i], y[i] = i % 3);
+    for (int i = 0; i < TEST; i++) draw_row(&random, test_x[i], test_y[i] = i % 3);
+    memcpy(x[9], x[7], sizeof *x); /* copies, in several sets */
+    memcpy(test_x[4], x[30], sizeof *x);
+    check_ok(open_world(NULL, &data, &err));
+    check_ok(surety_train(&s, data, NULL, &model, &result, NULL, &err));
+    surety_train_result_free(&result);
+    surety_data_free(data);
+    return 0;
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    surety_model_free(model);
+    return 0;
+}
+
+/* ---- what a process says ---- */
+
+typedef struct answers {
+    size_t has[SURETY_SETS]; /* rows */
+    char *info, *sampled, *worst;
+    surety_status status, trains, lists;
+    surety_error err;
+} answers;
+
+static surety_status certify(const surety_data *data, surety_threat_kind kind, char **out,
+                             const surety_run *run, surety_error *err) {
+    surety_certificate c = {0};
+    surety_certify_settings s = surety_certify_defaults(model);
+    s.threat = surety_threat_defaults();
+    s.threat.kind = kind, s.threat.samples = 2, s.threat.steps = 3, s.looks = 2;
+    s.threat.ball = training().defense.ball;
+    surety_status status = surety_certify(model, data, &s, &c, run, err);
+    if (status == SURETY_OK) *out = surety_certificate_json(&c);
+    surety_certificate_free(&c);
+    return status;
+}
+
+static void answer(answers *a, const surety_everyone *everyone) {
+    surety_data *data = NULL;
+    surety_run run = {.threads = 1, .everyone = everyone};
+    surety_model *other = NULL;
+    surety_train_result result = {0};
+    surety_train_settings s = training();
+    a->status = open_world(everyone, &data, &a->err);
+    if (a->status != SURETY_OK) return;
+    for (int k = 0; k < SURETY_SETS; k++) {
+        const surety_set *set = surety_data_set(data, (surety_set_name)k);
+        a->has[k] = set->m - set->before - set->behind;
+    }
+    a->info = surety_data_info_json(surety_data_describe(data));
+    a->status = certify(data, SURETY_ATTACK_PGDU, &a->sampled, &run, &a->err);
+    if (a->status == SURETY_OK) a->status = certify(data, SURETY_WORST_CASE, &a->worst, &run, &a->err);
+    a->trains = surety_train(&s, data, NULL, &other, &result, &run, NULL);
+    a->lists = surety_evaluate_examples(model, surety_data_set(data, SURETY_SET_TEST), NULL, &s.defense,
+                                        files_path("list.csv"), &run, NULL);
+    surety_train_result_free(&result);
+    surety_model_free(other);
+    surety_data_free(data);
+}
+
+static void answers_free(answers *a) {
+    surety_text_free(a->info);
+    surety_text_free(a->sampled);
+    surety_text_free(a->worst);
+}
+
+static void *run_process(void *arg) {
+    const process *p = arg;
+    answer(p->arg, &p->everyone);
+    return NULL;
+}
+
+static void own_rows_are_enough(void **state) {
+    surety_error err = SURETY_ERROR_NONE;
+    answers alone = {0};
+    (void)state;
+    answer(&alone, NULL);
+    err = alone.err;
+    check_ok(alone.status);
+    check_ok(alone.trains);
+    check_ok(alone.lists);
+    check_contains(alone.info, "\"test_in_prior\"");
+    for (size_t size = 1; size <= MEETING_MOST; size++) {
+        answers of[MEETING_MOST] = {0};
+        size_t rows = 0;
+        meeting_run(size, run_process, of, sizeof *of);
+        for (size_t r = 0; r < size; r++) {
+            err = of[r].err;
+            check_ok(of[r].status);
+            assert_string_equal(of[r].info, alone.info);
+            assert_string_equal(of[r].sampled, alone.sampled);
+            assert_string_equal(of[r].worst, alone.worst);
+            assert_int_equal(of[r].trains, size == 1 ? SURETY_OK : SURETY_E_USAGE);
+            assert_int_equal(of[r].lists, size == 1 ? SURETY_OK : SURETY_E_USAGE);
+            for (int k = 0; k < SURETY_SETS; k++) rows += of[r].has[k];
+            answers_free(&of[r]);
+        }
+        assert_int_equal(rows, M + TEST);
+    }
+    answers_free(&alone);
+}
+
+/* Views of a set that lacks rows. */
+static void slices_know_what_is_there(void **state) {
+    float values[6 * 16];
+    surety_set set = {.m = 10, .d = 1, .stride = 16, .x = values, .before = 3, .behind = 1};
+    static const uint8_t labels[10] = {0};
+    static const uint32_t rows[10] = {0};
+    (void)state;
+    set.y = labels, set.row = rows;
+    for (int i = 0; i < 6; i++) values[16 * i] = (float)(3 + i); /* its row */
+    for (size_t first = 0; first <= 10; first++)
+        for (size_t count = 0; first + count <= 10; count++) {
+            surety_set part = surety_set_slice(&set, first, count);
+            for (size_t i = 0; i < count; i++) {
+                int here = first + i >= 3 && first + i < 9;
+                assert_int_equal(surety_set_has(&part, i, i + 1), here);
+                if (here) check_that(*surety_set_row(&part, i), ==, (double)(first + i));
+            }
+        }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(own_rows_are_enough),
+        cmocka_unit_test(slices_know_what_is_there),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
