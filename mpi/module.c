@@ -67,7 +67,21 @@ int surety_mpi_speaks(void) {
     return !told;
 }
 
+/* Each process hears from each other one. MPICH 4.0 over UCX's TCP may wait for ever in MPI_Finalize where
+ * two processes are still about to connect: one is then behind its last look at the network (pmodels/mpich
+ * 6596).
+ */
+static void meet_all(void) {
+    int size;
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    char *bytes = calloc((size_t)size, 2);
+    if (bytes) MPI_Alltoall(bytes, 1, MPI_BYTE, bytes + size, 1, MPI_BYTE, MPI_COMM_WORLD);
+    free(bytes);
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
 void surety_mpi_stop(int exit_code) {
     if (exit_code) MPI_Abort(MPI_COMM_WORLD, exit_code); /* the others may wait for a sum */
+    meet_all();
     MPI_Finalize();
 }

@@ -104,13 +104,15 @@ def test_cells_of_a_study():
 MACHINES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "machines.sh")
 
 
-def across(ranks, *rest):
+def across(maker, ranks, *rest):
     """A process on each of so many machines with addresses of their own; returns how many bytes the first one sent."""
-    launch = words("openmpi", ranks, *rest)
+    launch = words(maker, ranks, *rest)
+    how = {"openmpi": ("--mca", "plm_rsh_agent", MACHINES, "--mca", "btl", "tcp,self", "--host"),
+           "mpich": ("-localhost", "10.99.0.1", "-launcher", "rsh", "-launcher-exec", MACHINES, "-hosts")}[maker]
     hosts = ",".join(f"10.99.0.1{i + 1}" for i in range(ranks))
-    done = subprocess.run([MACHINES, str(ranks), launch[0], "--mca", "plm_rsh_agent", MACHINES, "--mca", "btl", "tcp,self", "--host", hosts, *launch[1:]],
-                          cwd=FOLDER, capture_output=True, text=True, env={**ENVIRONMENT, "MACHINES": FOLDER}, timeout=300)
-    assert done.returncode == 0, done.stderr
+    done = subprocess.run([MACHINES, str(ranks), launch[0], *how, hosts, *launch[1:]], cwd=FOLDER, capture_output=True, text=True,
+                          env={**ENVIRONMENT, "MACHINES": FOLDER, "UCX_TLS": "tcp,self"}, timeout=300)
+    assert done.returncode == 0, (maker, ranks, rest, done.stderr)
     return int(done.stderr.split()[-1])
 
 
@@ -123,11 +125,12 @@ def test_machines_with_addresses_of_their_own():
     table()
     ask("", 0, *TRAIN, *TRAININGS["attacked"], "--out", "attacked.model")
     ask("", 0, *CERTIFY, "--out", "alone.json")
-    for ranks in (2, 3):
-        sent = across(ranks, *TRAIN, *TRAININGS["attacked"], "--out", "across.model")
-        assert sent > 100000 and read("attacked.model") == read("across.model"), (ranks, sent)
-        across(ranks, *CERTIFY, "--out", "across.json")
-        assert read("alone.json") == read("across.json"), ranks
+    for maker in MAKERS:
+        for ranks in (2, 3):
+            sent = across(maker, ranks, *TRAIN, *TRAININGS["attacked"], "--out", "across.model")
+            assert sent > 100000 and read("attacked.model") == read("across.model"), (maker, ranks, sent)
+            across(maker, ranks, *CERTIFY, "--out", "across.json")
+            assert read("alone.json") == read("across.json"), (maker, ranks)
 
 
 def test_only_one_speaks():
@@ -136,20 +139,35 @@ def test_only_one_speaks():
     ask("openmpi", 2, *CERTIFY, "--part", "1/2", "--part-file", "p", code=2)
 
 
-def two(first, second, *places):
-    """Two processes, each with words, and perhaps a folder, of its own."""
+def two(first, second, *places, other=SURETY):
+    """Two processes, each with words, and perhaps a folder, of its own; the second may be another program."""
     words_of = [launcher("openmpi")]
-    for place, rest in zip((*places, FOLDER, FOLDER), (first, second)):
-        words_of += ["-n", "1", "--wdir", place, SURETY, *map(str, rest), ":"]
+    for place, program, rest in zip((*places, FOLDER, FOLDER), (SURETY, other), (first, second)):
+        words_of += ["-n", "1", "--wdir", place, program, *map(str, rest), ":"]
     done = subprocess.run(words_of[:-1], cwd=FOLDER, env=ENVIRONMENT, capture_output=True, text=True, timeout=300)
     assert done.returncode != 0 and not os.path.exists(path("mixed"))
     return done.stderr
+
+
+def of_another_version():
+    """The program, with another number in its bytes, and its module."""
+    version = subprocess.run([SURETY, "--version"], capture_output=True, text=True, check=True).stdout.split()[-1].encode()
+    with open(SURETY, "rb") as file:
+        program = file.read()
+    assert version in program
+    os.makedirs(path("newer"), exist_ok=True)
+    with open(path("newer/surety"), "wb") as file:
+        file.write(program.replace(version, version[:-1] + b"~"))
+    os.chmod(path("newer/surety"), 0o755)
+    shutil.copy(os.path.join(os.path.dirname(os.path.abspath(SURETY)), "surety-openmpi.so"), path("newer"))
+    return path("newer/surety")
 
 
 def test_what_differs_is_refused():
     launcher("openmpi")
     mixed = (*CERTIFY, "--out", path("mixed"))
     assert "process 1 has another version or settings than process 0" in two(mixed, (*mixed, "--delta", "0.1"))
+    assert "process 1 has another version or settings than process 0" in two(mixed, mixed, other=of_another_version())
     other = path("other")
     os.makedirs(other, exist_ok=True)
     shutil.copy(path("t.csv"), other)
