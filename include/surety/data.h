@@ -172,7 +172,7 @@ typedef enum surety_box_rule {
  * blanks or by case are an error, and so is an empty one. */
 typedef struct surety_data_settings {
     const char *task; /* NULL: own files */
-    /* Where to look for a task's dataset, and nowhere else. NULL: $SURETY_DATA, the user's cache folder
+    /* The one folder in which to look for a task's dataset. NULL: $SURETY_DATA, the user's cache folder
      * ($XDG_CACHE_HOME or ~/.cache)/surety, /usr/share/datasets; in each of them in a folder of the dataset's
      * name, then directly. */
     const char *data_dir;
@@ -388,7 +388,7 @@ SURETY_API const char *surety_preparation_column(const surety_preparation *prepa
 SURETY_API surety_scaling surety_preparation_scaling(const surety_preparation *preparation);
 SURETY_API size_t surety_preparation_features(const surety_preparation *preparation);
 
-/* What was put in for what, added up. */
+/* Values of all rows: medians put in for missing ones, unknown categories, missing ones that stayed NaN. */
 typedef struct surety_preparation_counts {
     uint64_t filled, unseen, kept;
 } surety_preparation_counts;
