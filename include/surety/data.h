@@ -247,7 +247,7 @@ typedef struct surety_split {
     const int64_t *rows[SURETY_SETS]; /* (m); may be NULL where m is 0 */
 } surety_split;
 
-/* Arrays of the caller. All that is needed is copied: they may go when the call returns. */
+/* Arrays of the caller. All that is needed is copied: they may be freed after the call. */
 typedef struct surety_arrays {
     size_t m, d;              /* training rows, columns of features */
     const float *features;    /* (m, d), row after row; NaN: missing */
@@ -279,7 +279,7 @@ SURETY_API surety_status surety_data_from_arrays(const surety_arrays *arrays,
                                                  const surety_data_settings *settings, surety_data **out,
                                                  surety_error *err);
 
-/* ---- what there is then ---- */
+/* ---- what was opened ---- */
 
 /* One of the three sets, owned by data. */
 SURETY_API const surety_set *surety_data_set(const surety_data *data, surety_set_name which);

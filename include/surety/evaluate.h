@@ -1,4 +1,4 @@
-/* surety/evaluate.h - how a model fares under attacks: rows of the paper's tables, examples one by one,
+/* surety/evaluate.h - how well a model withstands attacks: rows of the paper's tables, examples one by one,
  * curves.
  *
  * A row (docs/theory.md 4.1): the perturbed sets S and T are drawn by attacking the vote of the *prior*, n
