@@ -3,10 +3,10 @@
  *
  * Every attack is a start, a number of steps along a direction of the gradient of the linear loss
  * 1/2 (1 - y sum_h Q(h) h(x)), or 1/2 (1 - min_k sum_h Q(h) (h_y(x) - h_k(x))) of K > 2 classes, a
- * projection, and possibly noise behind it. Every returned point lies in the box exactly and in the ball: its
- * true distance, as real arithmetic measures it, is at most the radius. A perturbation depends on its own
- * example, the vote and random numbers addressed to the example's row: never on the other examples, on
- * threads or on batches.
+ * projection, and for some attacks noise at the end. Every returned point lies in the box exactly and in the
+ * ball: its true distance, as real arithmetic measures it, is at most the radius. A perturbation depends on
+ * its own example, the vote and random numbers addressed to the example's row: never on the other examples,
+ * on threads or on batches.
  */
 #ifndef SURETY_ATTACK_H
 #define SURETY_ATTACK_H
@@ -43,13 +43,13 @@ typedef struct surety_threat_info {
     int noise;                /* 1: n points around where it ends */
     int adapts;               /* 1: several passes, see SURETY_ATTACK_APGD */
     int searches;             /* 1: takes a budget */
-    surety_threat_kind plain; /* the same without noise: R_att is measured with that */
+    surety_threat_kind plain; /* the same without noise */
 } surety_threat_info;
 
 SURETY_API const surety_threat_info *surety_threat_about(surety_threat_kind kind);
 
-/* By name; and by name as a defense. Unknown names are SURETY_E_USAGE with the nearest known one suggested.
- */
+/* The kind of that name, or of that name as a defense. Unknown names are SURETY_E_USAGE with the nearest
+ * known one suggested. */
 SURETY_API surety_status surety_threat_parse(const char *name, surety_threat_kind *kind, surety_error *err);
 SURETY_API surety_status surety_defense_parse(const char *name, surety_threat_kind *kind, surety_error *err);
 SURETY_API const char *surety_threat_name(surety_threat_kind kind);
@@ -72,7 +72,7 @@ typedef struct surety_threat {
     uint64_t budget;  /* search, and the worst case of kinds that search: steps for an example, so that a
                          result never depends on the machine; 0: none, which leaves the worst case treewise */
     uint64_t seed;    /* below 2^63 */
-    uint32_t epoch;   /* part of the address of the random numbers: which epoch of a training asks */
+    uint32_t epoch;   /* of a training, part of the address of the random numbers */
     int early_stop;   /* 1: an example stops where its vote is wrong. 0 only for benchmarks */
 } surety_threat;
 

@@ -1,5 +1,6 @@
 /* surety/bound.h - numbers in, guarantees out: kl and its inverse, the exact binomial limit, every bound of
- * docs/theory.md 4.3, 4.5 and 8.2, and the ledger of delta.
+ * docs/theory.md 4.3, 4.5, 8.2, 12.5 and 12.6, the ledger of delta, planning, shifts and wrong labels, the
+ * monitor.
  *
  * Nothing here knows a model, a file or an array of votes: the functions take a few numbers measured on S and
  * return limits that hold with probability at least 1 - delta over the draw of S. Every limit is on the safe
@@ -252,10 +253,10 @@ typedef struct surety_bound_value {
  * A row holds every fact about a bound; all other code asks the row. A fact without which a promise could be
  * false has no valid 0: a row that leaves it out is refused by surety_bound_compute (SURETY_E_CHECK). */
 
-/* Whether the proof passes from the voters to their vote ("R <= 2 Rbar" and its kin). Then what the rounding
- * of the computed vote may cost belongs to the limit; surety_risks_bounds adds it. */
+/* Whether the proof passes from the voters to their vote ("R <= 2 Rbar" and the like). If so, the limit must
+ * cover the rounding of the computed vote; surety_risks_bounds adds that margin. */
 typedef enum surety_margin {
-    SURETY_MARGIN_VOTE = 1, /* it does: the margin of the vote is added */
+    SURETY_MARGIN_VOTE = 1, /* it does: the margin is added */
     SURETY_MARGIN_NONE      /* the computed vote itself was counted */
 } surety_margin;
 
@@ -270,10 +271,10 @@ typedef enum surety_q_choice {
 typedef enum surety_q_learning {
     SURETY_LEARN_NO = 0,
     SURETY_LEARN_GIBBS, /* a function of the mean loss under Q and KL(Q||P): Q = P exp(-beta loss) / Z */
-    SURETY_LEARN_LEAST  /* a mean over Q of limits, no KL: all weight on the voters with the least loss */
+    SURETY_LEARN_LEAST  /* a mean of limits under Q, no KL: all weight on the voters with the least loss */
 } surety_q_learning;
 
-/* Of which votes "best" holds the bound: what S cannot have chosen. */
+/* For which votes "best" takes the bound: signed or real is fixed before S. */
 typedef enum surety_best {
     SURETY_BEST_NO = 0,
     SURETY_BEST_ALL,

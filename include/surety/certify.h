@@ -46,7 +46,7 @@ typedef enum surety_statement {
     SURETY_STATEMENTS
 } surety_statement;
 
-/* Its name, and what the bound must be in words; static. */
+/* Its name, static. */
 SURETY_API const char *surety_statement_name(surety_statement statement);
 
 enum { SURETY_POINTS = 64, SURETY_GROUPS = 64 };
@@ -57,8 +57,9 @@ typedef struct surety_promise {
 } surety_promise;
 
 typedef struct surety_certify_settings {
-    surety_threat threat; /* its seed, epoch and slack are not read: the model's are used, so that no random
-                             number can be chosen by looking at S. A tolerance must live as long */
+    surety_threat threat; /* its seed, epoch and slack are not read: seed and slack are the model's and the
+                             epoch is 0, so that no random number can be chosen by looking at S. A tolerance
+                             must live as long */
     const char *bound;    /* a name of surety/bound.h, or "best", or NULL: surety_certify_default_bound */
     double delta;         /* in (0,1): 1 - confidence */
     uint64_t looks; /* how many certificates you might have issued after seeing S, this one included: every
@@ -68,8 +69,8 @@ typedef struct surety_certify_settings {
     double promise;                       /* RADIUS: in (0,1) */
     surety_promise points[SURETY_POINTS]; /* CURVE: radii that grow; PROMISES */
     size_t point_count;
-    /* What is assumed beyond the sentence, for LIMIT and RADIUS: what remains of the limit under it is stated
-     * too, as a conditional (docs/theory.md 12.9, 12.10). Zero: nothing. */
+    /* For LIMIT and RADIUS: further assumptions. The limit that holds under them is stated too, as a
+     * conditional (docs/theory.md 12.9, 12.10). Zero: none. */
     surety_label_noise noise; /* the labels of S may be wrong; ROWS: LIMIT only, by a bound that counts */
     double noise_share;       /* in (0,1) */
     surety_shift shift;       /* new inputs may follow another law */
@@ -83,7 +84,7 @@ typedef struct surety_certify_settings {
  * ball and delta, 100 samples; default bound; looks 0: whoever calls must say. */
 SURETY_API surety_certify_settings surety_certify_defaults(const surety_model *model);
 
-/* What "best" means, fixed before S is seen: the smallest of the bounds that rest on these events (their
+/* What "best" means, which is fixed before S is seen: the smallest of the bounds on these events (their
  * number is returned), delta split evenly among the events. They are the rows of surety/bound.h that say
  * `best`, on the averaged-max risk or the worst case, for a frozen Q if the model is a baseline (Q = P by
  * construction) and else for any. Other bounds on an event come free: average_max and average_max_tv with
@@ -91,10 +92,10 @@ SURETY_API surety_certify_settings surety_certify_defaults(const surety_model *m
 SURETY_API size_t surety_certify_best_events(const surety_model *model, int worst_case,
                                              surety_bound_id events[SURETY_BOUNDS]);
 
-/* The bound where none is named: the first of these. It depends on the training's objective only, never on S:
- * vote_frozen_max for a baseline, else average_max_seeger. The same for every attack: where an attack gives
- * one perturbation, "on at least one of them" means that one. In the worst case: worst_case_frozen for a
- * baseline, else worst_case. */
+/* The bound where none is named: that of the first of these events. It depends on the training's objective
+ * only, never on S: vote_frozen_max for a baseline, else average_max_seeger. The same for every attack: where
+ * an attack gives one perturbation, "on at least one of them" means that one. In the worst case:
+ * worst_case_frozen for a baseline, else worst_case. */
 SURETY_API const char *surety_certify_default_bound(const surety_model *model, int worst_case);
 
 /* ---- what comes out ---- */
@@ -167,15 +168,15 @@ typedef struct surety_certificate {
     surety_curve_limit curve[SURETY_POINTS];
     surety_promise_tested promises[SURETY_POINTS];
 
-    struct {                /* a conditional: if the labels of S are wrong in this way, and new inputs */
-        char noise[8];      /* follow another law in that way, at most `value` of them fail; "": not */
-        double noise_share; /* assumed; NaN with it */
+    struct {                /* a conditional: if labels of S are wrong as `noise` says and new inputs */
+        char noise[8];      /* follow another law as `shift` says, at most `value` fail; "": no such */
+        double noise_share; /* NaN if noise is "" */
         char shift[8];
         double shift_budget;
         double value; /* at most 1; NaN: nothing more is assumed */
     } assumed;
 
-    struct { /* always answering the largest class of S' */
+    struct { /* the vote that always answers the largest class of S' */
         char label[128];
         uint64_t rows_prior, failed; /* its examples in S'; examples of S that are of another class */
     } majority;

@@ -185,7 +185,7 @@ typedef enum surety_box_rule {
  * blanks or by case are an error, and so is an empty one. */
 typedef struct surety_data_settings {
     const char *task; /* NULL: own files */
-    /* Where to look for a task's dataset, and nowhere else. NULL: $SURETY_DATA, the user's cache folder
+    /* The one folder in which to look for a task's dataset. NULL: $SURETY_DATA, the user's cache folder
      * ($XDG_CACHE_HOME or ~/.cache)/surety, /usr/share/datasets; in each of them in a folder of the dataset's
      * name, then directly. */
     const char *data_dir;
@@ -263,7 +263,7 @@ typedef struct surety_split {
     const int64_t *rows[SURETY_SETS]; /* (m); may be NULL where m is 0 */
 } surety_split;
 
-/* Arrays of the caller. All that is needed is copied: they may go when the call returns. */
+/* Arrays of the caller. All that is needed is copied: they may be freed after the call. */
 typedef struct surety_arrays {
     size_t m, d;              /* training rows, columns of features */
     const float *features;    /* (m, d), row after row; NaN: missing */
@@ -296,7 +296,7 @@ SURETY_API surety_status surety_data_from_arrays(const surety_arrays *arrays,
                                                  const surety_data_settings *settings, surety_data **out,
                                                  surety_error *err);
 
-/* ---- what there is then ---- */
+/* ---- what was opened ---- */
 
 /* One of the three sets, owned by data. */
 SURETY_API const surety_set *surety_data_set(const surety_data *data, surety_set_name which);
@@ -405,7 +405,7 @@ SURETY_API const char *surety_preparation_column(const surety_preparation *prepa
 SURETY_API surety_scaling surety_preparation_scaling(const surety_preparation *preparation);
 SURETY_API size_t surety_preparation_features(const surety_preparation *preparation);
 
-/* What was put in for what, added up. */
+/* Values of all rows: medians put in for missing ones, unknown categories, missing ones that stayed NaN. */
 typedef struct surety_preparation_counts {
     uint64_t filled, unseen, kept;
 } surety_preparation_counts;

@@ -1,4 +1,4 @@
-/* surety/evaluate.h - how a model fares under attacks: rows of the paper's tables, examples one by one,
+/* surety/evaluate.h - how well a model withstands attacks: rows of the paper's tables, examples one by one,
  * curves.
  *
  * A row (docs/theory.md 4.1): the perturbed sets S and T are drawn by attacking the vote of the *prior*, n
@@ -30,7 +30,7 @@ typedef struct surety_attack_result {
     double norm_max;       /* largest distance from the original, measured in double */
     double norm_mean;
     /* The attack without which fewer would be fooled: itself or, of apgd, the last of its parts (ifgsm, pgd,
-     * apgd) that fooled a further one; none: nothing was. */
+     * apgd) that fooled a further example; none: no example was. */
     surety_threat_kind found_by;
     uint64_t class_fooled[SURETY_CLASSES_MOST]; /* fooled, by class of the example */
 } surety_attack_result;
@@ -60,8 +60,8 @@ typedef struct surety_attack_files {
     const surety_preparation *preparation;
 } surety_attack_files;
 
-/* The same from set to files. Points are streamed, free space is checked before the first is made, and both
- * files appear only when all is done. */
+/* surety_attack_set with its points written to files. They are streamed, free space is checked before the
+ * first is made, and both files appear only when all is done. */
 SURETY_API surety_status surety_attack_write(const surety_threat *threat, const surety_vote *vote,
                                              const surety_set *set, const surety_attack_files *files,
                                              surety_attack_result *result, const surety_run *run,
@@ -102,8 +102,7 @@ typedef struct surety_row_settings {
 /* The model's own: its ball, box and seed in an otherwise default attack; its delta and T_p; one look. */
 SURETY_API surety_row_settings surety_row_defaults(const surety_model *model);
 
-/* Whose rows are evaluated. A bound needs an S that trained no voter, so there are bounds from the first two
- * only. */
+/* Whose rows are evaluated. A bound needs an S that trained no voter, so only OWN and FRESH give bounds. */
 typedef enum surety_origin {
     SURETY_ORIGIN_OWN,   /* "own": S' and S are the model's; or the model remembers no data */
     SURETY_ORIGIN_FRESH, /* "fresh": S was declared fresh, and none of its rows trained the model. The vote of
@@ -146,7 +145,8 @@ SURETY_API surety_status surety_evaluate_origin(const surety_model *model, const
                                                 surety_origin *origin, surety_overlap *test,
                                                 surety_error *err);
 
-/* Asks for the origin first. Fresh rows without a T are their own T. */
+/* One row; first it asks whose rows these are (surety_evaluate_origin). Fresh rows without a T are their own
+ * T. */
 SURETY_API surety_status surety_evaluate_row(const surety_model *model, const surety_data *data,
                                              const surety_row_settings *settings, surety_row *row,
                                              const surety_run *run, surety_error *err);
@@ -156,8 +156,8 @@ SURETY_API void surety_row_free(surety_row *row);
  * NULL, is filled). */
 SURETY_API int surety_row_refuted(const surety_row *row, surety_refutation *worst);
 
-/* The same for count models, at most SURETY_ROWS_MOST, that differ in nothing but their posterior: the attack
- * on the prior, which takes most of the time, serves them all. Other models are SURETY_E_USAGE. */
+/* surety_evaluate_row for count models, at most SURETY_ROWS_MOST, that differ in nothing but their posterior:
+ * the attack on the prior, which takes most of the time, serves them all. Other models are SURETY_E_USAGE. */
 enum { SURETY_ROWS_MOST = 8 };
 SURETY_API surety_status surety_evaluate_rows(const surety_model *const *models, size_t count,
                                               const surety_data *data, const surety_row_settings *settings,
@@ -183,8 +183,7 @@ SURETY_API char *surety_rows_json(const surety_row *rows, size_t count, const su
                                   const char *const *names);
 
 /* Risks of Q's vote on a set that is attacked under the vote of P: the perturbed set of a row, n
- * perturbations each, drawn, asked, counted and dropped. epoch 0 of the attack's addresses belongs to this.
- */
+ * perturbations each, of which none is kept. Its random numbers are those of epoch 0. */
 SURETY_API surety_status surety_evaluate_perturbed(const surety_model *model, const surety_set *set,
                                                    const surety_threat *attack, surety_risks *risks,
                                                    const surety_run *run, surety_error *err);

@@ -125,7 +125,7 @@ SURETY_API const surety_preparation *surety_model_preparation(const surety_model
 SURETY_API surety_status surety_model_check_data(const surety_model *model, const surety_data_info *info,
                                                  surety_error *err);
 
-/* SURETY_OK if columns became features as the model's did (a model that knows no data: in any way); else
+/* SURETY_OK if these columns became features in the model's way, or if the model knows no data; else
  * SURETY_E_CHECK. */
 SURETY_API surety_status surety_model_check_preparation(const surety_model *model,
                                                         const surety_data_info *info, surety_error *err);
@@ -172,7 +172,7 @@ SURETY_API surety_status surety_model_import(const char *path, const surety_impo
 /* What it was imported from ("xgboost 1.7.4"), or NULL. Which rows trained it is then not known. */
 SURETY_API const char *surety_model_imported(const surety_model *model);
 
-/* What an import came to. */
+/* The comparison of an imported model with its maker. */
 typedef struct surety_replay {
     uint64_t rows;    /* whose raw scores were compared with the maker's; all were equal, bit for bit */
     uint64_t rounded; /* values of them that are no floats, and were rounded */
@@ -235,7 +235,7 @@ SURETY_API surety_status surety_model_encode(const surety_model *model, uint8_t 
 SURETY_API surety_status surety_model_decode(const uint8_t *bytes, size_t size, const char *name,
                                              surety_model **out, surety_error *err);
 
-/* The same bytes to a file, safely: it appears complete or not at all; and from one. */
+/* Writes the same bytes to a file, which appears complete or not at all; and reads such a file. */
 SURETY_API surety_status surety_model_save(const surety_model *model, const char *path, surety_error *err);
 SURETY_API surety_status surety_model_load(const char *path, surety_model **out, surety_error *err);
 
@@ -248,7 +248,8 @@ SURETY_API char *surety_model_json(const surety_model *model);
 
 /* ---- predicting from file to file ---- */
 
-/* From where to where; NULL: not wanted. All shapes have n behind m where the input has. */
+/* The input and what to write; NULL: not wanted. Where the input is (m, n, ..), the shapes below have n
+ * behind m. */
 typedef struct surety_predict_files {
     /* A table in any format, prepared as the model's own; labels are left out. NPY may have a third axis,
      * (m, n, columns); with as many columns as the model has features, it holds features in the user's units,
@@ -277,7 +278,7 @@ typedef struct surety_predict_result {
     double vote_min, vote_max;            /* votes; of K > 2 classes, scores */
     int proves;                           /* 1: proofs were wanted */
     uint64_t proved;                      /* points whose answer was proved */
-    surety_preparation_counts counts;     /* what was put in for what */
+    surety_preparation_counts counts;     /* missing and unknown values */
     char label_column[64];                /* that was left out; "": there was none */
 } surety_predict_result;
 

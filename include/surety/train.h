@@ -31,9 +31,9 @@ SURETY_API surety_status surety_objective_parse(const char *name, surety_objecti
 SURETY_API const char *surety_objective_name(surety_objective objective);
 
 /* What step 1 lowers: the mean linear loss (1 - M)/2 of the vote's smallest margin M, weights and voters
- * together, as the paper does; or a logistic loss of all margins, with uniform weights, which turns to the
- * examples that are wrong or nearly so (docs/theory.md 9.4); or a bounded one, which begins as that and ends
- * as a smooth count of errors, so that it gives up what cannot be right. */
+ * together, as the paper does; or a logistic loss of all margins, with uniform weights, which looks most at
+ * examples that are wrong or nearly so (docs/theory.md 9.4); or a bounded loss, which begins as the logistic
+ * one and ends as a smooth count of errors, so that hopeless examples lose their weight. */
 typedef enum surety_loss {
     SURETY_LOSS_AUTO,
     SURETY_LOSS_LINEAR,
@@ -53,8 +53,8 @@ SURETY_API const char *surety_augment_name(surety_augment augment);
 
 typedef struct surety_train_settings {
     surety_objective objective;
-    surety_loss loss; /* auto: bounded for networks of two classes against the worst case; logistic for
-                         other networks, for more than two classes, against the worst case; else linear */
+    surety_loss loss; /* auto: bounded for networks of two classes against the worst case; else logistic for
+                         networks, for more than two classes and against the worst case; else linear */
     /* What step 1 is trained against. Its samples are 1, its seed that below. The worst case (docs/theory.md
      * 8.3) goes with the objective worst-case or baseline. */
     surety_threat defense;
@@ -65,7 +65,7 @@ typedef struct surety_train_settings {
     surety_voter_set voter_set;    /* signed or real */
     surety_voters_settings voters; /* their kind, and how many */
     surety_augment augment;
-    int balance;         /* 1: in the loss of step 1 every class counts the same */
+    int balance;         /* 1: every class has the same weight in the loss of step 1 */
     size_t step1_epochs; /* T'; 0: as many as make SURETY_TRAIN_STEPS batches */
     size_t step2_epochs; /* T; 0: the same */
     size_t batch;        /* 1 to 65536 */
@@ -101,9 +101,9 @@ enum { SURETY_NETWORK_UNITS = 128, SURETY_NETWORK_BATCH = 32, SURETY_NETWORK_EPO
 #define SURETY_GROWN_HOLDOUT 0.15
 #define SURETY_NETWORK_RATE 0.003
 
-/* Turns settings, with either defense, into those for tables that are not images: real votes, logistic loss,
- * no step 2, 2500 batches, a learning rate that falls to 0, the last epoch
- * kept (docs/notes/tables.md). */
+/* Turns settings, whose defense stays, into those for tables that are not images: real votes, logistic loss,
+ * no step 2, SURETY_TRAIN_STEPS batches, a learning rate that falls to 0, the last epoch kept
+ * (docs/notes/tables.md). */
 SURETY_API void surety_train_table(surety_train_settings *settings);
 
 /* Turns settings, whose kind and defense are set, into those that suit own data, the defense kept:
@@ -113,12 +113,13 @@ enum { SURETY_TABLE_TREES = 200, SURETY_TABLE_DEPTH = 8 };
 #define SURETY_TABLE_MASK 0.75
 SURETY_API void surety_train_own(surety_train_settings *settings);
 
-/* What follows from the number of voters and the objective, when they are settled: an epoch grows a tree, and
- * trees are voters of their own for a step 2; unless the caller has chosen (set_chosen), a single network of
- * two classes only names one, with the same answers and better bounds. */
+/* Sets what follows from the number of voters and the objective, when these are final. trees: one epoch per
+ * tree, and each tree is a voter if there is a step 2. lipschitz: signed votes for a single network of two
+ * classes (the same answers, better bounds), else real ones, unless the caller chose (set_chosen). */
 SURETY_API void surety_train_follow(surety_train_settings *settings, size_t classes, int set_chosen);
 
-/* What is allowed and will disappoint, in a sentence for people; NULL: nothing. */
+/* A warning about settings that are allowed but will give poor results, in a sentence for people; NULL: none.
+ */
 SURETY_API const char *surety_train_warning(const surety_train_settings *settings);
 
 /* The paper's: pgdu in the l2 ball of radius 1, objective chromatic, signed votes, 25 trees of depth 2, mask
@@ -147,9 +148,9 @@ typedef struct surety_train_result {
     surety_copies copies;            /* of the data */
     const char *kind;                /* of the voters */
     double largest_weight;           /* of Q */
-    surety_clean clean; /* the vote without attacks, which nothing is concluded from: the posterior's on T; if
-                           T is empty, the prior's on the rows of S' that are held out, or that trained it.
-                           Never on S */
+    surety_clean clean;     /* the vote without attacks, for information only: the posterior's on T; if T is
+                               empty, the prior's on the rows of S' that are held out, or that trained it. Never
+                               on S */
     const char *clean_rows; /* "test", "held_out", "training" */
     int constant;           /* 1: it gives every one of these rows the same answer */
     double seconds;         /* of this call; a resumed training counts what came after */
@@ -183,7 +184,7 @@ SURETY_API surety_status surety_train(const surety_train_settings *settings, con
 SURETY_API surety_status surety_train_recorded(const surety_model *model, surety_train_settings *settings,
                                                surety_error *err);
 
-/* The same check alone. A model without settings, which no training made, is fine. */
+/* The check of surety_train_recorded alone. A model without settings, which no training made, is fine. */
 SURETY_API surety_status surety_train_consistent(const surety_model *model, surety_error *err);
 
 /* A model, and how its training went. */
@@ -192,8 +193,8 @@ typedef struct surety_trained {
     surety_train_result result;
 } surety_trained;
 
-/* The same for several objectives behind one step 1: out[i] is, byte for byte, what surety_train gives for
- * settings with objectives[i]. The time of step 1 counts for the first. */
+/* surety_train for several objectives that share one step 1: out[i] is, byte for byte, what surety_train
+ * gives for settings with objectives[i]. The time of step 1 counts for the first. */
 SURETY_API surety_status surety_train_objectives(const surety_train_settings *settings,
                                                  const surety_data *data, const surety_objective *objectives,
                                                  size_t count, surety_trained *out, const surety_run *run,

@@ -53,10 +53,10 @@ SURETY_API size_t surety_voters_features(const surety_voters *voters);   /* d */
 SURETY_API size_t surety_voters_classes(const surety_voters *voters);    /* K */
 SURETY_API size_t surety_voters_depth(const surety_voters *voters);      /* of trees, else 0 */
 
-/* Units of the layers of networks, from the first on, and how many layers; 0 of other kinds. */
+/* The number of layers of units of networks, and in units how many each has; 0 for other kinds. */
 SURETY_API size_t surety_voters_layers(const surety_voters *voters, size_t units[SURETY_LAYERS]);
 
-/* Decision trees of the kind `trees`, and in *nodes their tests; 0 of other kinds. */
+/* The number of decision trees of the kind `trees`, and in *nodes of their tests; 0 for other kinds. */
 SURETY_API size_t surety_voters_trees(const surety_voters *voters, size_t *nodes);
 /* 1: trees of more than two classes that were grown here (docs/theory.md 10.6): two classes at a time meet in
  * a duel, and the answer is the class that wins all of its own; where none does, the vote is tied. */
@@ -102,14 +102,14 @@ typedef struct surety_vote {
     surety_voter_set voter_set;
 } surety_vote;
 
-/* votes (m, width) = sum_h weights[h] * (h(x_i), or as the signed set has it), summed in double in voter
+/* votes (m, width) = sum_h weights[h] v_h, with v_h = h(x_i) or its signed form, summed in double in voter
  * order, clamped to [-1,1]. */
 SURETY_API surety_status surety_vote_predict(const surety_vote *vote, const float *x, size_t stride, size_t m,
                                              double *votes, const surety_run *run, surety_error *err);
 
 /* The class number that the vote answers, or SURETY_TIED. It is the y whose margins sum_h weights[h] (h_y -
  * h_k) are above 0 for every other k (of two classes: the sign of the vote): what risks, attacks and proofs
- * look at. Where scores differ by no more than roundings, this may be none. */
+ * look at. Where scores differ by no more than roundings, there may be no such y. */
 enum { SURETY_TIED = 255 };
 SURETY_API surety_status surety_vote_classes(const surety_vote *vote, const float *x, size_t stride, size_t m,
                                              uint8_t *classes, const surety_run *run, surety_error *err);

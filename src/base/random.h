@@ -39,8 +39,7 @@ typedef enum surety_purpose {
     SURETY_FOR_EXPORT = 65   /* test vectors of an export; row = their number */
 } surety_purpose;
 
-/* Who asks: during which phase an attack's draws happen is part of the purpose (low nibble of the three
- * above). */
+/* Who asks, and for what. The set is the low nibble of a purpose that says "+ set" above. */
 typedef struct surety_address {
     uint32_t row;     /* row in the source file (never the position in a batch) */
     uint32_t epoch;   /* below SURETY_EPOCH_LIMIT */

@@ -1,6 +1,5 @@
-/* What remains of a limit if more is assumed than the sentence does (docs/theory.md 12.9, 12.10): labels of S
- * that may be wrong, then new inputs that follow another law. Both are conditionals: nothing of them can be
- * counted on S. */
+/* The limit under further assumptions (docs/theory.md 12.9, 12.10): labels of S may be wrong, and then new
+ * inputs may follow another law. Both are conditionals: S cannot show whether they hold. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

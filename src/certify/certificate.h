@@ -1,4 +1,5 @@
-/* What the files of this room share about certificates. */
+/* What the files of this room share about certificates: the tables of their fields, their digest and
+ * sentence, and how they are compared. */
 #ifndef SURETY_CERTIFY_CERTIFICATE_H
 #define SURETY_CERTIFY_CERTIFICATE_H
 

@@ -6,8 +6,8 @@
  * example of S come from the example, the prior's vote and random numbers addressed to its row in an epoch
  * (0) that no training uses, so for each candidate the m lists of losses are independent, as the proofs of
  * bound/bounds.c want (in the worst case there is nothing to draw, and each loss is a function of its example
- * alone); the union over candidates and looks is in their C. The posterior may depend on S in
- * any way: the bounds hold for all Q at once, or (vote_frozen_*) Q is a candidate itself.
+ * alone); the union over candidates and looks is in their C. The posterior may depend on S
+ * in any way: the bounds hold for all Q at once, or (vote_frozen_*) Q is a candidate itself.
  *
  * Fresh rows trained nothing, so for them Q is a vote that was fixed before, however it was learned: a list
  * of one candidate (T_p = 1, KL = 0). It is attacked itself, and the exact limit for a frozen vote holds. */

@@ -1,8 +1,9 @@
-/* The device's file against the model: the same bytes as an export made now, and, compiled, the same bits.
+/* A C file that was exported, against its model: the same bytes as an export made now and, compiled, the same
+ * bits.
  *
- * The text of an export is a function of model, certificate and the prefix of its names, so that comparing it
- * with one made now shows every change; what was changed is never compiled or run. Then the compiler's work
- * is compared: the file's self-check (its test vectors), and rows of S given to the vote. */
+ * The text of an export is a function of model, certificate and the prefix of its names, so comparing it with
+ * one made now shows every change. A file that differs is never compiled or run. Otherwise the compiler's
+ * work is checked: by the file's self-check (its test vectors), and by the votes on rows of S. */
 #include "certify/exported.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* Rows of the tables of record.h, one macro for each type. */
+/* Shorthand for the rows of the tables of record.h: one macro for each type of field. */
 #ifndef SURETY_CERTIFY_FIELDS_H
 #define SURETY_CERTIFY_FIELDS_H
 

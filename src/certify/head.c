@@ -1,4 +1,4 @@
-/* What a certificate says whatever its format. */
+/* What certificates of models and of votes have in common (surety_certificate_head). */
 #include <string.h>
 
 #include "base/memory.h"

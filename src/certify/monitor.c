@@ -1,4 +1,4 @@
-/* The state of a monitor in a file: small, and written whole. */
+/* The state of a monitor as a JSON file: checked when it is read, and replaced as a whole. */
 #include "io/json.h"
 #include "io/path.h"
 #include "io/read.h"

@@ -1,7 +1,7 @@
 /* The recheck of a certificate. From the certificate come only the settings (attack, delta, looks, which
  * bound); everything else is derived again from the data files, the model file and the model's seed by the
  * same call that makes certificates, and then compared field by field through the one table that also writes
- * and reads them. A field that nobody derives again does not exist, but for the name of the model's file. */
+ * and reads them. Every field is derived again, but for the name of the model's file. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
  * of whoever gave them. What was fixed before S is one vote, so the exact binomial limit on its failures
  * holds (docs/theory.md 4.5, vote_frozen_max); for each class the same with its share of delta (12.4).
  *
- * A recheck opens the same files again. What no file can show is in the sentence. */
+ * A recheck opens the same files again. What no file can show, the sentence names as a condition. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>

@@ -1,4 +1,6 @@
-/* Attacks on whole sets: how many votes fail, how far the points are, and the points in order. */
+/* Attacks on whole sets: how many votes fail, how far the points lie from the examples, and the points in
+ * order. Results are integers (a distance is rounded down to a multiple of a small unit), so no thread or
+ * process changes a bit. */
 #include <string.h>
 
 #include "base/parallel.h"

@@ -1,4 +1,5 @@
-/* The clean vote: what it answers to examples of each class, beside always answering the largest class. */
+/* The clean vote: how its answers are spread over each class, and its error beside that of always answering
+ * the largest class of S'. */
 #include "evaluate/clean.h"
 
 #include "base/memory.h"

@@ -1,4 +1,4 @@
-/* The clean vote and risks by class, as JSON. New references, NULL without memory. */
+/* The clean vote and risks by class, as JSON: new jansson references, NULL if there is no memory. */
 #ifndef SURETY_EVALUATE_CLEAN_H
 #define SURETY_EVALUATE_CLEAN_H
 

@@ -1,4 +1,4 @@
-/* Examples one by one, and curves of risk against radius: CSV files. */
+/* CSV files: examples one by one, and curves of risk against radius. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-/* Attacks from a set to files. */
+/* An attack on a whole set as NPY files of points and labels. Points are streamed as they are made. */
 #include <string.h>
 
 #include "attack/attacker.h"

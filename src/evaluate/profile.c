@@ -1,3 +1,6 @@
+/* The profile of a set (profile.h): first the strongest attack at growing radii, each on the examples that
+ * the smaller ones did not fool, then the largest proved radius of every example. The two must not contradict
+ * each other. */
 #include "evaluate/profile.h"
 
 #include <inttypes.h>

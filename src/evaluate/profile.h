@@ -1,5 +1,5 @@
-/* How examples of a set fare as the radius grows: what was found by attacks, what was proved. For pages; no
- * bound comes from it. */
+/* What attacks find and what is proved on examples of a set as the radius grows. For pages; no bound comes
+ * from it. */
 #ifndef SURETY_EVALUATE_PROFILE_H
 #define SURETY_EVALUATE_PROFILE_H
 

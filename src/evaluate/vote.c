@@ -1,12 +1,12 @@
 /* Margins of one column of votes: M_k = sum_h Q(h) v_hk against every class k != y, summed in double in voter
- * order, which gives the bits of the kernels that do sixteen columns at once (surety_margin_lanes). What an
- * attack, a risk and a table say of an example is then the same. */
+ * order, which gives the bits of the kernels that do sixteen columns at once (surety_margin_lanes). So an
+ * attack, a risk and a table agree on every example. */
 #include "evaluate/vote.h"
 
 #include "voters/voters.h"
 
-/* v of one voter against class k, or y v of two classes. A score that is not a number makes v none: the label
- * of such a voter is nobody's, and the sums must show it, as those of the attack do. */
+/* v of one voter against class k, or y v of two classes. A score that is not a number makes v not a
+ * number, also for a signed voter: the sums must show it, as those of the attack do. */
 static double v_of(const float *h, size_t ld, size_t width, surety_voter_set set, uint8_t y, size_t k,
                    uint8_t label) {
     if (width > 1 && set == SURETY_SIGNED) {

@@ -1,22 +1,24 @@
+/* clang-format off */
 /* What a model remembers of its data, in texts:
- *   data.task                         its name, or empty
- *   data.prior, data.learn, data.test digests of the three sets, and
- *   data.class_rows                   of the training rows of each class (docs/certificates.md, "Digests of
- *                                     rows"): the same whether rows came from a file or from memory
- *   data.classes                      labels by class number: A,B,.. where all are whole numbers, else a JSON
- *                                     list of texts
- *   data.box                          the box, or none
- *   data.split                        the seed of the shuffle, "file order" or "given"
- *   data.learn_size, data.test_size
- *   data.copies                       what was done about copies: refuse, keep or drop
- *   copies.learn_in_prior, ..         how many there were, for people
- *   data.preparation                  how columns become features (data/preparation.h); not there if they are
- *                                     features as they are, without names
- *   data.label_column, data.header    of a CSV file, as asked for: where to find the labels again. The same
- * rows may stand in another file, so these may differ No paths, no checksums of files.
- * And in the tensors rows.prior and rows.learn: 8 bytes for each row of S' and S
- * (surety_data_info.row_digests).
+ *   data.task                          its name, or empty
+ *   data.prior, data.learn, data.test  digests of the three sets, and
+ *   data.class_rows                    of the training rows of each class (docs/certificates.md, "Digests of rows"):
+ *                                      the same whether rows came from a file or from memory
+ *   data.classes                       labels by class number: A,B,.. where all are whole numbers, else a JSON list of
+ *                                      texts
+ *   data.box                           the box, or none
+ *   data.split                         the seed of the shuffle, "file order" or "given"
+ *   data.learn_size, data.test_size    as asked for
+ *   data.copies                        what was done about copies: refuse, keep or drop
+ *   copies.learn_in_prior, ..          how many there were, for people
+ *   data.preparation                   how columns become features (data/preparation.h); absent if they are features
+ *                                      as they are, without names
+ *   data.label_column, data.header     of a CSV file, as asked for: where to find the labels again. The same rows may
+ *                                      stand in another file, so these may differ
+ * It remembers no paths and no checksums of files. The tensors rows.prior and rows.learn hold 8 bytes for each row of
+ * S' and S (surety_data_info.row_digests).
  */
+/* clang-format on */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

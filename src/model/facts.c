@@ -1,4 +1,4 @@
-/* Facts of a model as texts by key: what the model file says of itself. */
+/* The facts of a model as texts by key, and back. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* From trees that others made to a model: one place where formats meet (docs/trees.md). */
+/* From an ensemble of trees that others made (import.h) to a model: checks, the decision rule, tensors of the
+ * kind `trees`. The same for every format (docs/trees.md). */
 #include "model/import.h"
 
 #include <float.h>

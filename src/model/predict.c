@@ -1,5 +1,5 @@
-/* Predicting from file to file, a wave of rows at a time. NPY is streamed, other tables are read as a whole.
- */
+/* Predicting from file to file, a wave of rows at a time: an NPY input is streamed, other tables are read as
+ * a whole. Votes, classes and proofs of a wave are written in the order of its rows. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Raw scores of an imported model beside its maker's, bit for bit. */
+/* Raw scores of an imported model compared with its maker's, bit for bit, row by row. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
-/* Each image of S' five times: as it is, and moved by one pixel up, down, left, right; (5 m, stride), the
- * copies of one way behind each other. A copy keeps the row number of its image, so the five meet the same
- * random numbers; they train, and nothing is counted on them. */
+/* Each image that trains becomes five: itself, and itself moved by one pixel up, down, left, right. Shape: (5
+ * m, stride), first the originals, then all images moved one way, and so on. A copy keeps the row number of
+ * its image, so the five meet the same random numbers. They only train: nothing is counted on them. */
 #include "train/augment.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Copies of the rows that train, changed as their labels allow. */
+/* Copies of training rows, changed in ways that keep their label. */
 #ifndef SURETY_TRAIN_AUGMENT_H
 #define SURETY_TRAIN_AUGMENT_H
 

@@ -1,6 +1,6 @@
 /* Layout: MAGIC | length of the settings (8 bytes) | settings | the chunks of the state | SHA-256 of all
- * that, as text. Numbers are in the byte order of the machine: a checkpoint is for going on, not for taking
- * along. */
+ * that, as text. Numbers are in the byte order of the machine: a checkpoint resumes a training on the same
+ * kind of machine, it is no format for exchange. */
 #include "train/checkpoint.h"
 
 #include <float.h>
@@ -14,8 +14,8 @@
 
 static const char magic[16] = "surety training\n";
 
-/* A run of numbers, and between which values they must be: width 8 are doubles, 4 floats, 0 counts (which
- * counts_fit and the kind know). */
+/* A run of numbers and the range they must lie in. width: 8 doubles, 4 floats, 0 integers, which counts_fit
+ * or the kind checks. */
 typedef struct chunk {
     void *data;
     size_t size, width;
@@ -54,7 +54,7 @@ static size_t list_chunks(surety_train_state *s, chunk *list) {
     return n;
 }
 
-/* A checkpoint is written behind an epoch: one or more of this phase are done, the best is among them. */
+/* A checkpoint is written after an epoch: at least one of this phase is done, and the best is among those. */
 static int counts_fit(const surety_train_state *s) {
     if (s->phase >= SURETY_PHASES || s->epoch < 1 || s->epoch > s->epochs[s->phase]) return 0;
     if (s->best[s->phase] < 1 || s->best[s->phase] > s->epoch || s->steps > INT64_MAX) return 0;

@@ -1,13 +1,13 @@
-/* The loop. Per batch: attack it under the current vote (n = 1), ask the voters there, or take their worst
- * over the ball (docs/theory.md 8.3), or both by weight; take the objective and its gradients, move. Those
- * examples are attacked first whose attack took many steps in the last epoch, so that few are left alone at
- * the end; all else is in blocks. Examples of a batch
- * lie in slots in batch order and are summed in that order; the gradient of the voters is split by voters: no
+/* The loop. For each batch: attack it under the current vote (n = 1) and ask the voters at the points, or
+ * take their worst over the ball (docs/theory.md 8.3), or both by weight; compute the objective and its
+ * gradients; move. Examples whose attack took many steps in the last epoch are attacked first, so that few
+ * are left alone at the end; everything else goes by blocks. Whatever the order of attacks, an example's
+ * results lie in its slot, sums run in slot order, and the gradient of the voters is split by voters: no
  * result depends on the number of threads.
  *
- * Several processes (surety_everyone) cut a batch by blocks: each attacks and asks its own examples, then all
- * know what became of every example; each moves its own voters, then all know all voters. So they do the same
- * sums in the same order as one process.
+ * Several processes (surety_everyone) cut a batch by blocks. Each attacks and asks its own examples, and all
+ * receive the results of every example; each moves its own voters, and all receive all voters. So they do the
+ * same sums in the same order as one process.
  *
  * With r_t the mean loss of voter t on the batch and Q = softmax(theta) (docs/theory.md 4.4):
  *   Rbar = sum_t Q_t r_t,  dRbar/dtheta_t = Q_t (r_t - Rbar),  dKL/dtheta_t = Q_t (ln(Q_t/P_t) - KL).
@@ -31,11 +31,11 @@ typedef struct loop {
     const surety_train_settings *s;
     surety_train_state *state;
     surety_threat attack; /* on batches: the defense, or what is mixed into the worst case */
-    int grows;            /* the voters move by growing, not by batches */
-    double grown_value;   /* the risk behind such an epoch, if the kind knows it */
+    int grows;            /* an epoch grows the voters, without batches */
+    double grown_value;   /* the risk after such an epoch, NaN if the kind does not tell it */
     surety_sampler *sampler;
     size_t width; /* outputs of a voter */
-    int logistic; /* the loss of step 1, or the bounded one; the weights stay uniform then */
+    int logistic; /* 1: step 1 lowers the logistic or the bounded loss, and weights stay uniform */
     surety_loss_shape shape;
     double balance[SURETY_CLASSES_MOST]; /* (K) weight of an example's loss, by its class */
     double *margins;                     /* per thread: (width, lanes) */
@@ -121,8 +121,8 @@ static void take_margins(const loop *l, const surety_examples *e, const float *h
         }
 }
 
-/* pull (width, lanes): the derivative of a row's loss in the outputs of the vote. Of (1 - M)/2, M being the
- * margin against the rival, times share[r] (NULL: 1) .. */
+/* pull (width, lanes): the derivative of a row's loss in the outputs of the vote. Here of the loss (1 - M)/2,
+ * M being the margin against the rival, times share[r] (NULL: 1). */
 static void pull_rival(const loop *l, const surety_examples *e, const uint8_t *rival, const float *share,
                        float *pull) {
     memset(pull, 0, l->width * SURETY_LANES * sizeof *pull);
@@ -137,9 +137,10 @@ static void pull_rival(const loop *l, const surety_examples *e, const uint8_t *r
     }
 }
 
-/* .. and of ln(1 + sum_k exp(-C M_k)) / 2C, which is the same where one margin is far below 0: with p_k =
- * exp(-C M_k) / (1 + ..), p_k / 2 for k and minus their sum for y. Bounded: (1 - p_y^q) / 2Cq, p_y = 1 / (1 +
- * ..), which is that for q = 0 and has p_y^q times its derivative. share[r] is minus twice that of y. */
+/* The same of the logistic loss ln(Z) / 2C, Z = 1 + sum_k exp(-C M_k), which is close to the one above where
+ * one margin is far below 0: with p_k = exp(-C M_k) / Z it is p_k / 2 for k and minus their sum for y. The
+ * bounded loss (1 - p_y^q) / 2Cq, p_y = 1 / Z, is the logistic one for q = 0, and its derivative is p_y^q
+ * times that. share[r] is minus twice the derivative for y. */
 static void pull_logistic(loop *l, const surety_examples *e, size_t at, double weight, const double *margins,
                           float *share, float *pull) {
     double C = l->shape.C, q = l->shape.q;
@@ -176,8 +177,8 @@ static void fill_derivative(const loop *l, const surety_examples *e, double weig
             a[t * each + n] = (float)(of[n % SURETY_LANES] * (double)pull[n] * l->Q[t] / (double)l->count);
 }
 
-/* This process's examples of the batch, longest attacks first by what they took last: counted, then dealt
- * out. Returns how many they are. */
+/* Queues this process's examples of the batch, longest attacks first (by their steps in the last epoch, a
+ * counting sort). Returns how many they are. */
 static size_t line_up(loop *l) {
     size_t most = l->most, *at = l->begins;
     size_t begin = l->begin_block * SURETY_LANES, end = l->end_block * SURETY_LANES;
@@ -665,8 +666,8 @@ static void average_table(loop *l) {
             l->table_loss[t] += 0.5 * (1 - (double)l->phase->votes[i * H + t]) / (double)set->m;
 }
 
-/* In step 1, if asked for, every class counts the same: m / (K m_k). Step 2 lowers a bound, which knows no
- * weights. */
+/* In step 1, if asked for, every class has the same weight: m / (K m_k) for each example. Step 2 lowers a
+ * bound, where all examples weigh the same. */
 static void weigh_classes(loop *l) {
     const surety_set *set = l->phase->train;
     size_t of[SURETY_CLASSES_MOST] = {0};

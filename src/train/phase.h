@@ -25,9 +25,9 @@ typedef struct surety_phase {
     uint32_t first_epoch; /* epochs are numbered through the whole training: they address random numbers */
 } surety_phase;
 
-/* The logistic and the bounded loss (docs/theory.md 9.4) where this share of a phase is done: C says how fast
- * they forget what is right, q what is hopeless. Chosen on hold-outs of S' (docs/notes/classes.md,
- * docs/notes/lipschitz.md). */
+/* The logistic and the bounded loss (docs/theory.md 9.4) where this share of a phase is done: a larger
+ * C lets go of right examples sooner, a larger q of hopeless ones. Chosen on hold-outs of S'
+ * (docs/notes/classes.md, docs/notes/lipschitz.md). */
 typedef struct surety_loss_shape {
     double C, q;
 } surety_loss_shape;
@@ -61,8 +61,8 @@ surety_status surety_train_state_new(surety_train_state *state, surety_voters *v
                                      size_t step2_epochs, surety_error *err);
 void surety_train_state_free(surety_train_state *state);
 
-/* into, a fresh state of the same shape, becomes where `from` is at the end of step 1: its voters, its P, its
- * history. */
+/* Puts `into`, a fresh state of the same shape, at the beginning of step 2 of `from`, which has ended its
+ * step 1: same voters, P and history. */
 void surety_train_state_continue(surety_train_state *into, const surety_train_state *from);
 
 /* weights = softmax(theta), H of them. */

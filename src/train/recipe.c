@@ -1,4 +1,5 @@
-/* Settings that suit a kind: of trees that grow (docs/theory.md 10.5) and of networks (11). */
+/* Settings that suit a kind, one row per kind: trees that grow (docs/theory.md 10.5) and networks (11). A row
+ * sets, refuses and warns. */
 #include "train/recipe.h"
 
 #include <string.h>

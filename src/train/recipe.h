@@ -1,4 +1,4 @@
-/* How a kind is trained where that is not the way of soft trees: a row of the table in recipe.c each. No
+/* How the kinds are trained that do not train as soft trees do: one row of the table in recipe.c each. No
  * other file of this room, and none of the rooms below it, reads a kind's name for that. */
 #ifndef SURETY_TRAIN_RECIPE_H
 #define SURETY_TRAIN_RECIPE_H

@@ -10,7 +10,7 @@ char *surety_train_settings_text(const surety_train_settings *settings, const su
 /* T_p: the epochs of step 1 among which S chooses. */
 uint64_t surety_train_priors(const surety_train_settings *settings);
 
-/* What a model that is trained so says of itself. */
+/* The facts that a model trained with these settings states. */
 void surety_train_facts(const surety_train_settings *settings, surety_model_facts *facts);
 
 #endif

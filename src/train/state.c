@@ -48,7 +48,8 @@ void surety_train_state_next(surety_train_state *state) {
     state->epoch = state->steps = 0;
 }
 
-/* Behind a step 1 that others share. The moments of the voters are not copied: step 2 moves theta alone. */
+/* After a step 1 that several objectives share. The moments of the voters are not copied: step 2 moves theta
+ * alone. */
 void surety_train_state_continue(surety_train_state *into, const surety_train_state *from) {
     memcpy(into->theta, from->theta, from->H * sizeof(double));
     memcpy(into->values[SURETY_STEP1], from->values[SURETY_STEP1],

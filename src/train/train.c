@@ -1,4 +1,5 @@
-/* Algorithm 1 (docs/theory.md 5): settings, the two phases, the model that comes out. */
+/* Training: algorithm 1 of the paper (docs/theory.md 5). Settings, the two phases, the model that comes out.
+ */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -216,7 +217,7 @@ static surety_status split_prior_set(training *t, const surety_data *data, suret
     return surety_augment_rows(&t->train, &t->room, t->s.augment, t->info, err);
 }
 
-/* The checkpoint that is there is read, or else stays: it may be another training's. */
+/* An existing checkpoint is read, or refused without touching it: it may be another training's. */
 static surety_status go_on(training *t, surety_error *err) {
     const char *file = t->checkpointing->file;
     int there = 0;

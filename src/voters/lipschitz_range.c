@@ -11,12 +11,12 @@
  * u = 2^-24 (as in dense.c). With a^ and a^' the program's inputs at x and at x + e, ||a^' - a^|| <= D, the
  * error at x + e is, with gamma = u / (1 - (n + 2) u), a vector of length at most
  *
- *   gamma ( || sum_j k_j |w_ij| |a^_j| ||_i  +  ||(k_j w_ij)||_F D  +  (n + 2) ||c|| ) + sqrt(w) (n + 2)
- * 2^-149.
+ *   gamma ( || (sum_j k_j |w_ij| |a^_j|)_i ||  +  ||(k_j w_ij)||_F D  +  (n + 2) ||c|| )
+ *     + sqrt(w) (n + 2) 2^-149.
  *
  * Errors add up: E_l = N_l E_(l-1) + that of layer l, E_(-1) = 0, and D_l = N_0 .. N_(l-1) ||e|| + 2 E_(l-1)
  * for the inputs of layer l. Both answers being off by E, the program's f moves by at most Lip ||e|| + 2 E.
- * (docs/theory.md 11 has ||W||_F (||a|| + Lip b) for the two products, which is larger.)
+ * (Bounding both products by ||W||_F (||a|| + Lip b) would be simpler and larger.)
  *
  * All of this is in double, of terms that are not negative, and raised at the end by more than its roundings.
  * The vote adds up the outputs *after* they are cut to [-1,1]: limits are those of cut outputs.
