@@ -115,7 +115,7 @@ static const surety_field attack_rows[] = {
     COUNT_OR_NULL("budget", IN(attack, budget), 0, SURETY_BUDGET_MOST),
     TEXT("against", IN(attack, against), SIZE(attack.against)),
     COUNT("seed", IN(attack, seed), 0, WHOLE, EXACT),
-    COUNT("pass", IN(attack, epoch), 0, SURETY_EPOCH_LIMIT, EXACT),
+    COUNT("epoch", IN(attack, epoch), 0, SURETY_EPOCH_LIMIT, EXACT),
 };
 TABLE(attack, attack_rows);
 

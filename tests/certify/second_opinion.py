@@ -116,7 +116,7 @@ def sha256(value):
 # ---- random numbers ----
 
 def words(seed, purpose, rows, sample, count, restart=0):
-    """Philox-4x32-10 by address: (rows, count) words of 32 bits, pass 0."""
+    """Philox-4x32-10 by address: (rows, count) words of 32 bits, epoch 0."""
     cells = (count + 3) // 4
     c = [np.broadcast_to(np.arange(cells, dtype=np.uint64), (len(rows), cells)),
          np.broadcast_to(np.asarray(rows, np.uint64)[:, None], (len(rows), cells)),
@@ -739,8 +739,8 @@ def opinion(certificate, model_file, where):
     a, model = dict(c["attack"]), Model(about, tensors)
     if a["name"] != "worst-case" and a["norm"] not in ("l2", "linf"):
         raise NoOpinion(f"no second opinion on attacks in the {a['norm']} ball")
-    if a["pass"] != 0:
-        raise NoOpinion("no second opinion on another pass than 0")
+    if a["epoch"] != 0:
+        raise NoOpinion("no second opinion on another epoch than 0")
     x, y, rows = learning_set(c["data"], where)
     a["ball"] = Ball(c, x.shape[1])
     P, Q, m, n = model.P, model.Q, len(y), a["samples"] or 1
