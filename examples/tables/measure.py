@@ -1,4 +1,4 @@
-"""measure.py SURETY FOLDER [--splits N] [--first SEED] [--with "OPTIONS"]: surety beside scikit-learn on eight public tables (docs/tables.md).
+"""measure.py SURETY FOLDER [--splits N] [--first SEED] [--with "OPTIONS"]: surety beside scikit-learn on eight public tables (docs/notes/tables.md).
 
 FOLDER holds what export.R and export.py wrote. For each table and each of N splits (seeds): equal rows are dropped, 40 % of the
 rows are S, 20 % T, the rest S'. All models are trained on S' alone. Peers: scikit-learn's random forest and logistic regression with
