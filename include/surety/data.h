@@ -63,14 +63,14 @@ static inline int surety_sign(uint8_t y) {
     return y ? 1 : -1;
 }
 
-/* The features of example i, which this process must have. */
-static inline const float *surety_set_row(const surety_set *set, size_t i) {
-    return set->x + (i - set->before) * set->stride;
-}
-
-/* Whether the process has the features of the examples first .. end-1. */
+/* Whether this process has the features of the examples first .. end-1. */
 static inline int surety_set_has(const surety_set *set, size_t first, size_t end) {
     return first >= end || (first >= set->before && end <= set->m - set->behind);
+}
+
+/* The features of example i; NULL if this process does not have them. */
+static inline const float *surety_set_row(const surety_set *set, size_t i) {
+    return surety_set_has(set, i, i + 1) ? set->x + (i - set->before) * set->stride : NULL;
 }
 
 /* Examples first .. first+count-1 of a set, as a view of the same arrays (cut off at its end). */

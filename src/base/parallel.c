@@ -37,6 +37,10 @@ void surety_my_share(const surety_run *run, size_t *first, size_t *end) {
     *end = begin + surety_share_begin(count, 1, next, all->size);
 }
 
+void surety_my_rows(const surety_run *run, size_t *first, size_t *end) {
+    if (run && run->everyone && run->everyone->share) surety_my_share(run, first, end);
+}
+
 surety_status surety_sum_everyone(const surety_run *run, int64_t *values, size_t count, surety_error *err) {
     const surety_everyone *all = run ? run->everyone : NULL;
     return all ? all->sum(all->arg, values, count, err) : SURETY_OK;

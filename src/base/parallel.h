@@ -26,6 +26,10 @@ surety_status surety_stopped(const surety_run *run, surety_error *err);
  * each once. */
 void surety_my_share(const surety_run *run, size_t *first, size_t *end);
 
+/* The same for rows that all shall know in the end, by surety_share_everyone: a process that never meets the
+ * others (surety_everyone.share) takes all of them. */
+void surety_my_rows(const surety_run *run, size_t *first, size_t *end);
+
 /* Replaces values[0..count) by their sum over all processes: integers, so the order cannot matter. A value
  * that one process alone knows, where the others have 0, becomes known to all. */
 surety_status surety_sum_everyone(const surety_run *run, int64_t *values, size_t count, surety_error *err);

@@ -14,6 +14,7 @@
 #include "base/number.h"
 #include "base/parallel.h"
 #include "bound/round.h"
+#include "evaluate/sampler.h"
 #include "voters/worst.h"
 
 static uint64_t failed_of(const surety_risks *r) {
@@ -171,24 +172,29 @@ static void name_promise(const surety_certifying *w, size_t part, char radius[64
 
 typedef struct radii {
     const surety_set *set;
+    surety_set mine; /* its rows from `first` on, which this process proves */
+    size_t first;
     surety_vote vote;
     surety_worst **worst; /* per thread */
-    double *radius;       /* (m) of the rows */
+    double *radius;       /* (m) of the rows of set */
 } radii;
 
 static surety_status radius_block(void *arg, size_t block, int thread, surety_error *err) {
     const radii *r = arg;
-    surety_examples e = surety_examples_of(r->set, block * SURETY_BLOCK);
+    surety_examples e = surety_examples_of(&r->mine, block * SURETY_BLOCK);
     int proved[SURETY_LANES];
     double radius[SURETY_LANES];
     (void)err;
     surety_worst_radius(r->worst[thread], &r->vote, &e, radius, proved);
-    memcpy(r->radius + block * SURETY_BLOCK, radius, e.rows * sizeof *radius);
+    memcpy(r->radius + r->first + block * SURETY_BLOCK, radius, e.rows * sizeof *radius);
     return SURETY_OK;
 }
 
 static surety_status find_radii(surety_certifying *w, radii *r, const surety_run *run, surety_error *err) {
-    size_t threads = (size_t)surety_threads(run), blocks = (r->set->m + SURETY_BLOCK - 1) / SURETY_BLOCK;
+    size_t threads = (size_t)surety_threads(run), end = r->set->m;
+    surety_my_rows(run, &r->first, &end);
+    r->mine = surety_set_slice(r->set, r->first, end - r->first);
+    SURETY_TRY(surety_sampling_has(r->set, r->first, end, err));
     SURETY_TRY(surety_attack_check_set(&w->threat, r->vote.voters, r->set, err));
     SURETY_TRY(surety_alloc(&r->worst, threads, sizeof *r->worst, err));
     SURETY_TRY(surety_alloc(&r->radius, r->set->m, sizeof *r->radius, err));
@@ -197,7 +203,10 @@ static surety_status find_radii(surety_certifying *w, radii *r, const surety_run
         status = surety_worst_new(&r->worst[t], r->vote.voters, &w->threat.ball, w->threat.budget,
                                   r->vote.voter_set, err);
     if (status == SURETY_OK)
-        status = surety_parallel(run, "certified radii of S", blocks, radius_block, r, err);
+        status = surety_parallel(run, "certified radii of S", (r->mine.m + SURETY_BLOCK - 1) / SURETY_BLOCK,
+                                 radius_block, r, err);
+    if (status == SURETY_OK)
+        status = surety_share_everyone(run, r->radius, r->set->m, 1, sizeof *r->radius, err);
     for (size_t t = 0; t < threads; t++) surety_worst_free(r->worst[t]);
     return status;
 }

@@ -30,7 +30,7 @@ static void count(surety_clean *c, const surety_set *set, const uint8_t *answers
 static surety_status ask(const surety_vote *vote, const surety_set *set, uint8_t *answers,
                          const surety_run *run, surety_error *err) {
     size_t first = 0, end = set->m;
-    if (run && run->everyone && run->everyone->share) surety_my_share(run, &first, &end);
+    surety_my_rows(run, &first, &end);
     SURETY_TRY(surety_sampling_has(set, first, end, err));
     SURETY_TRY(surety_vote_classes(vote, surety_set_row(set, first), set->stride, end - first,
                                    answers + first, run, err));

@@ -1,6 +1,7 @@
 /* certify: processes that have the features of their own rows alone, here threads with a barrier, say of the
  * data what one process says and make the same certificate. What needs all rows is refused. */
 #include <math.h>
+#include <stdio.h>
 
 #include "draw.h"
 #include "io/files.h"
@@ -9,14 +10,17 @@
 #include "surety/certify.h"
 #include "surety/train.h"
 
-enum { M = 200, TEST = 41, D = 5 };
+enum { M = 200, TEST = 41, D = 6, UNIT = 5 /* column of texts, some rows of one unit */ };
 
 static float x[M][D], test_x[TEST][D];
 static int64_t y[M], test_y[TEST];
+static char names[M + TEST][8];
+static const char *of_unit[M], *of_test_unit[TEST];
+static int with_units;
 static surety_model *model;
 
 static void draw_row(draw *random, float *row, int64_t label) {
-    for (int j = 0; j < D; j++) row[j] = (float)(draw_real(random, 0, 0.6) + 0.2 * (double)label);
+    for (int j = 0; j < UNIT; j++) row[j] = (float)(draw_real(random, 0, 0.6) + 0.2 * (double)label);
     if (draw_real(random, 0, 1) < 0.1) row[2] = NAN; /* a median stands for it */
 }
 
@@ -29,7 +33,15 @@ static surety_status open_world(const surety_everyone *everyone, surety_data **o
                        .test_m = TEST,
                        .test_features = test_x[0],
                        .test_labels = test_y};
-    s.learn_size = 73, s.missing = SURETY_MISSING_MEDIAN, s.copies = SURETY_COPIES_KEEP,
+    const char *const *const texts[D] = {[UNIT] = of_unit}, *const *const test_texts[D] = {[UNIT] =
+                                                                                               of_test_unit};
+    const char *const drop[] = {"6"};
+    a.texts = texts, a.test_texts = test_texts;
+    if (with_units)
+        s.unit = "6";
+    else
+        s.drop = drop, s.drop_count = 1;
+    s.learn_size = with_units ? 30 : 73, s.missing = SURETY_MISSING_MEDIAN, s.copies = SURETY_COPIES_KEEP,
     s.everyone = everyone, s.own_rows = 1;
     return surety_data_from_arrays(&a, &s, out, err);
 }
@@ -54,6 +66,10 @@ static int set_up(void **state) {
     (void)state;
     for (int i = 0; i < M; i++) draw_row(&random, x[i], y[i] = i % 3);
     for (int i = 0; i < TEST; i++) draw_row(&random, test_x[i], test_y[i] = i % 3);
+    for (int i = 0; i < M + TEST; i++) {
+        snprintf(names[i], sizeof names[i], "u%d", i < M ? i / 3 : i);
+        *(i < M ? &of_unit[i] : &of_test_unit[i - M]) = names[i];
+    }
     memcpy(x[9], x[7], sizeof *x); /* copies, in several sets */
     memcpy(test_x[4], x[30], sizeof *x);
     check_ok(open_world(NULL, &data, &err));
@@ -73,18 +89,19 @@ static int tear_down(void **state) {
 
 typedef struct answers {
     size_t has[SURETY_SETS]; /* rows */
-    char *info, *sampled, *worst;
+    char *info, *sampled, *worst, *radius;
     surety_status status, trains, lists;
     surety_error err;
 } answers;
 
-static surety_status certify(const surety_data *data, surety_threat_kind kind, char **out,
+static surety_status certify(const surety_data *data, surety_threat_kind kind, double promise, char **out,
                              const surety_run *run, surety_error *err) {
     surety_certificate c = {0};
     surety_certify_settings s = surety_certify_defaults(model);
     s.threat = surety_threat_defaults();
     s.threat.kind = kind, s.threat.samples = 2, s.threat.steps = 3, s.looks = 2;
     s.threat.ball = training().defense.ball;
+    if (promise > 0) s.statement = SURETY_SAY_RADIUS, s.promise = promise;
     surety_status status = surety_certify(model, data, &s, &c, run, err);
     if (status == SURETY_OK) *out = surety_certificate_json(&c);
     surety_certificate_free(&c);
@@ -104,8 +121,9 @@ static void answer(answers *a, const surety_everyone *everyone) {
         a->has[k] = set->m - set->before - set->behind;
     }
     a->info = surety_data_info_json(surety_data_describe(data));
-    a->status = certify(data, SURETY_ATTACK_PGDU, &a->sampled, &run, &a->err);
-    if (a->status == SURETY_OK) a->status = certify(data, SURETY_WORST_CASE, &a->worst, &run, &a->err);
+    a->status = certify(data, SURETY_ATTACK_PGDU, 0, &a->sampled, &run, &a->err);
+    if (a->status == SURETY_OK) a->status = certify(data, SURETY_WORST_CASE, 0, &a->worst, &run, &a->err);
+    if (a->status == SURETY_OK) a->status = certify(data, SURETY_WORST_CASE, .8, &a->radius, &run, &a->err);
     a->trains = surety_train(&s, data, NULL, &other, &result, &run, NULL);
     a->lists = surety_evaluate_examples(model, surety_data_set(data, SURETY_SET_TEST), NULL, &s.defense,
                                         files_path("list.csv"), &run, NULL);
@@ -118,6 +136,7 @@ static void answers_free(answers *a) {
     surety_text_free(a->info);
     surety_text_free(a->sampled);
     surety_text_free(a->worst);
+    surety_text_free(a->radius);
 }
 
 static void *run_process(void *arg) {
@@ -126,10 +145,9 @@ static void *run_process(void *arg) {
     return NULL;
 }
 
-static void own_rows_are_enough(void **state) {
+static void same_answers(void) {
     surety_error err = SURETY_ERROR_NONE;
     answers alone = {0};
-    (void)state;
     answer(&alone, NULL);
     err = alone.err;
     check_ok(alone.status);
@@ -146,6 +164,7 @@ static void own_rows_are_enough(void **state) {
             assert_string_equal(of[r].info, alone.info);
             assert_string_equal(of[r].sampled, alone.sampled);
             assert_string_equal(of[r].worst, alone.worst);
+            assert_string_equal(of[r].radius, alone.radius);
             assert_int_equal(of[r].trains, size == 1 ? SURETY_OK : SURETY_E_USAGE);
             assert_int_equal(of[r].lists, size == 1 ? SURETY_OK : SURETY_E_USAGE);
             for (int k = 0; k < SURETY_SETS; k++) rows += of[r].has[k];
@@ -154,6 +173,19 @@ static void own_rows_are_enough(void **state) {
         assert_int_equal(rows, M + TEST);
     }
     answers_free(&alone);
+}
+
+static void own_rows_are_enough(void **state) {
+    (void)state;
+    same_answers();
+}
+
+/* The rows of a unit may be several processes'. */
+static void own_rows_are_enough_for_units(void **state) {
+    tear_down(state);
+    with_units = 1;
+    set_up(state);
+    same_answers();
 }
 
 /* Views of a set that lacks rows. */
@@ -171,7 +203,10 @@ static void slices_know_what_is_there(void **state) {
             for (size_t i = 0; i < count; i++) {
                 int here = first + i >= 3 && first + i < 9;
                 assert_int_equal(surety_set_has(&part, i, i + 1), here);
-                if (here) check_that(*surety_set_row(&part, i), ==, (double)(first + i));
+                if (here)
+                    check_that(*surety_set_row(&part, i), ==, (double)(first + i));
+                else
+                    assert_null(surety_set_row(&part, i));
             }
         }
 }
@@ -179,6 +214,7 @@ static void slices_know_what_is_there(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(own_rows_are_enough),
+        cmocka_unit_test(own_rows_are_enough_for_units),
         cmocka_unit_test(slices_know_what_is_there),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
