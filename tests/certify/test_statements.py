@@ -86,9 +86,9 @@ def test_radius_of_units():
     c = answer(*words, "--promise-risk", 0.3)
     m, below, radius = c["inputs"]["m"], c["below_radius"], c["radius"]
     assert m == c["data"]["units_learn"] == 120 and radius > 0 and "120 units of S" in c["claim"]
-    k = max(k for k in range(m) if binomial_limit(k, m, c["delta"]) <= 0.3)
     points = answer(*words, "--curve", f"{radius}:{radius * 1.01}:{radius * 0.01}")["curve"]
-    assert points[0]["failed"] == below <= k < points[1]["failed"], (points, below, k)
+    assert points[0]["failed"] == below and binomial_limit(below, m, c["delta"]) <= 0.3, (points, below)
+    assert binomial_limit(points[1]["failed"], m, c["delta"]) > 0.3, points
 
 
 def test_no_radius():
