@@ -59,7 +59,11 @@ def test_radius():
     below = c["below_radius"]
     assert float(f"{c['radius']:.4g}") == c["radius"]
     assert binomial_limit(below, m, delta) <= 0.1, below
-    k = max(k for k in range(m) if binomial_limit(k, m, delta) <= 0.1)
+    k, many = 0, m  # the largest number whose limit is at most 0.1: limits grow with it
+    while many - k > 1:
+        middle = (k + many) // 2
+        k, many = (middle, many) if binomial_limit(middle, m, delta) <= 0.1 else (k, middle)
+    assert binomial_limit(k, m, delta) <= 0.1 < binomial_limit(k + 1, m, delta)
     assert below <= k, (below, k)
     wider = certify("--curve", f"{c['radius'] * 1.01}:{c['radius'] * 1.01}:1", "--looks", 2, out="w.json")
     assert wider["curve"][0]["failed"] > k, "a larger radius would do"
