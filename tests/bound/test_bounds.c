@@ -650,6 +650,7 @@ static void bad_inputs(void **state) {
     REFUSED(AVERAGE_MAX_TV, s.in.tv = -1, "tv");
     REFUSED(TANDEM, s.in.tandem = 1.5, "tandem");
     REFUSED(VOTERS_UNION, s.loss[3] = 1.1, "voter 3");
+    REFUSED(VOTERS_UNION, s.loss[0] = -0.1, "voter 0");
     REFUSED(VOTERS_UNION, s.loss[24] = (double)NAN, "voter 24");
     REFUSED(VOTERS_UNION, s.q[7] = -0.1, "voter 7");
     REFUSED(VOTERS_UNION, s.q[7] = 0.5, "");
