@@ -146,6 +146,13 @@ static void test_agrees_and_says_what_it_must(void **state) {
         check(strstr(c.claim, parts[i]) != NULL, "no '%s' in: %s", parts[i], c.claim);
     check_ok(surety_certificate_save(&c, files_path("c.json"), &err));
     check_ok(surety_certificate_load(files_path("c.json"), &again, &err));
+    surety_certificate_head head;
+    check_ok(surety_certificate_head_load(files_path("c.json"), &head, &err));
+    check_that(head.value, ==, c.value);
+    assert_false(head.of_votes);
+    assert_string_equal(head.learn, c.data.sha256_learn);
+    assert_string_equal(head.answers, c.model.sha256);
+    assert_string_equal(head.digest, c.digest);
     char *a = surety_certificate_json(&c), *b = surety_certificate_json(&again);
     assert_string_equal(a, b);
     assert_null(strstr(a, files_folder)); /* no path of this machine */

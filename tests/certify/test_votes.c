@@ -51,6 +51,13 @@ static void test_it_agrees_with_its_files_only(void **state) {
     check_that(c.value, >=, surety_binomial_limit(FAILED, M, 0.05));
     check_that(c.value, <=, 1.0000001 * surety_binomial_limit(FAILED, M, 0.05));
     check_ok(surety_votes_certificate_save(&c, files_path("c.json"), &err));
+    surety_certificate_head head;
+    check_ok(surety_certificate_head_load(files_path("c.json"), &head, &err));
+    check_that(head.value, ==, c.value);
+    assert_true(head.of_votes);
+    assert_string_equal(head.answers, c.sha256.votes);
+    assert_string_equal(head.learn, surety_votes_certificate_learn(&c));
+    assert_string_equal(head.digest, c.digest);
     check_ok(surety_verify_votes(files_path("c.json"), &s, &v, &one_thread, &err));
     check(v.agrees && v.counted && !v.differences && !v.reason[0], "%s", v.reason);
     check_that(v.value, ==, c.value);
