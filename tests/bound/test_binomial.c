@@ -187,6 +187,12 @@ static void test_tail(void **state) {
     check_that(surety_binomial_tail(4, 9, 0.5), ==, 1);
     check_that(surety_binomial_tail(1, 9, 0), ==, 0);
     check_that(surety_binomial_tail(9, 9, 1), ==, 1);
+    for (uint64_t m = 1; m <= 40; m++)
+        for (double p = 0.1; p < 1; p += 0.2) { /* all of them: p^m */
+            long double exact = powl((long double)p, (long double)m);
+            check_that(surety_binomial_tail(m, m, p), >, exact);
+            check_that(surety_binomial_tail(m, m, p), <, exact * (1 + 1e-12L));
+        }
     check_is(isnan, surety_binomial_tail(10, 9, 0.5));
     check_is(isnan, surety_binomial_tail(1, 9, (double)NAN));
 }

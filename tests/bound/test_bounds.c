@@ -496,6 +496,34 @@ static void best_events_are_these(void **state) {
     }
 }
 
+/* A voter decides alone only if its weight is above the exact sum of all others and the vote's margin, to the
+ * last bit. */
+static void a_dictator_outweighs_all_others(void **state) {
+    (void)state;
+    enum { H = 8 };
+    surety_error err = SURETY_ERROR_NONE;
+    surety_bound_value v;
+    uint64_t sums[H] = {0};
+    double q[H];
+    surety_bound_input in = surety_bound_input_defaults();
+    in.m = 100, in.H = H, in.posterior = q, in.averaged_max.loss_sum = sums;
+    for (uint32_t k = 0; k < 2000; k++) {
+        long double others = 0;
+        for (uint32_t h = 1; h < H; h++) {
+            q[h] = 0.5 / (H - 1) * (1 + 1e-7 * (2 * point_uniform(13 + h, k) - 1));
+            others += (long double)q[h]; /* exact: 56 bits of 64 */
+        }
+        long double least = others + (H + 3) * 0x1p-52L;
+        q[0] = (double)least;
+        if ((long double)q[0] > least) q[0] = surety_down(q[0]);
+        check_ok(surety_bound_compute(SURETY_BOUND_AVERAGE_MAX_DICTATOR, &in, &v, &err));
+        check(!v.available, "%a decides against %.20Lg", q[0], others);
+        q[0] += 16 * SURETY_U;
+        check_ok(surety_bound_compute(SURETY_BOUND_AVERAGE_MAX_DICTATOR, &in, &v, &err));
+        check(v.available, "%a does not decide against %.20Lg", q[0], others);
+    }
+}
+
 static void row_refused(const surety_bound_info *row, const char *fact) {
     surety_error err = SURETY_ERROR_NONE;
     surety_bound_value v;
@@ -650,6 +678,7 @@ static void bad_inputs(void **state) {
     REFUSED(AVERAGE_MAX_TV, s.in.tv = -1, "tv");
     REFUSED(TANDEM, s.in.tandem = 1.5, "tandem");
     REFUSED(VOTERS_UNION, s.loss[3] = 1.1, "voter 3");
+    REFUSED(VOTERS_UNION, s.loss[0] = -0.1, "voter 0");
     REFUSED(VOTERS_UNION, s.loss[24] = (double)NAN, "voter 24");
     REFUSED(VOTERS_UNION, s.q[7] = -0.1, "voter 7");
     REFUSED(VOTERS_UNION, s.q[7] = 0.5, "");
@@ -741,6 +770,7 @@ int main(void) {
         cmocka_unit_test(margins_are_these),
         cmocka_unit_test(surrogates_are_these),
         cmocka_unit_test(best_events_are_these),
+        cmocka_unit_test(a_dictator_outweighs_all_others),
         cmocka_unit_test(a_forgotten_fact_is_refused),
         cmocka_unit_test(a_contradiction_is_refused),
         cmocka_unit_test(missing_inputs),

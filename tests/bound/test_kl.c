@@ -157,6 +157,10 @@ static void kl_to_1e_14(void **state) {
     check_is(isnan, surety_kl(-0.1, 0.5));
     check_is(isnan, surety_kl(0.5, 1.1));
     check_is(isnan, surety_kl((double)NAN, 0.5));
+    check_is(isnan, surety_kl(-0.1, 0)); /* one of the two is no probability, and no logarithm says so */
+    check_is(isnan, surety_kl(1.1, 1));
+    check_is(isnan, surety_kl(0, -0.1));
+    check_is(isnan, surety_kl(1, 1.1));
 }
 
 /* The derivatives against MPFR: dp/dc = p(1-p)/d, dp/dq = dp/dc ln(p(1-q) / (q(1-p))) at the exact p, which
@@ -314,6 +318,8 @@ static void toolbox_rounds_outward(void **state) {
     check_that(surety_div_up(0, 3), ==, 0);
     check_that(surety_div_up(small, 3), >=, small);
     check_that(surety_div_down(small, 3), ==, 0);
+    check_that(surety_div_up(small, 3 * small), ==, directed(2, 1, 3, MPFR_RNDU)); /* no remainder is left */
+    check_that(surety_div_down(5 * small, 3 * small), ==, directed(2, 5, 3, MPFR_RNDD));
     check_that(surety_sqrt_up(small) * surety_sqrt_up(small), >=, small);
     check_that(surety_log_up(1), ==, 0);
     const uint64_t whole[] = {0, 1, UINT64_C(9007199254740993), UINT64_MAX - 1, UINT64_MAX};
@@ -420,6 +426,7 @@ static void divergence_at_the_edges(void **state) {
     check_that(kl, <, 17.8);
     assert_int_equal(surety_kl_divergence(half, sure, 2, &kl, &err), SURETY_E_INPUT);
     assert_string_equal(err.place, "voter 1");
+    check_contains(err.what, "the prior is 0 where the posterior is 0.5");
     check_is(isnan, kl);
     const double *wrong[] = {nothing, bad, minus, NULL};
     for (int i = 0; i < 4; i++) {
@@ -453,6 +460,9 @@ static void means_round_up(void **state) {
     check_that(mean, <, 0.66 * (1 + 1e-15));
     assert_int_equal(surety_posterior_mean(third, bad, 3, &mean, &err), SURETY_E_INPUT);
     assert_string_equal(err.place, "voter 1");
+    err = (surety_error)SURETY_ERROR_NONE;
+    assert_int_equal(surety_posterior_mean(ones, zeros, 3, &mean, &err), SURETY_E_INPUT);
+    check_contains(err.what, "the posterior sums to 3");
 }
 
 int main(void) {

@@ -91,12 +91,18 @@ static void bad_arguments(void **state) {
     char longest[SURETY_EVENT_TEXT + 1];
     memset(longest, 'x', sizeof longest);
     longest[SURETY_EVENT_TEXT] = 0;
-    assert_int_equal(surety_ledger_announce(ledger, longest, 1, 1, NULL), SURETY_E_INPUT);
+    surety_error err = SURETY_ERROR_NONE;
+    assert_int_equal(surety_ledger_announce(ledger, longest, 1, 1, &err), SURETY_E_INPUT);
+    char words[64];
+    snprintf(words, sizeof words, "1 to %d letters, not %d", SURETY_EVENT_TEXT - 1, SURETY_EVENT_TEXT);
+    check_contains(err.what, words);
     longest[SURETY_EVENT_TEXT - 1] = 0;
     assert_int_equal(surety_ledger_announce(ledger, longest, 1, 1, NULL), SURETY_OK);
     assert_int_equal(surety_ledger_announce(ledger, "", 1, 1, NULL), SURETY_E_INPUT);
     assert_int_equal(surety_ledger_announce(ledger, "a", 0, 1, NULL), SURETY_E_INPUT);
     assert_int_equal(surety_ledger_announce(ledger, "a", 1, 0, NULL), SURETY_E_INPUT);
+    assert_int_equal(surety_ledger_announce(ledger, "a", SURETY_PRIORS_MOST + 1, 1, NULL), SURETY_E_INPUT);
+    assert_int_equal(surety_ledger_announce(ledger, "a", SURETY_PRIORS_MOST, 1, NULL), SURETY_OK);
     surety_ledger_free(ledger);
 }
 

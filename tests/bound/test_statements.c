@@ -105,6 +105,9 @@ static void label_noise(void **state) {
     check_that(surety_label_noise_limit(SURETY_NOISE_FLIPS, 0.1, noisy, 2), <, 0.2);
     check_that(surety_label_noise_limit(SURETY_NOISE_PAIRS, 0.1, 0.05, 2), >=, 0.15);
     check_that(surety_label_noise_limit(SURETY_NOISE_PAIRS, 0.1, 0.95, 2), ==, 1);
+    check_that(surety_label_noise_limit(SURETY_NOISE_PAIRS, 0, 0.05, 2), ==, 0.05);
+    check_that(surety_label_noise_limit(SURETY_NOISE_PAIRS, 0.05, 0, 2), ==, 0.05);
+    check_is(isnan, surety_label_noise_limit(SURETY_NOISE_PAIRS, -0.1, 0.05, 2));
     assert_int_equal(surety_label_noise_rows(0.01, 1001), 11);
     assert_int_equal(surety_label_noise_rows(0.01, 1000), 10);
     assert_int_equal(surety_label_noise_rows(0, 1000), 0);
@@ -217,6 +220,14 @@ static void edges(void **state) {
     assert_int_equal(surety_monitor_add(&m, 1), 1);
     assert_int_equal(surety_monitor_add(&m, 0), 1); /* an alarm stays */
     assert_int_equal(m.alarm, 2);
+    m.seen = SURETY_M_LIMIT; /* no more are counted */
+    assert_int_equal(surety_monitor_add(&m, 1), 1);
+    check_that(m.seen, ==, SURETY_M_LIMIT);
+    check_that(m.failed, ==, 1);
+    check_ok(surety_monitor_start(0, 0.05, &m, &err));
+    m.seen = SURETY_M_LIMIT;
+    assert_int_equal(surety_monitor_add(&m, 1), 0);
+    check_that(m.failed, ==, 0);
 }
 
 int main(void) {

@@ -146,6 +146,13 @@ static void test_agrees_and_says_what_it_must(void **state) {
         check(strstr(c.claim, parts[i]) != NULL, "no '%s' in: %s", parts[i], c.claim);
     check_ok(surety_certificate_save(&c, files_path("c.json"), &err));
     check_ok(surety_certificate_load(files_path("c.json"), &again, &err));
+    surety_certificate_head head;
+    check_ok(surety_certificate_head_load(files_path("c.json"), &head, &err));
+    check_that(head.value, ==, c.value);
+    assert_false(head.of_votes);
+    assert_string_equal(head.learn, c.data.sha256_learn);
+    assert_string_equal(head.answers, c.model.sha256);
+    assert_string_equal(head.digest, c.digest);
     char *a = surety_certificate_json(&c), *b = surety_certificate_json(&again);
     assert_string_equal(a, b);
     assert_null(strstr(a, files_folder)); /* no path of this machine */
@@ -265,6 +272,29 @@ static void test_sentence_of_curves_and_tables(void **state) {
     told.curve[1] = (surety_curve_limit){.radius = 0.5, .value = 0.25};
     surety_certificate_word(&told);
     check_contains(told.claim, "% of the new inputs at r = 0.25 and 25.01 % at r = 0.5 (between two radii");
+    strcpy(told.statement, surety_statement_name(SURETY_SAY_PROMISES));
+    told.promise_count = 4;
+    for (int i = 0; i < 4; i++)
+        told.promises[i] = (surety_promise_tested){.radius = i / 8., .limit = (i + 1) / 8., .kept = i < 3};
+    surety_certificate_word(&told);
+    check_contains(told.claim,
+                   "keeps the first 3 of the 4 promises that were to be tested in this order: it");
+    check_contains(told.claim,
+                   "on at most 12.5 % of the new inputs at r = 0, 25 % at r = 0.125 and 37.5 % at r = "
+                   "0.25, ");
+    strcpy(told.statement, surety_statement_name(SURETY_SAY_CLASSES));
+    told.limit_count = 2;
+    told.limits[0] = (surety_class_limit){.label = "a", .value = 0.125};
+    told.limits[1] = (surety_class_limit){.label = "b", .value = told.value = 0.25};
+    surety_certificate_word(&told);
+    check_contains(told.claim, "fails, for all of its 2 classes at once, on at most 12.5");
+    check_contains(told.claim, "% of the new inputs of class a and 25");
+    check_contains(told.claim, "% of the new inputs of class b, so on at most 25");
+    check_contains(told.claim, " % of all, where");
+    told.limits[1].value = told.value = 1;
+    surety_certificate_word(&told);
+    check_contains(told.claim, "class a and all of those of class b, where");
+    strcpy(told.statement, surety_statement_name(SURETY_SAY_CURVE));
     told.tolerance.count = 3;
     told.tolerance.radius = radius, told.tolerance.lo = told.tolerance.hi = none;
     strcpy(told.attack.radius_unit, "tolerances");
@@ -651,6 +681,7 @@ static void test_numbers_of_signed_voters(void **state) {
     how.numbers = 1;
     check_ok(surety_verify(files_path("signed.json"), &how, &v, &one_thread, &err));
     check(v.agrees && !v.counted, "%s", v.reason);
+    assert_string_equal(v.level, "numbers");
     check_that(v.found, ==, c.value);
     surety_certificate_free(&c);
     surety_model_free(m);

@@ -144,6 +144,11 @@ def test_wrong_usage():
     words = ("verify", certificate, *DATA)
     assert "cannot run it" in error(*words, "--export", export, "--cc", path("nothing"), code=4)["what"]
     assert "no C file that surety export wrote" in error(*words, "--export", TABLE, code=3)["what"]
+    text = open(export, encoding="ascii").read()
+    for other in ("\n" + text, "//" + text[2:], "/* " + 99 * "x" + text[3:], text.replace(" --prefix ", " ", 1)):
+        with open(path("head.c"), "w", encoding="ascii") as f:
+            f.write(other)
+        assert "no C file that surety export wrote" in error(*words, "--export", path("head.c"), code=3)["what"], other[:150]
     with open(path("empty.c"), "w", encoding="ascii"):
         pass
     error(*words, "--export", path("empty.c"), code=3)

@@ -64,6 +64,11 @@ def test_two_classes():
     lines = text.splitlines()
     assert ["class", "examples", "failed", "limit"] in [line.split() for line in lines]
     assert all(len(line) <= 80 for line in lines[:-2]), text
+    c = certify("two.m", TWO)
+    with open(path("c.json"), "w", encoding="utf-8") as f:
+        json.dump(sealed({**c, "data": {**c["data"], "classes": ["no", "yes"]}}), f)
+    v = verify("two.m", ["--numbers"], code=1)
+    assert not v["agrees"] and "data.classes" in v["reason"], v["reason"]
 
 
 def test_many_classes_and_the_worst_case():
@@ -72,14 +77,15 @@ def test_many_classes_and_the_worst_case():
     assert c["bound"] == "worst_case_frozen" and len(c["classes"]) == 10
     check_limits(c, TEN)
     assert verify("ten.m", TEN)["agrees"]
+    assert verify("ten.m", ["--numbers"], code=5)["agrees"], "the counts of the classes add up"
     for k, entry in ((0, {"m": 1}), (3, {"failed": 0}), (5, {"value": 0.01}), (7, {"class": "x"})):
         classes = [dict(e) for e in c["classes"]]
         classes[k].update(entry)
         with open(path("c.json"), "w", encoding="utf-8") as f:
             json.dump(sealed({**c, "classes": classes}), f)
         assert not verify("ten.m", TEN, code=1)["agrees"], entry
-        v = json.loads(run("verify", path("c.json"), "--model", path("ten.m"), "--numbers", "--json", *QUICK, code=1).stdout)
-        assert not v["agrees"], entry
+        v = verify("ten.m", ["--numbers"], code=1)
+        assert not v["agrees"] and ("do not add up" in v["reason"]) == (k < 5), (entry, v["reason"])
 
 
 def test_a_class_that_s_does_not_have():

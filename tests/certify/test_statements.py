@@ -55,10 +55,15 @@ def test_radius():
     m, delta = c["inputs"]["m"], c["delta"] / 2
     assert c["statement"] == "radius" and c["value"] == c["promised_risk"] == 0.1 and c["attack"]["eps"] == c["radius"] > 0
     assert len(c["ledger"]) == 1 and c["ledger"][0]["share"] <= c["delta"]
+    assert "linf radius for 0.1," in c["ledger"][0]["event"], c["ledger"][0]
     below = c["below_radius"]
     assert float(f"{c['radius']:.4g}") == c["radius"]
     assert binomial_limit(below, m, delta) <= 0.1, below
-    k = max(k for k in range(m) if binomial_limit(k, m, delta) <= 0.1)
+    k, many = 0, m  # the largest number whose limit is at most 0.1: limits grow with it
+    while many - k > 1:
+        middle = (k + many) // 2
+        k, many = (middle, many) if binomial_limit(middle, m, delta) <= 0.1 else (k, middle)
+    assert binomial_limit(k, m, delta) <= 0.1 < binomial_limit(k + 1, m, delta)
     assert below <= k, (below, k)
     wider = certify("--curve", f"{c['radius'] * 1.01}:{c['radius'] * 1.01}:1", "--looks", 2, out="w.json")
     assert wider["curve"][0]["failed"] > k, "a larger radius would do"
@@ -69,6 +74,25 @@ def test_radius():
     forged(c, radius=c["radius"] * 2, attack={**c["attack"], "eps": c["radius"] * 2})
     forged(c, promised_risk=0.05, value=0.05)
     forged(c, below_radius=k + 1)
+
+
+def test_radius_of_units():
+    """A unit has the smallest radius of its rows: at the promised one a curve counts as many failures, and wider too many."""
+    rng = np.random.RandomState(6)
+    with open(path("u.csv"), "w", encoding="utf-8") as f:
+        f.write("who,a,b,kind\n")
+        for i in range(600):
+            y = i // 2 % 2
+            f.write(f"p{i // 2},{rng.normal() + 3 * y:.4f},{rng.normal() + 3 * y:.4f},{y}\n")
+    data = ["--train", path("u.csv"), "--label-column", "kind"]
+    run("train", *data, "--unit", "who", "--kind", "linear", "--norm", "linf", "--eps", 0.1, "--epochs", 10, "--out", path("um"), *QUICK)
+    words = ["certify", path("um"), *data, "--attack", "worst-case", "--looks", 1, "--out", path("u.json"), *QUICK]
+    c = answer(*words, "--promise-risk", 0.3)
+    m, below, radius = c["inputs"]["m"], c["below_radius"], c["radius"]
+    assert m == c["data"]["units_learn"] == 120 and radius > 0 and "120 units of S" in c["claim"]
+    points = answer(*words, "--curve", f"{radius}:{radius * 1.01}:{radius * 0.01}")["curve"]
+    assert points[0]["failed"] == below and binomial_limit(below, m, c["delta"]) <= 0.3, (points, below)
+    assert binomial_limit(points[1]["failed"], m, c["delta"]) > 0.3, points
 
 
 def test_no_radius():

@@ -51,6 +51,13 @@ static void test_it_agrees_with_its_files_only(void **state) {
     check_that(c.value, >=, surety_binomial_limit(FAILED, M, 0.05));
     check_that(c.value, <=, 1.0000001 * surety_binomial_limit(FAILED, M, 0.05));
     check_ok(surety_votes_certificate_save(&c, files_path("c.json"), &err));
+    surety_certificate_head head;
+    check_ok(surety_certificate_head_load(files_path("c.json"), &head, &err));
+    check_that(head.value, ==, c.value);
+    assert_true(head.of_votes);
+    assert_string_equal(head.answers, c.sha256.votes);
+    assert_string_equal(head.learn, surety_votes_certificate_learn(&c));
+    assert_string_equal(head.digest, c.digest);
     check_ok(surety_verify_votes(files_path("c.json"), &s, &v, &one_thread, &err));
     check(v.agrees && v.counted && !v.differences && !v.reason[0], "%s", v.reason);
     check_that(v.value, ==, c.value);
@@ -77,6 +84,78 @@ static void test_refusals(void **state) {
     assert_int_equal(surety_certify_votes(&s, &c, &one_thread, &err), SURETY_E_USAGE);
     check_contains(err.expected, "--threat");
     assert_int_equal(c.claim[0], 0);
+}
+
+/* About one vote that was fixed before S, and nothing else. */
+static void test_settings_that_do_not_fit(void **state) {
+    (void)state;
+    static surety_votes_certificate c;
+    static char words[sizeof c.threat + 1];
+    memset(words, 'x', sizeof words - 1);
+    for (int kind = 0; kind < 9; kind++) {
+        surety_error err = SURETY_ERROR_NONE;
+        surety_votes_promise s = promise("v.npy");
+        const char *what = "a certificate of votes is about one vote";
+        if (kind == 0) s.votes.votes = NULL;
+        if (kind == 1) s.votes.labels = NULL;
+        if (kind == 2) s.votes.posterior = s.votes.labels;
+        if (kind == 3) s.votes.learn = 1;
+        if (kind == 4) s.votes.hold_out = 1;
+        if (kind == 5) s.votes.priors_compared = 2;
+        if (kind == 6) s.votes.delta = 0, what = "delta is above 0 and below 1, not 0";
+        if (kind == 7) s.threat = words, what = "the words about the threat are longer";
+        if (kind == 8) s.of = words, what = "the name of the classifier is longer";
+        assert_int_equal(surety_certify_votes(&s, &c, &one_thread, &err), SURETY_E_USAGE);
+        check_contains(err.what, what);
+        assert_int_equal(c.claim[0], 0);
+    }
+}
+
+/* A file that is no certificate is named. */
+static void test_files_that_are_none(void **state) {
+    (void)state;
+    static surety_verification v;
+    surety_error err = SURETY_ERROR_NONE;
+    surety_votes_promise s = promise("v.npy");
+    const char *path = files_text("bad.json", "{}");
+    check_bad(surety_verify_votes(path, &s, &v, &one_thread, &err), SURETY_E_INPUT);
+    check_contains(err.file, "bad.json");
+    assert_false(v.agrees);
+}
+
+/* What fails, what is assumed, and by whose word. */
+static void test_the_sentence(void **state) {
+    (void)state;
+    static surety_votes_certificate c;
+    surety_error err = SURETY_ERROR_NONE;
+    surety_npy_writer *plain;
+    surety_votes_promise s = promise("v.npy");
+    char text[32], limit[96];
+    const char *made =
+        ", and the perturbations of each example were made as said, from that example and random "
+        "numbers of its own.";
+    s.of = "the clinic's";
+    check_ok(surety_certify_votes(&s, &c, &one_thread, &err));
+    snprintf(limit, sizeof limit, "fails on at most %s %% of the new inputs of its 2 classes, where it fails",
+             surety_percent_up(c.value, text));
+    check_contains(c.claim, "With confidence 95 % over the draw of the 60 examples of S and of the perturb");
+    check_contains(c.claim, "the classifier 'the clinic's' whose answers are in the votes (SHA-256 ");
+    check_contains(c.claim, limit);
+    check_contains(c.claim,
+                   "at least one of the 2 perturbations that are made of it so: x; this assumes that S");
+    check_contains(c.claim,
+                   "beyond what is paid for here: this certificate among at most 1 (--looks). By the");
+    check_contains(c.claim,
+                   "they are the answers of this classifier, no example of S had a part in making it");
+    check_contains(c.claim, made);
+    check_ok(surety_npy_writer_open(&plain, files_path("p.npy"), SURETY_U1, 2, (size_t[]){M, 1}, &err));
+    for (size_t i = 0; i < M; i++) check_ok(surety_npy_writer_append(plain, &(uint8_t){i % 2}, 1, &err));
+    check_ok(surety_npy_writer_commit(plain, &err));
+    s = promise("p.npy"), s.threat = NULL;
+    check_ok(surety_certify_votes(&s, &c, &one_thread, &err));
+    check_contains(c.claim, "examples of S, the classifier whose answers");
+    check_contains(c.claim, "wrong or tied on the input itself, unperturbed; this assumes");
+    check(!strstr(c.claim, made), "%s", c.claim);
 }
 
 /* Each class pays half of delta, and each limit is in the sentence. */
@@ -165,6 +244,10 @@ static void test_what_the_log_counts(void **state) {
     surety_look_count b = surety_looks_count(&log, events[3].learn);
     check(a.certificates == 4 && a.evaluations == 1 && a.trainings == 1, "%d", (int)a.certificates);
     check(b.certificates == 1 && b.evaluations == 1 && b.trainings == 0, "%d", (int)b.certificates);
+    char *text = surety_looks_json(&log);
+    check_contains(text, "\"certificates\": 4,\n      \"evaluations\": 1,\n      \"trainings\": 1,");
+    check_contains(text, "\"certificates\": 1,\n      \"evaluations\": 1,\n      \"trainings\": 0,");
+    surety_text_free(text);
     surety_looks_free(&log);
     check_ok(surety_looks_read(events[3].learn, &log, &err));
     check_that(log.count, ==, 2);
@@ -175,6 +258,9 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_it_agrees_with_its_files_only),
         cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_settings_that_do_not_fit),
+        cmocka_unit_test(test_files_that_are_none),
+        cmocka_unit_test(test_the_sentence),
         cmocka_unit_test(test_classes),
         cmocka_unit_test(test_the_log_rounds_up),
         cmocka_unit_test(test_what_the_log_counts),

@@ -155,6 +155,8 @@ static void equal_voters_keep_the_prior(void **state) {
     assert_true(input.frozen);
     assert_int_equal(surety_posterior_learn(&risks, p, SURETY_BOUND_TANDEM, &input, q, &learned, &err),
                      SURETY_E_USAGE);
+    check_contains(err.expected, ": chromatic_seeger, ");
+    check_contains(err.expected, ", average_max_voters_union");
     assert_int_equal(surety_posterior_learn(&risks, p, SURETY_BOUND_TANDEM, &input, q, &learned, NULL),
                      SURETY_E_USAGE);
     surety_risks_free(&risks);

@@ -495,6 +495,7 @@ static void refusals(void **state) {
         err = (surety_error)SURETY_ERROR_NONE;
         expect_refusal(surety_risk_add(a, p.votes, 3, 1, &err), &err, SURETY_E_INPUT,
                        "perturbation 1, voter 1");
+        check_contains(err.what, k ? k == 4 ? "a vote is -2" : "a vote is" : "a vote is nan");
     }
     p.votes[4] = 1;
     err = (surety_error)SURETY_ERROR_NONE;
@@ -583,6 +584,57 @@ static void units_know_their_failures_only(void **state) {
     surety_risk_free(a);
 }
 
+/* What the bounds are given: counts where an example is right or wrong as a whole, else means. */
+static void evidence_is_what_was_counted(void **state) {
+    (void)state;
+    static problem p = {.m = 2,
+                        .n = 2,
+                        .H = 2,
+                        .signed_votes = 1,
+                        .y = {1, 1},
+                        .q = {.25, .75},
+                        .p = {.5, .5},
+                        .votes = {1, 1, 1, -1, -1, -1, -1, -1}};
+    surety_risks r;
+    surety_evidence all, most;
+    run(&p, &r);
+    check_that(r.prior_wrong, ==, 3);
+    check_that(r.prior_max_wrong, ==, 2);
+    surety_risks_evidence(&r, SURETY_RISK_AVERAGED, &all);
+    surety_risks_evidence(&r, SURETY_RISK_AVERAGED_MAX, &most);
+    check_that(all.gibbs, ==, r.rbar);
+    check_that(most.gibbs, ==, r.gmax);
+    assert_true(all.loss == r.mean_loss && most.loss == r.mean_max_loss);
+    assert_true(!all.loss_sum && most.loss_sum == r.errors);
+    assert_true(!all.kept_sum && most.kept_sum == r.anchored_errors);
+    assert_true(all.kept == r.mean_anchored_loss && most.kept == r.mean_anchored_max);
+    check_that(all.prior_risk, ==, .75);
+    check_that(most.prior_risk, ==, 1);
+    assert_true(all.prior_wrong == SURETY_ABSENT && all.prior_coins == SURETY_ABSENT);
+    check_that(most.prior_wrong, ==, 2);
+    r.n = 1; /* one vote is the whole example */
+    surety_risks_evidence(&r, SURETY_RISK_AVERAGED, &all);
+    assert_true(all.loss_sum == r.errors && all.kept_sum == r.anchored_errors);
+    check_that(all.prior_wrong, ==, 2);
+    surety_risks_free(&r);
+}
+
+/* Means of several votes: e^(-m kl(q||p)), not below it where the exponent is large. */
+static void refuted_by_means(void **state) {
+    (void)state;
+    surety_risks t = {.m = 1200, .n = 4, .wrong = 2000, .tied = 400};
+    surety_refutation r = surety_risks_refute(&t, SURETY_RISK_AVERAGED, .1);
+    long double p = .1, exact = -1200 * (logl(.5L / p) + logl(.5L / (1 - p))) / 2;
+    check_that(r.m, ==, 4800);
+    check_that(r.failed, ==, 2400);
+    check_that(logl((long double)r.chance), >, exact);
+    check_that(logl((long double)r.chance), <, exact + 1e-9L);
+    assert_true(r.refuted);
+    t.wrong = 80;
+    r = surety_risks_refute(&t, SURETY_RISK_AVERAGED, .1);
+    check_that(r.chance, ==, 1);
+}
+
 /* Without examples, or against a limit of 1, nothing is refuted. */
 static void nothing_refutes_nothing(void **state) {
     (void)state;
@@ -630,6 +682,8 @@ int main(void) {
         cmocka_unit_test(stops_before_overflow),
         cmocka_unit_test(margins_cover_the_roundings),
         cmocka_unit_test(units_know_their_failures_only),
+        cmocka_unit_test(evidence_is_what_was_counted),
+        cmocka_unit_test(refuted_by_means),
         cmocka_unit_test(nothing_refutes_nothing),
         cmocka_unit_test(every_allocation_may_fail),
     };

@@ -299,6 +299,105 @@ static void blanks_around_labels(void **state) {
     surety_text_free(expected);
 }
 
+/* Refused with these words: what is wrong, and what would be right. */
+static void refused_for(const surety_votes_settings *s, const char *place, const char *what,
+                        const char *expected) {
+    surety_error err = SURETY_ERROR_NONE;
+    surety_votes_result r;
+    assert_int_equal(surety_bound_votes(s, &r, NULL, &err), SURETY_E_INPUT);
+    assert_string_equal(err.place, place);
+    check_contains(err.what, what);
+    check_contains(err.expected, expected);
+}
+
+/* The labels as lines, the one at index `odd` replaced, and so many lines behind them. */
+static void write_lines(const ensemble *e, size_t odd, const char *text, size_t more) {
+    FILE *f = fopen(e->bad, "w");
+    assert_non_null(f);
+    for (size_t i = 0; i < M; i++)
+        if (i == odd)
+            fprintf(f, "%s\n", text);
+        else
+            fprintf(f, "%d\n", e->y[i]);
+    for (size_t i = 0; i < more; i++) fputs("1\n", f);
+    assert_int_equal(fclose(f), 0);
+}
+
+static void bad_lines(void **state) {
+    ensemble *e = *state;
+    surety_votes_settings s = files_of(e);
+    s.labels = e->bad;
+    write_lines(e, M, "", 1);
+    refused_for(&s, "", "the file has 38 lines", "37 lines, without a heading");
+    write_lines(e, M, "", 100000);
+    refused_for(&s, "", "the file has 100037 lines", "one label per example: 37 lines");
+    write_lines(e, 30, " \t", 0);
+    refused_for(&s, "line 31", "the line is empty", "one label per line");
+    write_lines(e, 30, " 1\t1", 0);
+    refused_for(&s, "line 31", "the line has several columns", "one label per line");
+}
+
+/* Up to 31 letters may be a number; more are a name. */
+static void long_labels(void **state) {
+    ensemble *e = *state;
+    surety_votes_settings s = files_of(e);
+    char *expected = run_text(&s, 1), one[65] = "1.";
+    size_t at = 0;
+    while (e->y[at] != 1) at++;
+    memset(one + 2, '0', 62);
+    s.labels = e->bad;
+    write_lines(e, at, one, 0);
+    refused_for(&s, "", "the labels have 3 names, the votes 2 classes", "a name for every class");
+    one[31] = 0;
+    write_lines(e, at, one, 0);
+    char *text = run_text(&s, 1);
+    assert_string_equal(text, expected);
+    surety_text_free(text);
+    surety_text_free(expected);
+}
+
+/* Whole numbers from 0 on beside labels -1 and +1: an abstention or a class? Without a 0 there is no doubt,
+ * nor where the type has no sign. */
+static void zeros_beside_signs(void **state) {
+    ensemble *e = *state;
+    surety_votes_settings s = files_of(e);
+    static int8_t votes[M * N * H];
+    s.votes = e->bad;
+    for (size_t k = 0; k < M * N * H; k++) votes[k] = k % 3 != 0;
+    write_npy(e->bad, SURETY_I1, 3, (size_t[]){M, N, H}, votes);
+    refused_for(&s, "", "the votes are whole numbers from 0 on, the labels -1 and +1",
+                "votes as floats if 0 abstains");
+    write_npy(e->bad, SURETY_U1, 3, (size_t[]){M, N, H}, votes);
+    char *unsigned_votes = run_text(&s, 1);
+    check_contains(unsigned_votes, "\"class_count\": 2");
+    surety_text_free(unsigned_votes);
+    memset(votes, 1, sizeof votes);
+    write_npy(e->bad, SURETY_I1, 3, (size_t[]){M, N, H}, votes);
+    char *all_one = run_text(&s, 1);
+    check_contains(all_one, "\"class_count\": 2");
+    surety_text_free(all_one);
+}
+
+static void words_of_refusals(void **state) {
+    ensemble *e = *state;
+    surety_votes_settings s = files_of(e), arrays = arrays_of(e);
+    float kept = e->v[H];
+    e->v[H] = 1.5f;
+    refused_for(&arrays, "index [0, 1, 0]", "the vote is 1.5", "votes in [-1, 1]");
+    e->v[H] = kept;
+    s.votes = e->bad;
+    write_npy(e->bad, SURETY_F4, 5, (size_t[]){M, N, H, 1, 1}, e->v);
+    refused_for(&s, "", "the shape (37, 4, 5, 1, 1)", "votes of shape (m, n, H) or (m, H), or scores");
+    write_npy(e->bad, SURETY_U1, 4, (size_t[]){M, N, H, 1}, e->v);
+    refused_for(&s, "", "the shape (37, 4, 5, 1)",
+                "class numbers of shape (m, n, H) or (m, H), or scores as");
+    write_npy(e->bad, SURETY_F4, 4, (size_t[]){M, N, H, 1}, e->v);
+    refused_for(&s, "", "1 class", "2 to 255 classes");
+    s = files_of(e), s.labels = e->bad;
+    write_npy(e->bad, SURETY_I1, 1, (size_t[]){M - 1}, e->y);
+    refused_for(&s, "", "the shape (36)", "one label per example: (37)");
+}
+
 static void bad_weights(void **state) {
     ensemble *e = *state;
     surety_votes_settings s = files_of(e);
@@ -399,6 +498,12 @@ static void classes_by_array_and_file(void **state) {
         assert_string_equal(a, d);
         surety_text_free(a), surety_text_free(c), surety_text_free(d);
     }
+    char *array = run_text(&scored, 1);
+    write_npy(files.votes, SURETY_F4, 4, (size_t[]){M, N, H, K}, b.scores);
+    files.signed_votes = 1, files.hold_out = scored.hold_out;
+    char *file = run_text(&files, 1);
+    assert_string_equal(array, file);
+    surety_text_free(array), surety_text_free(file);
     json_t *root = document(&scored);
     check_that(number(root, "class_count", NULL, NULL), ==, K);
     json_t *classes = json_object_get(json_object_get(root, "risks"), "classes");
@@ -419,7 +524,7 @@ static void bad_classes(void **state) {
     scored.class_votes = NULL, scored.score_array = b.scores;
     refused(&scored, SURETY_E_INPUT, ""); /* K is needed */
     scored.classes = 256;
-    refused(&scored, SURETY_E_INPUT, "");
+    refused_for(&scored, "", "256 classes", "2 to 255 classes");
     scored.classes = K, b.scores[(20 * N * H + 7) * K + 1] += .5f;
     refused(&scored, SURETY_E_INPUT,
             b.classes[20 * N * H + 7] == 1 ? "index [20, 1, 2, 1]" : "index [20, 1, 2]");
@@ -437,7 +542,7 @@ static void bad_classes(void **state) {
     refused(&s, SURETY_E_USAGE, "");
     s = class_arrays(&b);
     memset(b.classes, 0, sizeof b.classes), memset(b.labels, 0, sizeof b.labels);
-    refused(&s, SURETY_E_INPUT, "");
+    refused_for(&s, "", "all votes and all labels are of one class", "2 to 255 classes");
 }
 
 static int fail_at(void *arg, size_t bytes) {
@@ -474,6 +579,45 @@ static void every_allocation_may_fail(void **state) {
     allocations_may_fail(&s);
 }
 
+static long json_left, json_live;
+
+static void *json_may_allocate(size_t size) {
+    if (json_left-- <= 0) return NULL;
+    json_live++;
+    return malloc(size);
+}
+
+static void json_freed(void *memory) {
+    json_live -= memory != NULL;
+    free(memory);
+}
+
+/* Whichever allocation of the document fails, what was made of it is released. */
+static void no_json_is_lost(void **state) {
+    const ensemble *e = *state;
+    static ballots b;
+    surety_error err = SURETY_ERROR_NONE;
+    surety_votes_settings s = files_of(e);
+    surety_votes_result r;
+    surety_run one = {.threads = 1};
+    char *text = NULL;
+    fill_ballots(&b);
+    s.votes = e->votes_of_classes, s.labels = e->labels_of_classes;
+    write_npy(s.votes, SURETY_U1, 3, (size_t[]){M, N, H}, b.classes);
+    write_names(s.labels, &b);
+    check_ok(surety_bound_votes(&s, &r, &one, &err));
+    for (long k = 0; !text; k++) {
+        json_left = k, json_live = 0;
+        json_set_alloc_funcs(json_may_allocate, json_freed);
+        text = surety_votes_json(&r);
+        json_set_alloc_funcs(malloc, free);
+        check(text || !json_live, "allocation %ld failed, and %ld were not released", k, json_live);
+        check_that(k, <, 10000);
+    }
+    surety_text_free(text);
+    surety_votes_free(&r);
+}
+
 static void stops_when_asked(void **state) {
     const ensemble *e = *state;
     surety_votes_settings s = arrays_of(e);
@@ -493,11 +637,16 @@ int main(void) {
         cmocka_unit_test(bad_votes),
         cmocka_unit_test(bad_labels),
         cmocka_unit_test(blanks_around_labels),
+        cmocka_unit_test(bad_lines),
+        cmocka_unit_test(long_labels),
+        cmocka_unit_test(zeros_beside_signs),
+        cmocka_unit_test(words_of_refusals),
         cmocka_unit_test(bad_weights),
         cmocka_unit_test(bad_settings),
         cmocka_unit_test(classes_by_array_and_file),
         cmocka_unit_test(bad_classes),
         cmocka_unit_test(every_allocation_may_fail),
+        cmocka_unit_test(no_json_is_lost),
         cmocka_unit_test(stops_when_asked),
     };
     return cmocka_run_group_tests_name("votes", tests, make_ensemble, remove_ensemble);
