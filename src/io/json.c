@@ -74,7 +74,8 @@ static surety_status wrong_file(const char *text, size_t size, surety_error *err
  * for a token that cannot stand there, although a text can: the last byte it read is then the closing quote.
  */
 static int was_memory(const json_error_t *e, const char *wrapped) {
-    if (json_error_code(e) == json_error_out_of_memory || !e->text[0] || e->line <= 1) return 1;
+    if (!e->text[0] || e->line <= 1) return 1; /* then there may be no code either */
+    if (json_error_code(e) == json_error_out_of_memory) return 1;
     int wants_text =
         !strncmp(e->text, "invalid token", 13) || !strncmp(e->text, "string or '}' expected", 22);
     return wants_text && e->position > 0 && wrapped[e->position - 1] == '"';
