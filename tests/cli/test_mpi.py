@@ -67,6 +67,7 @@ TRAININGS = {  # batches attacked and cut over processes, worst cases with attac
         "small": ("--preset", "paper", "--defense", "ifgsm", "--epochs", 2, "--batch", 7)} if FULL else {}),
 }
 CERTIFY = ("certify", "attacked.model", "--train", "t.csv", "--looks", 1)
+RADIUS = ("certify", "certified.model", "--train", "t.csv", "--promise-risk", "0.7", "--looks", 2)  # each process proves its rows
 EVALUATE = ("evaluate", "attacked.model", "--train", "t.csv", "--attacks", "none,pgdu,worst-case", "--samples", 2, "--steps", 3, "--json")
 
 
@@ -76,6 +77,7 @@ def test_same_bytes():
     for name, options in TRAININGS.items():
         ask("", 0, *TRAIN, *options, "--out", f"{name}.model")
     ask("", 0, *CERTIFY, "--out", "alone.json")
+    ask("", 0, *RADIUS, "--out", "alone-radius.json")
     shown = ask("", 0, *EVALUATE)
     for maker in MAKERS:
         for ranks in (1, 2, 3, 4) if FULL else (1, 2, 3):
@@ -84,6 +86,8 @@ def test_same_bytes():
                 assert read(f"{name}.model") == read("ranks.model"), (maker, ranks, name)
             ask(maker, ranks, *CERTIFY, "--out", "ranks.json")
             assert read("alone.json") == read("ranks.json"), (maker, ranks)
+            ask(maker, ranks, *RADIUS, "--out", "ranks-radius.json")
+            assert read("alone-radius.json") == read("ranks-radius.json"), (maker, ranks)
             assert ask(maker, ranks, *EVALUATE) == shown, (maker, ranks)
 
 
