@@ -161,3 +161,8 @@ surety_status surety_attack_check_set(const surety_threat *s, const surety_voter
     }
     return SURETY_OK;
 }
+
+surety_status surety_attack_check_rows(const surety_threat *s, const surety_voters *v, const surety_set *set,
+                                       const surety_run *run, surety_error *err) {
+    return surety_fail_together(run, surety_attack_check_set(s, v, set, err), err);
+}

@@ -16,6 +16,10 @@ surety_examples surety_examples_of(const surety_set *set, size_t first);
 surety_status surety_attack_check_set(const surety_threat *settings, const surety_voters *voters,
                                       const surety_set *set, surety_error *err);
 
+/* The same of all rows where each process of the run looks at its own: all end alike. */
+surety_status surety_attack_check_rows(const surety_threat *settings, const surety_voters *voters,
+                                       const surety_set *set, const surety_run *run, surety_error *err);
+
 typedef struct surety_attacker surety_attacker;
 
 /* Memory for attacks on votes of these voters, which it borrows; settings are copied and were validated. */

@@ -52,6 +52,26 @@ surety_status surety_share_everyone(const surety_run *run, void *rows, size_t co
     return all && all->share ? all->share(all->arg, rows, count, unit, bytes, err) : SURETY_OK;
 }
 
+surety_status surety_fail_together(const surety_run *run, surety_status status, surety_error *err) {
+    typedef struct verdict {
+        surety_status status;
+        surety_error error;
+    } verdict;
+    const surety_everyone *all = run ? run->everyone : NULL;
+    verdict *of;
+    if (!all || !all->share) return status;
+    SURETY_TRY(surety_alloc(&of, all->size, sizeof *of, err));
+    of[all->rank].status = status;
+    if (err && status != SURETY_OK) of[all->rank].error = *err;
+    surety_status met = all->share(all->arg, of, all->size, 1, sizeof *of, err);
+    for (size_t i = 0; i < all->size && met == SURETY_OK; i++) {
+        met = of[i].status;
+        if (met != SURETY_OK && err) *err = of[i].error;
+    }
+    surety_free(of);
+    return met;
+}
+
 /* FNV-1a in 62 bits. */
 static int64_t digest(const char *text) {
     uint64_t hash = 0xcbf29ce484222325u;

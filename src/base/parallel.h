@@ -39,6 +39,10 @@ surety_status surety_sum_everyone(const surety_run *run, int64_t *values, size_t
 surety_status surety_share_everyone(const surety_run *run, void *rows, size_t count, size_t unit,
                                     size_t bytes, surety_error *err);
 
+/* One status for all: the first that is not SURETY_OK in the order of the processes, and its error. For what
+ * each finds in rows of its own, so that all end, with the words of one process for all rows. */
+surety_status surety_fail_together(const surety_run *run, surety_status status, surety_error *err);
+
 /* 1 if sums are this process's own (surety_everyone.apart). */
 int surety_apart(const surety_run *run);
 

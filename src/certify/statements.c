@@ -195,7 +195,7 @@ static surety_status find_radii(surety_certifying *w, radii *r, const surety_run
     surety_my_rows(run, &r->first, &end);
     r->mine = surety_set_slice(r->set, r->first, end - r->first);
     SURETY_TRY(surety_sampling_has(r->set, r->first, end, err));
-    SURETY_TRY(surety_attack_check_set(&w->threat, r->vote.voters, r->set, err));
+    SURETY_TRY(surety_attack_check_rows(&w->threat, r->vote.voters, r->set, run, err));
     SURETY_TRY(surety_alloc(&r->worst, threads, sizeof *r->worst, err));
     SURETY_TRY(surety_alloc(&r->radius, r->set->m, sizeof *r->radius, err));
     surety_status status = SURETY_OK;

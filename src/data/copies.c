@@ -24,9 +24,12 @@
 #include "io/read.h"
 #include "io/sha256.h"
 
-#define TOLERANCE 1e-6  /* of a feature's range: above the jitter of float32, far below honest differences */
-enum { POLLED = 1024 }; /* rows between two looks at stop */
-#define MANY 0.01       /* of S: as much as copies could move a risk without anybody noticing */
+#define TOLERANCE 1e-6 /* of a feature's range: above the jitter of float32, far below honest differences */
+enum {
+    POLLED = 1024, /* rows between two looks at stop */
+    HEAD = 4       /* columns of a row that are looked at one by one, before the rest of it is read */
+};
+#define MANY 0.01 /* of S: as much as copies could move a risk without anybody noticing */
 
 /* ---- words ---- */
 
@@ -115,7 +118,7 @@ typedef struct counting {
     const surety_run *run;
     const surety_given_rows *sets;
     size_t d;
-    float *x;               /* (d): a row */
+    float *x, *other;       /* (d): two rows */
     double *range, *weight; /* (d): of the features; c_j / range_j */
     double window;
     place *of[SURETY_SETS]; /* (m) sorted by s */
@@ -196,15 +199,26 @@ static surety_status place_set(const counting *c, const surety_given_rows *set, 
     return status;
 }
 
-/* Rows of a table each. They are read value by value: most differ in one of the first. */
-static int within(const counting *c, const surety_table *a, size_t row_a, const surety_table *b, size_t row_b,
-                  double tolerance) {
-    for (size_t j = 0; j < c->d; j++) {
-        double x = (double)surety_table_value(a, row_a, j), y = (double)surety_table_value(b, row_b, j);
-        if (!(fabs(x - y) <= tolerance * c->range[j] || (isnan(x) && isnan(y))))
-            return 0; /* or both missing */
-    }
+/* Columns [first, end) of x and y. */
+static int alike(const counting *c, const float *x, const float *y, size_t first, size_t end,
+                 double tolerance) {
+    for (size_t j = first; j < end; j++)
+        if (!(fabs((double)x[j] - (double)y[j]) <= tolerance * c->range[j] ||
+              (isnan(x[j]) && isnan(y[j])))) /* missing in both */
+            return 0;
     return 1;
+}
+
+/* The row in c->x and one of a table. Most differ in one of the first columns, which are read alone. */
+static int within(const counting *c, const surety_table *t, size_t row, double tolerance) {
+    size_t head = c->d < HEAD ? c->d : HEAD;
+    for (size_t j = 0; j < head; j++) {
+        c->other[j] = surety_table_value(t, row, j);
+        if (!alike(c, c->x, c->other, j, j + 1, tolerance)) return 0;
+    }
+    if (head == c->d) return 1;
+    surety_table_row(t, row, c->other);
+    return alike(c, c->x, c->other, head, c->d, tolerance);
 }
 
 /* The first of m places that is not below s. */
@@ -220,14 +234,14 @@ static size_t first_from(const place *list, size_t m, double s) {
     return low;
 }
 
-/* Is the row, of set a, one of set b up to the tolerance? */
-static int occurs(const counting *c, const place *row, int a, int b, double tolerance) {
-    const surety_given_rows *A = &c->sets[a], *B = &c->sets[b];
+/* Is the row in c->x, which has this place, one of set b up to the tolerance? */
+static int occurs(const counting *c, const place *row, int b, double tolerance) {
+    const surety_given_rows *B = &c->sets[b];
     const place *list = c->of[b];
     double reach = tolerance > 0 ? c->window : 0;
     size_t k = first_from(list, B->m, row->s - reach);
     for (; k < B->m && list[k].s <= row->s + reach; k++)
-        if (within(c, A->table, row->row, B->table, list[k].row, tolerance)) return 1;
+        if (within(c, B->table, list[k].row, tolerance)) return 1;
     return 0;
 }
 
@@ -240,9 +254,10 @@ static surety_status count_pair(const counting *c, int a, int b, uint64_t *equal
     for (; i < end; i++) {
         if (i % POLLED == POLLED - 1) SURETY_TRY(surety_reading_poll(i, c->sets[a].m, err));
         const place *row = &c->of[a][i];
-        int same = occurs(c, row, a, b, 0);
+        surety_table_row(c->sets[a].table, row->row, c->x);
+        int same = occurs(c, row, b, 0);
         found[0] += same;
-        if (near) found[1] += same || occurs(c, row, a, b, TOLERANCE);
+        if (near) found[1] += same || occurs(c, row, b, TOLERANCE);
     }
     SURETY_TRY(surety_sum_everyone(c->run, found, 2, err));
     *equal = (uint64_t)found[0];
@@ -257,7 +272,8 @@ static uint64_t count_repeats(const counting *c, int set) {
     uint64_t repeats = 0;
     for (size_t i = 1; i < c->sets[set].m; i++) {
         size_t k = i;
-        while (k > 0 && list[k - 1].s == list[i].s && !within(c, t, list[i].row, t, list[k - 1].row, 0)) k--;
+        surety_table_row(t, list[i].row, c->x);
+        while (k > 0 && list[k - 1].s == list[i].s && !within(c, t, list[k - 1].row, 0)) k--;
         repeats += k > 0 && list[k - 1].s == list[i].s;
     }
     return repeats;
@@ -265,6 +281,7 @@ static uint64_t count_repeats(const counting *c, int set) {
 
 static surety_status count(counting *c, surety_copies *out, surety_error *err) {
     SURETY_TRY(surety_alloc(&c->x, c->d, sizeof *c->x, err));
+    SURETY_TRY(surety_alloc(&c->other, c->d, sizeof *c->other, err));
     SURETY_TRY(surety_alloc(&c->range, c->d, sizeof(double), err));
     SURETY_TRY(surety_alloc(&c->weight, c->d, sizeof(double), err));
     SURETY_TRY(measure_ranges(c, err));
@@ -285,6 +302,7 @@ surety_status surety_copies_count(surety_copies *out, const surety_given_rows se
         .learn = sets[SURETY_SET_LEARN].m, .test = sets[SURETY_SET_TEST].m, .tolerance = TOLERANCE};
     surety_status status = count(&c, out, err);
     surety_free(c.x);
+    surety_free(c.other);
     surety_free(c.range);
     surety_free(c.weight);
     for (int k = 0; k < SURETY_SETS; k++) surety_free(c.of[k]);

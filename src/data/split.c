@@ -365,6 +365,7 @@ static surety_status fill_rows(const filling *f, surety_set_name which, const su
         if (status == SURETY_OK) status = check_box(data, t, rows[i], err);
     }
     surety_unbind(&binding);
+    status = surety_fail_together(f->mine, status, err);
     int64_t sums[] = {(int64_t)counts.filled, (int64_t)counts.unseen, (int64_t)counts.kept};
     if (status == SURETY_OK) status = surety_sum_everyone(f->mine, sums, 3, err);
     data->info.filled[which] = (uint64_t)sums[0];

@@ -13,7 +13,7 @@
 
 #include "base/memory.h"
 #include "base/number.h"
-#include "data/table.h"
+#include "data/data.h"
 #include "io/csv.h"
 #include "io/looks.h"
 #include "io/sha256.h"
@@ -462,8 +462,12 @@ static surety_status write_feature(surety_writer *w, const surety_data *data, co
 
 surety_status surety_tolerance_template(const surety_data *data, const char *path, surety_error *err) {
     static const char header[] = "feature,radius,lo,hi,unit,deviation\n";
+    const surety_set *prior = surety_data_set(data, SURETY_SET_PRIOR);
     surety_features f = surety_data_features(surety_data_describe(data));
     surety_writer *w;
+    if (!surety_set_has(prior, 0, prior->m))
+        return surety_data_usage(err, "a template from rows that other processes have",
+                                 "data opened without own_rows");
     SURETY_TRY(surety_writer_open(&w, path, 0, err));
     surety_status status = surety_writer_append(w, header, sizeof header - 1, err);
     for (size_t j = 0; j < f.d && status == SURETY_OK; j++) status = write_feature(w, data, &f, j, err);

@@ -161,7 +161,7 @@ surety_status surety_attack_set(const surety_threat *threat, const surety_vote *
                                 const surety_run *run, surety_error *err) {
     surety_sampler *sampler;
     SURETY_TRY(surety_threat_validate(threat, err));
-    SURETY_TRY(surety_attack_check_set(threat, vote->voters, set, err));
+    SURETY_TRY(surety_attack_check_rows(threat, vote->voters, set, sink ? NULL : run, err));
     if (threat->kind == SURETY_WORST_CASE)
         return surety_fail(err, SURETY_E_USAGE, "the worst case is no attack: it has no perturbed examples");
     if (!set->m) return surety_fail(err, SURETY_E_INPUT, "there are no examples to attack");

@@ -44,7 +44,7 @@ static surety_status perturbed(surety_risks *risks, const several *s, const sure
     const double *posteriors[SURETY_ROWS_MOST];
     settings.epoch = SURETY_EPOCH_PERTURBED;
     SURETY_TRY(surety_threat_validate(&settings, err));
-    SURETY_TRY(surety_attack_check_set(&settings, surety_model_voters(s->models[0]), set, err));
+    SURETY_TRY(surety_attack_check_rows(&settings, surety_model_voters(s->models[0]), set, run, err));
     for (size_t k = 0; k < s->count; k++) posteriors[k] = surety_model_posterior(s->models[k]);
     surety_vote vote = surety_model_vote(s->models[0], s->attacked);
     static const char *const phases[2][2] = {{"perturbed S", "perturbed T"},

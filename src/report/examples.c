@@ -118,7 +118,7 @@ static surety_status show(surety_growing *page, const surety_subject *subject, m
     double margin;
     int fooled = p->fooled_at[e->k] < SURETY_PROFILE_RADII;
     surety_vote vote = surety_model_vote(subject->s->model, SURETY_WEIGHTS_POSTERIOR);
-    e->x = subject->set->x + index * subject->set->stride;
+    e->x = surety_set_row(subject->set, index);
     e->radius = p->radius[fooled ? p->fooled_at[e->k] : SURETY_PROFILE_RADII - 1];
     SURETY_TRY(surety_profile_point(p, index, e->radius, e->attacked, &margin, err));
     SURETY_TRY(surety_vote_classes(&vote, e->attacked, subject->set->d, 1, &e->answer, NULL, err));

@@ -17,6 +17,7 @@ static int64_t y[M], test_y[TEST];
 static char names[M + TEST][8];
 static const char *of_unit[M], *of_test_unit[TEST];
 static int with_units;
+static surety_missing missing = SURETY_MISSING_MEDIAN;
 static surety_model *model;
 
 static void draw_row(draw *random, float *row, int64_t label) {
@@ -41,7 +42,7 @@ static surety_status open_world(const surety_everyone *everyone, surety_data **o
         s.unit = "6";
     else
         s.drop = drop, s.drop_count = 1;
-    s.learn_size = with_units ? 30 : 73, s.missing = SURETY_MISSING_MEDIAN, s.copies = SURETY_COPIES_KEEP,
+    s.learn_size = with_units ? 30 : 73, s.missing = missing, s.copies = SURETY_COPIES_KEEP,
     s.everyone = everyone, s.own_rows = 1;
     return surety_data_from_arrays(&a, &s, out, err);
 }
@@ -89,7 +90,8 @@ static int tear_down(void **state) {
 
 typedef struct answers {
     size_t has[SURETY_SETS]; /* rows */
-    char *info, *sampled, *worst, *radius;
+    char *info, *sampled, *worst, *radius, *attacked;
+    double clean;
     surety_status status, trains, lists;
     surety_error err;
 } answers;
@@ -105,6 +107,22 @@ static surety_status certify(const surety_data *data, surety_threat_kind kind, d
     surety_status status = surety_certify(model, data, &s, &c, run, err);
     if (status == SURETY_OK) *out = surety_certificate_json(&c);
     surety_certificate_free(&c);
+    return status;
+}
+
+static surety_status evaluate(answers *a, const surety_data *data, const surety_run *run) {
+    surety_clean clean = {0};
+    surety_attack_result attacked = {0};
+    surety_threat threat = surety_threat_defaults();
+    surety_vote vote = surety_model_vote(model, SURETY_WEIGHTS_POSTERIOR);
+    const surety_set *test = surety_data_set(data, SURETY_SET_TEST);
+    threat.kind = SURETY_ATTACK_PGD, threat.steps = 3, threat.ball = training().defense.ball;
+    surety_status status =
+        surety_evaluate_clean(&vote, test, surety_data_describe(data), &clean, run, &a->err);
+    a->clean = clean.error;
+    surety_clean_free(&clean);
+    if (status == SURETY_OK) status = surety_attack_set(&threat, &vote, test, NULL, &attacked, run, &a->err);
+    if (status == SURETY_OK) a->attacked = surety_attack_result_json(&attacked);
     return status;
 }
 
@@ -124,6 +142,7 @@ static void answer(answers *a, const surety_everyone *everyone) {
     a->status = certify(data, SURETY_ATTACK_PGDU, 0, &a->sampled, &run, &a->err);
     if (a->status == SURETY_OK) a->status = certify(data, SURETY_WORST_CASE, 0, &a->worst, &run, &a->err);
     if (a->status == SURETY_OK) a->status = certify(data, SURETY_WORST_CASE, .8, &a->radius, &run, &a->err);
+    if (a->status == SURETY_OK) a->status = evaluate(a, data, &run);
     a->trains = surety_train(&s, data, NULL, &other, &result, &run, NULL);
     a->lists = surety_evaluate_examples(model, surety_data_set(data, SURETY_SET_TEST), NULL, &s.defense,
                                         files_path("list.csv"), &run, NULL);
@@ -137,6 +156,7 @@ static void answers_free(answers *a) {
     surety_text_free(a->sampled);
     surety_text_free(a->worst);
     surety_text_free(a->radius);
+    surety_text_free(a->attacked);
 }
 
 static void *run_process(void *arg) {
@@ -165,6 +185,8 @@ static void same_answers(void) {
             assert_string_equal(of[r].sampled, alone.sampled);
             assert_string_equal(of[r].worst, alone.worst);
             assert_string_equal(of[r].radius, alone.radius);
+            assert_string_equal(of[r].attacked, alone.attacked);
+            check_that(of[r].clean, ==, alone.clean);
             assert_int_equal(of[r].trains, size == 1 ? SURETY_OK : SURETY_E_USAGE);
             assert_int_equal(of[r].lists, size == 1 ? SURETY_OK : SURETY_E_USAGE);
             for (int k = 0; k < SURETY_SETS; k++) rows += of[r].has[k];
@@ -186,6 +208,25 @@ static void own_rows_are_enough_for_units(void **state) {
     with_units = 1;
     set_up(state);
     same_answers();
+}
+
+/* What one process finds in its rows ends all of them, with the words of one process for all rows. */
+static void all_fail_together(void **state) {
+    answers alone = {0};
+    (void)state;
+    missing = SURETY_MISSING_ERROR;
+    answer(&alone, NULL);
+    assert_int_equal(alone.status, SURETY_E_INPUT);
+    check_contains(alone.err.what, "missing");
+    for (size_t size = 2; size <= MEETING_MOST; size++) {
+        answers of[MEETING_MOST] = {0};
+        meeting_run(size, run_process, of, sizeof *of);
+        for (size_t r = 0; r < size; r++) {
+            assert_int_equal(of[r].status, alone.status);
+            assert_memory_equal(&of[r].err, &alone.err, sizeof alone.err);
+        }
+    }
+    missing = SURETY_MISSING_MEDIAN;
 }
 
 /* Views of a set that lacks rows. */
@@ -215,6 +256,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(own_rows_are_enough),
         cmocka_unit_test(own_rows_are_enough_for_units),
+        cmocka_unit_test(all_fail_together),
         cmocka_unit_test(slices_know_what_is_there),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -91,6 +91,43 @@ def test_same_bytes():
             assert ask(maker, ranks, *EVALUATE) == shown, (maker, ranks)
 
 
+def test_every_command():
+    """Whatever the command makes of rows of its own alone, and what it does with all of them."""
+    launcher("openmpi")
+    data = ("attacked.model", "--train", "t.csv")
+    few = ("--samples", 2, "--steps", 2)
+    table()
+    ask("", 0, *TRAIN, *TRAININGS["attacked"], "--out", "attacked.model")
+    ask("", 0, *CERTIFY, "--out", "c.json")
+    ask("", 0, "export", "attacked.model", "--format", "c", "--out", "m.c")
+    with open(path("t.csv")) as file, open(path("wide.csv"), "w") as wide:
+        rows = file.read().split("\n")
+        wide.write("\n".join([*rows[:-2], "1,,3,class1", ""]))
+    for words_of, out in ((("verify", "c.json", "--train", "t.csv", "--model", "attacked.model"), None),
+                          (("verify", "c.json", "--train", "t.csv", "--model", "attacked.model", "--retrain"), None),
+                          (("verify", "c.json", "--train", "t.csv", "--model", "attacked.model", "--export", "m.c"), None),
+                          (("attack", *data, "--attack", "pgdu", *few, "--json"), None),
+                          (("attack", *data, "--attack", "pgd", "--steps", 2), "points.npy"),
+                          (("curve", *data, "--attacks", "pgd,worst-case", "--eps-grid", "0:0.1:0.1", "--steps", 2), "curve.csv"),
+                          (("evaluate", *data, "--attacks", "pgdu", *few, "--json", "--per-example", "e.csv"), None),
+                          (("certify", "attacked.model", "--fresh", "t2.csv", "--looks", 1), "fresh.json")):
+        if "t2.csv" in words_of:
+            random.seed(6)
+            with open(path("t2.csv"), "w") as file:
+                file.write(rows[0] + "\n" + "".join(",".join([*(f"{random.gauss(i % 3 * (k + 1) / 2, 1):.4f}" for k in range(3)), f"class{i % 3}"]) + "\n"
+                                                    for i in range(50)))
+        made = [*words_of, *(("--out", out) if out else ())]
+        shown = ask("", 0, *made)
+        files = [read(name) for name in (out, "e.csv") if name and os.path.exists(path(name))]
+        for ranks in (2, 3):
+            assert ask("openmpi", ranks, *made) == shown, (words_of, ranks)
+            assert [read(name) for name in (out, "e.csv") if name and os.path.exists(path(name))] == files, (words_of, ranks)
+    bad = ("evaluate", "attacked.model", "--train", "t.csv", "--test", "wide.csv", "--test-size", 0, "--json")
+    said = [subprocess.run(words("openmpi" if ranks else "", ranks, *bad), cwd=FOLDER, env=ENVIRONMENT, capture_output=True, text=True, timeout=300)
+            for ranks in (0, 3)]
+    assert said[0].returncode == said[1].returncode != 0 and said[0].stdout == said[1].stdout, (said[0], said[1])
+
+
 def test_cells_of_a_study():
     launcher("openmpi")
     study = ("reproduce", "--tasks", "fashion-sandal-v-boot", "--norms", "l2", "--voters", "signed", "--defenses", "ifgsm,pgd", "--epochs", 1,
