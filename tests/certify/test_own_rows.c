@@ -14,7 +14,7 @@ enum { M = 200, TEST = 41, D = 6, UNIT = 5 /* column of texts, some rows of one 
 
 static float x[M][D], test_x[TEST][D];
 static int64_t y[M], test_y[TEST];
-static char names[M + TEST][8];
+static char names[M + TEST][16];
 static const char *of_unit[M], *of_test_unit[TEST];
 static int with_units;
 static surety_missing missing = SURETY_MISSING_MEDIAN;
