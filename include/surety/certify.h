@@ -199,7 +199,7 @@ typedef struct surety_certificate {
         uint64_t budget; /* steps of a search, also of that in a worst case; absent where nothing searches */
         char against[8]; /* "prior": the vote that is attacked; fresh rows: "vote", that of Q; worst case:
                             "any" */
-        uint64_t seed, epoch; /* the address of its random numbers; key "pass" in the file */
+        uint64_t seed, epoch; /* the address of its random numbers */
     } attack;
 
     struct {             /* how far each feature may move, in the user's units */
@@ -269,8 +269,8 @@ typedef struct surety_certificate {
 
 /* Draws the perturbations of S, counts the votes, computes the bound and fills a certificate (free it with
  * surety_certificate_free; it is empty after a failure). SURETY_E_CHECK, and no certificate, when
- *   - the data are not those the model was trained on, nor declared fresh (surety_model_check_fresh; then
- * only bounds on a frozen vote are accepted),
+ *   - the data are not those the model was trained on, nor declared fresh (surety_model_check_fresh),
+ *   - the data are fresh and the bound is not on a frozen vote,
  *   - S and S' share a row, or many rows of equal contents and nobody said that they stay
  *     (surety_data_check_copies),
  *   - T refutes it (unless despite_test),

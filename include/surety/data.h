@@ -76,9 +76,7 @@ static inline const float *surety_set_row(const surety_set *set, size_t i) {
 /* Examples first .. first+count-1 of a set, as a view of the same arrays (cut off at its end). */
 SURETY_API surety_set surety_set_slice(const surety_set *set, size_t first, size_t count);
 
-/* ---- tasks: the six of the paper (docs/theory.md 6), then the whole datasets "mnist" and "fashion-mnist"
- * ----
- */
+/* ---- tasks: the six of the paper (docs/theory.md 6), then "mnist" and "fashion-mnist", whole ---- */
 
 typedef struct surety_task {
     const char *name;            /* "mnist-1v7" */
@@ -441,7 +439,7 @@ static inline const char *const *surety_class_names(const surety_data_info *info
     return info->class_names ? info->class_names : info->labels;
 }
 
-/* The same as JSON text, or NULL when there is no memory; release with free(). */
+/* The same as JSON text, or NULL when there is no memory; surety_text_free. */
 SURETY_API char *surety_data_info_json(const surety_data_info *info);
 
 /* ---- tolerances: how far each feature may move (docs/tolerances.md) ---- */
@@ -504,8 +502,7 @@ SURETY_API surety_status surety_tolerance_copy(const surety_tolerance *tolerance
                                                surety_error *err);
 SURETY_API void surety_tolerance_free(surety_tolerance *tolerance); /* NULL is fine */
 
-/* {features, radius, lo, hi}: lists in the user's units, null where a range has no end; release with free().
- */
+/* {features, radius, lo, hi}: lists in the user's units, null where a range has no end; surety_text_free. */
 SURETY_API char *surety_tolerance_json(const surety_tolerance *tolerance);
 
 /* ---- where the tasks' data are ---- */
@@ -528,7 +525,7 @@ SURETY_API surety_status surety_data_list_make(const char *data_dir, surety_data
                                                surety_error *err);
 SURETY_API void surety_data_list_free(surety_data_list *list); /* all zero is fine */
 
-/* {"tasks":[{name,dataset,classes,class_names,train,test,found,folder,problem},..]}; release with free(). */
+/* {"tasks":[{name,dataset,classes,class_names,train,test,found,folder,problem},..]}; surety_text_free. */
 SURETY_API char *surety_data_list_json(const surety_data_list *list);
 
 #ifdef __cplusplus

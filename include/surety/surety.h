@@ -30,7 +30,7 @@
  *   voter_set    how they are asked: signed or real (option --voters)
  *   votes        answers of single voters, (m, n, H); vote: the weighted answer of all, (m) or (m, n)
  *   radius, b    of the ball (option --eps, key eps)
- *   epoch        one pass of a training over its set; it addresses random numbers (key pass in certificates)
+ *   epoch        one pass of a training over its set; it addresses random numbers
  *   attack       perturbs examples; worst case: every point of the ball; threat: either of them
  */
 #ifndef SURETY_SURETY_H
