@@ -79,7 +79,7 @@ def test_uninstall():
             assert os.path.exists(os.path.join(prefix, "share", "doc", "surety", page)), page
         with open(own, "w"):
             pass
-        script = os.path.join(os.environ["SURETY_SOURCE"], "cmake", "uninstall.sh")
+        script = os.path.join(os.environ["SURETY_SOURCE"], "packaging", "uninstall.sh")
         sh("sh", script, cwd=folder)
         left = [os.path.join(at, name) for at, _, files in os.walk(prefix) for name in files]
         assert left == [own], left

@@ -30,5 +30,5 @@ foreach(package ${surety_packages})
   endif()
 endforeach()
 set(CPACK_DEBIAN_PYTHON_PACKAGE_CONTROL_EXTRA
-    "${PROJECT_SOURCE_DIR}/cmake/python3-surety/postinst;${PROJECT_SOURCE_DIR}/cmake/python3-surety/prerm")
+    "${PROJECT_SOURCE_DIR}/packaging/python3-surety/postinst;${PROJECT_SOURCE_DIR}/packaging/python3-surety/prerm")
 include(CPack)

@@ -17,8 +17,8 @@ install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT command)
 
 # Man pages and completion, which the command writes from its own option tables.
 if(NOT SURETY_SANITIZE)
-  add_custom_command(OUTPUT manual/surety.1 DEPENDS surety cmake/manual.sh
-                     COMMAND sh ${PROJECT_SOURCE_DIR}/cmake/manual.sh $<TARGET_FILE:surety> manual)
+  add_custom_command(OUTPUT manual/surety.1 DEPENDS surety packaging/manual.sh
+                     COMMAND sh ${PROJECT_SOURCE_DIR}/packaging/manual.sh $<TARGET_FILE:surety> manual)
   add_custom_target(surety_manual ALL DEPENDS manual/surety.1)
   install(DIRECTORY ${PROJECT_BINARY_DIR}/manual/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT command
           FILES_MATCHING PATTERN "*.1")
@@ -41,7 +41,7 @@ install(DIRECTORY ${made}/package/ DESTINATION lib/python3/dist-packages COMPONE
         PATTERN __pycache__ EXCLUDE)
 
 # cmake --build build --target uninstall: removes what the last installation wrote.
-add_custom_target(uninstall COMMAND sh ${PROJECT_SOURCE_DIR}/cmake/uninstall.sh
+add_custom_target(uninstall COMMAND sh ${PROJECT_SOURCE_DIR}/packaging/uninstall.sh
                   WORKING_DIRECTORY ${PROJECT_BINARY_DIR})
 
 # The way back to the prefix, so that it may be chosen when installing. OpenMP: gcc finds its own library by name, clang's
@@ -52,10 +52,10 @@ set(SURETY_OPENMP -lgomp)
 if(NOT CMAKE_C_COMPILER_ID STREQUAL GNU)
   list(JOIN OpenMP_C_LIBRARIES " " SURETY_OPENMP)
 endif()
-configure_file(cmake/surety.pc.in ${PROJECT_BINARY_DIR}/surety.pc @ONLY)
+configure_file(packaging/surety.pc.in ${PROJECT_BINARY_DIR}/surety.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/surety.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT dev)
 
-configure_package_config_file(cmake/surety-config.cmake.in ${PROJECT_BINARY_DIR}/surety-config.cmake
+configure_package_config_file(packaging/surety-config.cmake.in ${PROJECT_BINARY_DIR}/surety-config.cmake
                               INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/surety)
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/surety-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/surety-config.cmake ${PROJECT_BINARY_DIR}/surety-config-version.cmake
