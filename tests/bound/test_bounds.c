@@ -625,7 +625,9 @@ static void missing_inputs(void **state) {
             if (take == 8) s.in.tandem = (double)NAN;
             if (take == 9) s.in.posterior = NULL;
             check_ok(surety_bound_compute((surety_bound_id)i, &s.in, &v, &err));
-            assert_true(v.available ? v.vote == whole && !v.missing : isnan(v.vote) && v.missing);
+            check(v.available ? v.vote == whole && !v.missing : isnan(v.vote) && v.missing,
+                  "bound %d without input %d: %.17g, whole %.17g, missing %s", i, take, v.vote, whole,
+                  v.missing ? v.missing : "nothing");
         }
     }
     paper_setting(&s, 25);

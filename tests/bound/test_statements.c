@@ -135,7 +135,8 @@ static void names(void **state) {
         surety_shift shift = SURETY_SHIFT_NONE;
         assert_int_equal(surety_label_noise_parse(others[i], &noise, &err), SURETY_E_USAGE);
         assert_int_equal(surety_shift_parse(others[i], &shift, &err), SURETY_E_USAGE);
-        assert_true(noise == SURETY_NOISE_NONE && shift == SURETY_SHIFT_NONE);
+        check_that(noise, ==, SURETY_NOISE_NONE);
+        check_that(shift, ==, SURETY_SHIFT_NONE);
     }
 }
 

@@ -452,7 +452,8 @@ static void units_stay_together(void **state) {
             for (size_t i = 0; i < set->m; i++) {
                 int who = (int)set->row[i] * 7 % 30;
                 check_that(set->unit[i], <, set->units);
-                assert_true((!seen[who] || seen[who] == k + 1));
+                check(!seen[who] || seen[who] == k + 1, "unit %d is in sets %d and %d", who, seen[who] - 1,
+                      k);
                 seen[who] = k + 1;
                 for (size_t j = 0; j < i; j++)
                     check_that((set->unit[i] == set->unit[j]), ==, ((int)set->row[j] * 7 % 30 == who));

@@ -551,7 +551,7 @@ static int fail_at(void *arg, size_t bytes) {
 /* The vote's margin covers (H + 1) u twice and the rounding of its own addition to a value below 4. */
 static void margins_cover_the_roundings(void **state) {
     (void)state;
-    assert_true(surety_vote_margin(1) == 0);
+    check_that(surety_vote_margin(1), ==, 0);
     for (size_t H = 2; H < 2000; H++)
         check(surety_vote_margin(H) >= ((double)H + 2) * 0x1p-52, "margin of %zu voters", H);
 }
@@ -571,14 +571,26 @@ static void units_know_their_failures_only(void **state) {
     add_all(a, &p);
     surety_risks r;
     check_ok(surety_risks_of_units(&r, verdicts, UNITS, a, &err));
-    assert_true(r.m == UNITS && r.max_wrong == 1 && r.max_tied == 1 && r.prior_max_wrong == 1);
-    assert_true(r.wrong == UNITS * 3 && r.prior_wrong == UNITS * 3 && r.prior_coins == UNITS);
-    assert_true(r.rbar == 1 && r.abar == 1 && r.gmax == 1 && r.tv == 1 && r.tandem == 1);
+    check_that(r.m, ==, UNITS);
+    check_that(r.max_wrong, ==, 1);
+    check_that(r.max_tied, ==, 1);
+    check_that(r.prior_max_wrong, ==, 1);
+    check_that(r.wrong, ==, UNITS * 3);
+    check_that(r.prior_wrong, ==, UNITS * 3);
+    check_that(r.prior_coins, ==, UNITS);
+    check_that(r.rbar, ==, 1);
+    check_that(r.abar, ==, 1);
+    check_that(r.gmax, ==, 1);
+    check_that(r.tv, ==, 1);
+    check_that(r.tandem, ==, 1);
     const uint64_t one = UNITS * SURETY_LOSS_ONE;
     for (size_t h = 0; h < 2; h++) {
-        assert_true(r.loss[h] == 3 * one && r.anchored_loss[h] == 3 * one);
-        assert_true(r.max_loss[h] == one && r.anchored_max[h] == one);
-        assert_true(r.errors[h] == UNITS && r.anchored_errors[h] == UNITS);
+        check_that(r.loss[h], ==, 3 * one);
+        check_that(r.anchored_loss[h], ==, 3 * one);
+        check_that(r.max_loss[h], ==, one);
+        check_that(r.anchored_max[h], ==, one);
+        check_that(r.errors[h], ==, UNITS);
+        check_that(r.anchored_errors[h], ==, UNITS);
     }
     surety_risks_free(&r);
     surety_risk_free(a);
@@ -604,17 +616,23 @@ static void evidence_is_what_was_counted(void **state) {
     surety_risks_evidence(&r, SURETY_RISK_AVERAGED_MAX, &most);
     check_that(all.gibbs, ==, r.rbar);
     check_that(most.gibbs, ==, r.gmax);
-    assert_true(all.loss == r.mean_loss && most.loss == r.mean_max_loss);
-    assert_true(!all.loss_sum && most.loss_sum == r.errors);
-    assert_true(!all.kept_sum && most.kept_sum == r.anchored_errors);
-    assert_true(all.kept == r.mean_anchored_loss && most.kept == r.mean_anchored_max);
+    assert_ptr_equal(all.loss, r.mean_loss);
+    assert_ptr_equal(most.loss, r.mean_max_loss);
+    assert_true(!all.loss_sum);
+    assert_ptr_equal(most.loss_sum, r.errors);
+    assert_true(!all.kept_sum);
+    assert_ptr_equal(most.kept_sum, r.anchored_errors);
+    assert_ptr_equal(all.kept, r.mean_anchored_loss);
+    assert_ptr_equal(most.kept, r.mean_anchored_max);
     check_that(all.prior_risk, ==, .75);
     check_that(most.prior_risk, ==, 1);
-    assert_true(all.prior_wrong == SURETY_ABSENT && all.prior_coins == SURETY_ABSENT);
+    check_that(all.prior_wrong, ==, SURETY_ABSENT);
+    check_that(all.prior_coins, ==, SURETY_ABSENT);
     check_that(most.prior_wrong, ==, 2);
     r.n = 1; /* one vote is the whole example */
     surety_risks_evidence(&r, SURETY_RISK_AVERAGED, &all);
-    assert_true(all.loss_sum == r.errors && all.kept_sum == r.anchored_errors);
+    assert_ptr_equal(all.loss_sum, r.errors);
+    assert_ptr_equal(all.kept_sum, r.anchored_errors);
     check_that(all.prior_wrong, ==, 2);
     surety_risks_free(&r);
 }
@@ -640,11 +658,15 @@ static void nothing_refutes_nothing(void **state) {
     (void)state;
     surety_risks none = {0}, all = {.m = 10, .n = 1, .max_wrong = 10};
     surety_refutation r = surety_risks_refute(&none, SURETY_RISK_AVERAGED_MAX, .1);
-    assert_true(!r.refuted && r.chance == 1);
+    assert_true(!r.refuted);
+    check_that(r.chance, ==, 1);
     r = surety_risks_refute(&all, SURETY_RISK_AVERAGED_MAX, 1);
-    assert_true(!r.refuted && r.chance == 1);
+    assert_true(!r.refuted);
+    check_that(r.chance, ==, 1);
     r = surety_risks_refute(&all, SURETY_RISK_AVERAGED_MAX, .1);
-    assert_true(r.refuted && r.chance >= 1e-10 && r.chance < 1.001e-10);
+    assert_true(r.refuted);
+    check_that(r.chance, >=, 1e-10);
+    check_that(r.chance, <, 1.001e-10);
 }
 
 static void every_allocation_may_fail(void **state) {
