@@ -373,8 +373,10 @@ typedef struct surety_votes_promise {
     /* Files alone: votes, labels and, if there are several voters, their weights (prior); classes,
      * signed_votes, delta, looks. Nothing is learned or held out. */
     surety_votes_settings votes;
-    int per_class;      /* 1: a limit for each class, delta split evenly over them */
-    const char *rows;   /* a file with the rows of S, in any form: its SHA-256 is kept; NULL: none */
+    int per_class;    /* 1: a limit for each class, delta split evenly over them */
+    const char *rows; /* a file with the rows of S, in any form: its SHA-256 is kept. In an NPY array (m, ..)
+                         in C order, or a text of a line for each, rows that repeat are counted. NULL: none
+                       */
     const char *threat; /* how perturbations were made, in words; NULL: there are none, n is 1 */
     const char *of;     /* what the votes are of, in words, or NULL */
 } surety_votes_promise;
@@ -403,9 +405,15 @@ typedef struct surety_votes_certificate {
     struct { /* of the files, uncompressed; "": there is none */
         char votes[65], labels[65], weights[65], rows[65];
     } sha256;
+    uint64_t repeats; /* rows of S that equal an earlier one, byte by byte; absent if the file of rows is not
+                         there or does not show them */
     char version[32];
     char digest[65];
 } surety_votes_certificate;
+
+/* 1 if more than 1 % of the rows of S repeat an earlier one: too many for independent draws. The sentence
+ * says so. */
+SURETY_API int surety_votes_certificate_repeats(const surety_votes_certificate *certificate);
 
 /* SURETY_E_CHECK: looks is 0. SURETY_E_USAGE: several votes on an example, and no threat in words. */
 SURETY_API surety_status surety_certify_votes(const surety_votes_promise *settings,

@@ -2,6 +2,7 @@
 import io
 import os
 import tempfile
+import warnings
 from typing import Any, List, Optional, Union
 
 import numpy as np
@@ -53,7 +54,7 @@ def bound(votes, labels, posterior=None, prior=None, *, voters: str = "real", ob
 def _npy(array: np.ndarray) -> bytes:
     """An array as the bytes of its file."""
     buffer = io.BytesIO()
-    np.save(buffer, array, allow_pickle=False)
+    np.save(buffer, np.asarray(array, order="C"), allow_pickle=False)
     return buffer.getvalue()
 
 
@@ -93,6 +94,11 @@ class Guarantee(Promise):
     def risk(self) -> float:
         """The share of S on which the classifier failed."""
         return self._pointer.risk
+
+    @property
+    def repeats(self) -> int:
+        """Rows of S that equal an earlier one. Where they are many the sentence says so."""
+        return self._pointer.repeats
 
     @property
     def classes(self) -> List[dict]:
@@ -155,6 +161,8 @@ def guarantee(model: Any, X, y, threat: Union[None, Threat, np.ndarray] = None, 
         s.votes.votes, s.votes.labels, s.rows = kept["votes"], kept["labels"], kept["rows"]
         call(lib.surety_certify_votes, s, made._pointer, run)
     made._log(looks)
+    if lib.surety_votes_certificate_repeats(made._pointer):
+        warnings.warn(f"{made.repeats} of the {m} rows of S repeat an earlier one: if rows were copied, this promises too much")
     return made
 
 

@@ -14,6 +14,7 @@
 #include "certify/certificate.h"
 #include "certify/document.h"
 #include "certify/fields.h"
+#include "certify/repeats.h"
 #include "io/read.h"
 #include "io/sha256.h"
 
@@ -60,6 +61,7 @@ static const surety_field certificate_rows[] = {
     TEXT_OR_NULL("of", AT(of), SIZE(of)),
     TEXT_OR_NULL("threat", AT(threat), SIZE(threat)),
     OBJECT("sha256", AT(sha256), &sha256_table),
+    COUNT_OR_NULL("repeats", AT(repeats), 0, WHOLE),
     TEXT("version", AT(version), SIZE(version)),
 };
 static const surety_fields certificate_table = {certificate_rows,
@@ -142,6 +144,11 @@ static uint64_t constant_failures(const surety_risks *risks, size_t *answer) {
     return risks->m - risks->class_examples[*answer];
 }
 
+int surety_votes_certificate_repeats(const certificate *c) {
+    return c->repeats != SURETY_ABSENT &&
+           surety_copies_many(&(surety_copies){.learn = c->inputs.m, .learn_repeats = c->repeats});
+}
+
 /* What the votes do not show. */
 static void say_assumptions(certificate *c) {
     const char *maker = c->inputs.voter_count > 1 ? "vote" : "classifier";
@@ -189,6 +196,12 @@ static void word(certificate *c, const surety_risks *risks, const char *const *n
     if (c->counts.max_wrong + c->counts.max_tied >= constant)
         say(c, "; on S it is no better than always answering %s, which fails on %" PRIu64 " of the examples",
             names[answer], constant);
+    if (surety_votes_certificate_repeats(c))
+        say(c,
+            "; %" PRIu64 " of the %" PRIu64
+            " rows of S (%.1f %%) repeat an earlier one, so these are not independent draws: the promise "
+            "holds only if rows repeat by nature, new inputs as often as these",
+            c->repeats, c->inputs.m, 100 * (double)c->repeats / (double)c->inputs.m);
     say_assumptions(c);
 }
 
@@ -306,20 +319,43 @@ static surety_status fill(certificate *c, const surety_votes_promise *s, const s
     return surety_document_digest(&document, c, c->digest, err);
 }
 
-surety_status surety_certify_votes(const surety_votes_promise *s, certificate *out, const surety_run *run,
-                                   surety_error *err) {
+/* The file of rows; where it is not at hand, what a certificate says of it. */
+static surety_status take_rows(const surety_votes_promise *s, size_t m, const certificate *stated,
+                               certificate *c, surety_error *err) {
+    surety_file file;
+    c->repeats = SURETY_ABSENT;
+    if (!s->rows && stated && stated->sha256.rows[0]) {
+        memcpy(c->sha256.rows, stated->sha256.rows, sizeof c->sha256.rows);
+        c->repeats = stated->repeats;
+    }
+    if (!s->rows) return SURETY_OK;
+    SURETY_TRY(surety_file_open(&file, s->rows, err));
+    surety_status status = surety_sha256(file.data, file.size, c->sha256.rows, err);
+    if (status == SURETY_OK) status = surety_rows_repeat(&file, m, &c->repeats, err);
+    surety_file_close(&file);
+    return status;
+}
+
+/* stated: NULL, or the certificate that is made again. */
+static surety_status make(const surety_votes_promise *s, const certificate *stated, certificate *out,
+                          const surety_run *run, surety_error *err) {
     surety_votes_result result;
     *out = (certificate){0};
     SURETY_TRY(check(s, err));
     SURETY_TRY(hash(s->votes.votes, out->sha256.votes, err));
     SURETY_TRY(hash(s->votes.labels, out->sha256.labels, err));
     SURETY_TRY(hash(s->votes.prior, out->sha256.weights, err));
-    SURETY_TRY(hash(s->rows, out->sha256.rows, err));
     SURETY_TRY(surety_bound_votes(&s->votes, &result, run, err));
-    surety_status status = fill(out, s, &result, err);
+    surety_status status = take_rows(s, result.risks.m, stated, out, err);
+    if (status == SURETY_OK) status = fill(out, s, &result, err);
     surety_votes_free(&result);
     if (status != SURETY_OK) *out = (certificate){0};
     return status;
+}
+
+surety_status surety_certify_votes(const surety_votes_promise *s, certificate *out, const surety_run *run,
+                                   surety_error *err) {
+    return make(s, NULL, out, run, err);
 }
 
 /* ---- is it true? ---- */
@@ -338,13 +374,12 @@ surety_status surety_verify_votes(const char *path, const surety_votes_promise *
     s.votes.delta = stated->delta, s.votes.looks = stated->inputs.looks;
     s.per_class = !strcmp(stated->statement, surety_statement_name(SURETY_SAY_CLASSES));
     s.threat = stated->threat[0] ? stated->threat : NULL, s.of = stated->of[0] ? stated->of : NULL;
-    if (status == SURETY_OK) status = surety_certify_votes(&s, found, run, &refused);
+    if (status == SURETY_OK) status = make(&s, stated, found, run, &refused);
     if (status != SURETY_OK && refused.code != SURETY_OK && err) *err = refused;
     if (status == SURETY_OK) {
         out->agrees = out->counted = 1;
         out->value = stated->value, out->found = found->value;
         memcpy(out->claim, stated->claim, sizeof out->claim);
-        if (!s.rows) memcpy(found->sha256.rows, stated->sha256.rows, sizeof found->sha256.rows);
         surety_record_compare(&sha256_table, &stated->sha256, &found->sha256, "sha256", NULL,
                               surety_verification_differs, out);
         surety_verification_explain(out, ": this is not the file that was certified");

@@ -18,7 +18,9 @@ void cli_votes_file_options(cli *c, surety_votes_promise *p) {
               "with --votes: class numbers of shape (m), or a text with a number or name per line");
     cli_input(c, "weights", "P.npy", &p->votes.prior,
               "with --votes of several voters: their weights, fixed before S was seen; else uniform");
-    cli_input(c, "rows", "FILE", &p->rows, "with --votes: the rows of S, in any form; their SHA-256 is kept");
+    cli_input(
+        c, "rows", "FILE", &p->rows,
+        "with --votes: the rows of S, in any form; their SHA-256 is kept, and rows that repeat are counted");
 }
 
 void cli_votes_options(cli *c, cli_votes *v) {
@@ -39,6 +41,9 @@ static void print(const surety_votes_certificate *c, const cli_votes *v, const c
               c->inputs.n);
     cli_print("%-22s %" PRIu64 " of %" PRIu64 "\n", "failed", c->counts.max_wrong + c->counts.max_tied,
               c->inputs.m);
+    if (c->repeats != SURETY_ABSENT)
+        cli_print("%-22s %" PRIu64 " of %" PRIu64 " rows of S\n", "repeat an earlier one", c->repeats,
+                  c->inputs.m);
     cli_print("%-22s %.6g%s; %" PRIu64 " look%s\n", "delta", c->delta,
               c->limit_count ? ", split evenly over the classes" : "", c->inputs.looks,
               c->inputs.looks == 1 ? "" : "s");
@@ -63,6 +68,11 @@ surety_status cli_votes_certify(cli *c, cli_votes *v, const char *out) {
     }
     if (status == SURETY_OK) status = surety_votes_certificate_save(&certificate, out, &c->error);
     if (status != SURETY_OK) return status;
+    if (surety_votes_certificate_repeats(&certificate))
+        cli_warn(c,
+                 "%" PRIu64 " of the %" PRIu64
+                 " rows of S repeat an earlier one. If rows were copied, this certificate promises too much",
+                 certificate.repeats, certificate.inputs.m);
     if (certificate.vacuous) cli_say(c, "note: no limit is below 1: this certificate promises nothing");
     if (c->json) return cli_print_json(c, surety_votes_certificate_json(&certificate));
     print(&certificate, v, out);

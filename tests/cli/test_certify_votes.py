@@ -127,6 +127,30 @@ def test_every_change_is_seen():
     assert ways > 30
 
 
+def test_rows_that_repeat():
+    """Copies make S dependent. They are counted where the file shows rows: arrays of any type, texts of a line for each."""
+    options, _ = files(n=1)
+    rows = np.tile(np.load(path("X.npy"))[:100], (3, 1))  # 200 of 300 equal an earlier one
+    table = "\n".join(",".join(map(str, row)) for row in rows)
+    np.save(path("R.npy"), rows)
+    np.save(path("T.npy"), rows.astype(str))
+    np.save(path("F.npy"), np.asfortranarray(rows))
+    for name, text in (("R.csv", table + "\n"), ("H.csv", "a,b,c,d\r\n" + table), ("X.csv", table + "\n\n\n\n")):
+        with open(path(name), "w", newline="") as file:
+            file.write(text)
+    for name, count in (("R.npy", 200), ("T.npy", 200), ("R.csv", 200), ("H.csv", 200), ("F.npy", None), ("X.csv", None),
+                        ("X.npy", 0), ("V.npy", 297)):
+        words = [*options, "--rows", path(name)]
+        done = run("certify", *words, "--looks", 1, "--out", path("c.json"), "--json")
+        made = json.loads(done.stdout)
+        assert made["repeats"] == count, (name, made["repeats"])
+        many = bool(count)
+        assert ("repeat an earlier one, so these are not independent draws" in made["claim"]) == many, (name, made["claim"])
+        assert ("repeat an earlier one" in done.stderr) == many, (name, done.stderr)
+        for again in (words, options):  # with the rows, or without them
+            assert answer("verify", path("c.json"), *again)["agrees"], (name, again)
+
+
 def test_mistakes_get_a_sentence():
     options, _, made = make()
     out = ["--out", path("d.json")]

@@ -63,6 +63,16 @@ def test_promises_hold_as_often_as_they_say():
     assert 20 < false < 105
 
 
+def test_rows_that_repeat_are_named():
+    """150 rows repeated six times are no 900 draws; a DataFrame's array may be in Fortran order."""
+    model = LogisticRegression(max_iter=1000).fit(X[:200], Y[:200])
+    rows, labels = np.asfortranarray(np.tile(X[300:450], (6, 1))), np.tile(Y[300:450], 6)
+    with pytest.warns(UserWarning, match="750 of the 900 rows of S repeat an earlier one"):
+        g = surety.guarantee(model, rows, labels, looks=1)
+    assert g.repeats == 750 and "750 of the 900 rows of S (83.3 %) repeat an earlier one" in g.sentence
+    assert surety.guarantee(model, X[300:], Y[300:], looks=1).repeats == 0
+
+
 def test_limits_per_class_pay_for_each(tmp_path):
     y = np.repeat(["a", "b", "c"], [50, 100, 30])
     answers = np.where(np.arange(180) % 10 == 0, "b", y)
