@@ -104,7 +104,8 @@ SURETY_API double surety_shift_limit(surety_shift shift, double budget, double l
 typedef enum surety_label_noise {
     SURETY_NOISE_NONE,  /* nothing is assumed */
     SURETY_NOISE_FLIPS, /* "flips": a label is replaced by another one, all others being as likely, with one
-                           probability for every input and class, known to be at least eta */
+                           probability for every input and class, known to be at least eta and at most
+                           (K-1)/K: no other label is more likely than the right one */
     SURETY_NOISE_PAIRS, /* "pairs": the share of wrong labels among the pairs that S is drawn from is at most
                            eta */
     SURETY_NOISE_ROWS   /* "rows": at most a share eta of the rows of S has a wrong label */

@@ -474,14 +474,16 @@ static void say_copies(surety_certificate *c) {
 
 /* Another sentence, for what is assumed beyond the first: the condition, then what remains. */
 static void say_noise(surety_certificate *c) {
-    char share[32];
+    char share[32], end[32];
     percent(c->assumed.noise_share, share);
-    if (!strcmp(c->assumed.noise, surety_label_noise_name(SURETY_NOISE_FLIPS)))
+    if (!strcmp(c->assumed.noise, surety_label_noise_name(SURETY_NOISE_FLIPS))) {
+        uint64_t most =
+            1000 * (c->data.class_count - 1) / c->data.class_count; /* (K-1)/K: no label is lost */
         say(c,
             "each label of S was replaced by another one with one probability, the same for every input and "
-            "class and at least %s %%",
-            share);
-    else if (!strcmp(c->assumed.noise, surety_label_noise_name(SURETY_NOISE_PAIRS)))
+            "class, at least %s %% and at most %s %%",
+            share, percent((double)most / 1000, end));
+    } else if (!strcmp(c->assumed.noise, surety_label_noise_name(SURETY_NOISE_PAIRS)))
         say(c, "at most %s %% of the labels where S was drawn from are wrong", share);
     else
         say(c, "at most %s %% of the labels of S are wrong", share);

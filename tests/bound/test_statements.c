@@ -99,6 +99,8 @@ static void label_noise(void **state) {
         double noisy = 0.2 * (1 - 2 * more) + more;
         check(surety_label_noise_limit(SURETY_NOISE_FLIPS, 0.1, noisy, 2) >= 0.2 - 1e-15, "flips %g", more);
     }
+    /* Why more than half may not be flipped: all wrong, nine of ten flipped, and the noisy risk is 0.1. */
+    check_that(surety_label_noise_limit(SURETY_NOISE_FLIPS, 0.05, 1 * (1 - 0.9), 2), <, 1);
     /* Why the rate must be the same for both classes: class 0 always right, class 1 (a fifth) always wrong,
      * flipped at 0.1 and 0.4: noisy 0.2, and the formula would give less than the true 0.2. */
     double noisy = 0.8 * 0.1 + 0.2 * (1 - 0.4);

@@ -174,6 +174,7 @@ def test_under_a_condition():
         value = c["assumed"]["value"]
         assert expected * (1 - 1e-12) <= value <= expected * (1 + 1e-9) and c["value"] == r, (words, value, expected)
         assert " If, beyond that, " in c["claim"] and "assumed, not measured" in c["claim"] and "fails on at most" in c["claim"]
+        assert ("at least 1 % and at most 50 %" in c["claim"]) == ("flips=0.01" in words), c["claim"]
         assert verify(*DATA)["agrees"] and verify("--numbers", code=5)["agrees"], words
     forged(c, assumed={**c["assumed"], "value": value * 0.9})
     forged(c, assumed={**c["assumed"], "shift_budget": 1.9})
