@@ -88,7 +88,7 @@ surety_status surety_data_check_copies(const surety_data_info *info, surety_erro
                 repeats ? "has fewer examples than it seems" : "is not independent of the training");
     surety_fail_expected(
         err, "%s--copies keep, which goes on and says so in every certificate",
-        info->copies_rule == SURETY_COPIES_DROP
+        info->copies_rule == SURETY_COPIES_DROP || info->unit
             ? "rows that are not nearly equal, or "
             : "--copies drop, which keeps one of equal rows before the split (the promise is "
               "then about distinct rows), or ");

@@ -128,6 +128,10 @@ static void one_in_a_hundred_may_be_a_copy(void **state) {
     info.copies.learn_repeats = 6, err = (surety_error)SURETY_ERROR_NONE;
     assert_int_equal(surety_data_check_copies(&info, &err), SURETY_E_CHECK);
     assert_non_null(strstr(err.what, "repeat another example of S"));
+    check_contains(err.expected, "--copies drop");
+    info.unit = "who", err = (surety_error)SURETY_ERROR_NONE; /* of units no row is dropped */
+    assert_int_equal(surety_data_check_copies(&info, &err), SURETY_E_CHECK);
+    assert_true(!strstr(err.expected, "--copies drop"));
 }
 
 /* ---- dropping ---- */
