@@ -478,9 +478,10 @@ static void say_noise(surety_certificate *c) {
     percent(c->assumed.noise_share, share);
     if (!strcmp(c->assumed.noise, surety_label_noise_name(SURETY_NOISE_FLIPS)))
         say(c,
-            "each label of S was replaced by another one with one probability, the same for every input and "
+            "each label of S was replaced by another one%s with one probability, the same for every input "
+            "and "
             "class and at least %s %%",
-            share);
+            c->data.class_count > 2 ? ", all others being as likely," : "", share);
     else if (!strcmp(c->assumed.noise, surety_label_noise_name(SURETY_NOISE_PAIRS)))
         say(c, "at most %s %% of the labels where S was drawn from are wrong", share);
     else
@@ -495,7 +496,7 @@ static void say_shift(surety_certificate *c) {
     char budget[32];
     surety_shift shift = SURETY_SHIFT_TV;
     surety_shift_parse(c->assumed.shift, &shift, NULL);
-    say(c, "new %s come from another distribution, whose %s that of S is at most %s",
+    say(c, "new %s with their labels come from another distribution, whose %s that of S is at most %s",
         c->data.unit[0] ? "units" : "inputs", distances[shift],
         surety_shortest(c->assumed.shift_budget, budget));
 }

@@ -304,6 +304,25 @@ static void test_sentence_of_curves_and_tables(void **state) {
     surety_certificate_free(&c);
 }
 
+/* What a condition needs stands in it: the law of labels too, and which labels replace a right one. */
+static void test_sentence_of_conditions(void **state) {
+    (void)state;
+    surety_certificate c, told;
+    make(&c, &settings);
+    told = c; /* shares the arrays: not freed */
+    told.value = 0.25, told.vacuous = 0;
+    told.assumed.value = 0.2, told.assumed.noise_share = 0.125, told.assumed.shift_budget = 0.5;
+    strcpy(told.assumed.noise, surety_label_noise_name(SURETY_NOISE_FLIPS));
+    strcpy(told.assumed.shift, surety_shift_name(SURETY_SHIFT_TV));
+    surety_certificate_word(&told);
+    check_contains(told.claim, "replaced by another one with one probability, the same for every input and");
+    check_contains(told.claim, "new inputs with their labels come from another distribution, whose total");
+    told.data.class_count = 3;
+    surety_certificate_word(&told);
+    check_contains(told.claim, "by another one, all others being as likely, with one probability, the same");
+    surety_certificate_free(&c);
+}
+
 static void test_best_pays_for_its_events(void **state) {
     (void)state;
     surety_certificate one, best;
@@ -952,6 +971,7 @@ int main(void) {
         cmocka_unit_test(test_sentence_errs_on_the_safe_side),
         cmocka_unit_test(test_sentence_says_what_was_done),
         cmocka_unit_test(test_sentence_of_curves_and_tables),
+        cmocka_unit_test(test_sentence_of_conditions),
         cmocka_unit_test(test_best_pays_for_its_events),
         cmocka_unit_test(test_more_looks_cost),
         cmocka_unit_test(test_refusals),
