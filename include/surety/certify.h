@@ -445,6 +445,9 @@ typedef struct surety_certificate_head {
                          of labels where there is none */
     char answers[65]; /* SHA-256 of the model, or of the file of votes */
     char digest[65];
+    int clean;    /* 1: a wrong answer on the input itself is one of the failures that are limited. 0: the
+                     perturbations may miss it (random starts, noise, another vote), or nobody knows (votes) */
+    int distinct; /* 1: of equal rows one was kept: the limit speaks of distinct inputs */
 } surety_certificate_head;
 
 /* Reads a certificate of either format, with the checks of its own reader. */

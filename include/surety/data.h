@@ -319,7 +319,7 @@ typedef enum surety_order {
 typedef struct surety_copies {
     uint64_t learn, test;                                  /* rows of S and T */
     uint64_t learn_in_prior, test_in_prior, test_in_learn; /* rows of S that equal one of S', .. */
-    uint64_t learn_repeats;                                /* rows of S that equal an earlier one of S */
+    uint64_t learn_repeats;                                /* rows of S that are near an earlier one of S */
     uint64_t near_learn_in_prior, near_test_in_prior;      /* near ones, the equal ones included */
     double tolerance;
     uint64_t dropped; /* rows that DROP left out */

@@ -26,6 +26,13 @@ static surety_status check_noise(const surety_certifying *w, surety_error *err) 
         surety_fail_expected(err, "--attack worst-case, none or unif; or label noise pairs or rows");
         return SURETY_E_CHECK;
     }
+    if (s->noise != SURETY_NOISE_FLIPS && w->units) {
+        surety_fail(err, SURETY_E_CHECK,
+                    "a share of wrong labels says nothing about units: one wrong label is enough to make a "
+                    "unit fail, or right");
+        surety_fail_expected(err, "label noise flips");
+        return SURETY_E_CHECK;
+    }
     int counts = w->named && w->named->q == SURETY_Q_FROZEN && w->named->risk != SURETY_RISK_AVERAGED;
     if (s->noise != SURETY_NOISE_ROWS || (counts && s->statement == SURETY_SAY_LIMIT)) return SURETY_OK;
     surety_fail(err, SURETY_E_CHECK,

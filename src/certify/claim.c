@@ -480,9 +480,10 @@ static void say_noise(surety_certificate *c) {
         uint64_t most =
             1000 * (c->data.class_count - 1) / c->data.class_count; /* (K-1)/K: no label is lost */
         say(c,
-            "each label of S was replaced by another one with one probability, the same for every input and "
-            "class, at least %s %% and at most %s %%",
-            share, percent((double)most / 1000, end));
+            "each label of S was replaced by another one%s with one probability, the same for every input "
+            "and class, at least %s %% and at most %s %%",
+            c->data.class_count > 2 ? ", all others being as likely," : "", share,
+            percent((double)most / 1000, end));
     } else if (!strcmp(c->assumed.noise, surety_label_noise_name(SURETY_NOISE_PAIRS)))
         say(c, "at most %s %% of the labels where S was drawn from are wrong", share);
     else
@@ -497,7 +498,7 @@ static void say_shift(surety_certificate *c) {
     char budget[32];
     surety_shift shift = SURETY_SHIFT_TV;
     surety_shift_parse(c->assumed.shift, &shift, NULL);
-    say(c, "new %s come from another distribution, whose %s that of S is at most %s",
+    say(c, "new %s with their labels come from another distribution, whose %s that of S is at most %s",
         c->data.unit[0] ? "units" : "inputs", distances[shift],
         surety_shortest(c->assumed.shift_budget, budget));
 }

@@ -12,6 +12,16 @@ static void fill(surety_certificate_head *out, double value, const char *learn, 
     memcpy(out->digest, digest, sizeof out->digest);
 }
 
+/* Does the input itself count? The worst case holds it. An attack that begins at it stays there if it
+ * is fooled; but noise moves it on, and only the vote that is attacked is known to be fooled there. */
+static int counts_clean(const surety_certificate *c) {
+    surety_threat_kind kind = SURETY_ATTACK_NONE;
+    surety_threat_parse(c->attack.name, &kind, NULL); /* checked when it was read */
+    const surety_threat_info *info = surety_threat_about(kind);
+    int begins = !info->noise && (!info->starts || info->adapts);
+    return kind == SURETY_WORST_CASE || kind == SURETY_ATTACK_NONE || (begins && c->inputs.frozen);
+}
+
 static surety_status load_votes(const char *path, surety_certificate_head *out, surety_error *err) {
     surety_votes_certificate *c;
     SURETY_TRY(surety_alloc(&c, 1, sizeof *c, err));
@@ -29,6 +39,8 @@ surety_status surety_certificate_head_load(const char *path, surety_certificate_
     if (out->of_votes) return load_votes(path, out, err);
     SURETY_TRY(surety_certificate_load(path, &c, err));
     fill(out, c.value, c.data.sha256_learn, c.model.sha256, c.digest);
+    out->clean = counts_clean(&c);
+    out->distinct = !strcmp(c.data.copies, surety_copies_name(SURETY_COPIES_DROP));
     surety_certificate_free(&c);
     return SURETY_OK;
 }

@@ -87,20 +87,24 @@ static surety_status add_file(cli *c, const options *o, watch *w) {
 
 /* ---- rows with labels ---- */
 
+/* Rows are outcomes; of a model with units these are, in the order of their first rows. */
 static surety_status count_rows(cli *c, const options *o, watch *w, const surety_model *model,
                                 const surety_set *set) {
     surety_vote vote = surety_model_vote(model, SURETY_WEIGHTS_POSTERIOR);
-    uint8_t *classes = malloc(set->m);
+    uint8_t *classes = malloc(set->m), *failed = calloc(set->m, 1);
     uint64_t seen = seen_before(o, w);
-    c->error.code = SURETY_E_MEMORY;
-    if (!classes) return SURETY_E_MEMORY;
-    c->error.code = SURETY_OK;
-    surety_status status =
-        surety_vote_classes(&vote, set->x, set->stride, set->m, classes, &c->run, &c->error);
-    if (status == SURETY_OK && seen > set->m) status = too_few(c, o->data.train, seen);
-    for (size_t i = (size_t)seen; i < set->m && status == SURETY_OK; i++)
-        surety_monitor_add(&w->monitor, classes[i] != set->y[i]); /* a tie is a failure */
+    size_t count = set->unit ? set->units : set->m;
+    c->error.code = classes && failed ? SURETY_OK : SURETY_E_MEMORY;
+    surety_status status = c->error.code;
+    if (status == SURETY_OK)
+        status = surety_vote_classes(&vote, set->x, set->stride, set->m, classes, &c->run, &c->error);
+    if (status == SURETY_OK && seen > count) status = too_few(c, o->data.train, seen);
+    for (size_t i = 0; i < set->m && status == SURETY_OK; i++)
+        failed[set->unit ? set->unit[i] : i] |= classes[i] != set->y[i]; /* a tie is a failure */
+    for (size_t i = (size_t)seen; i < count && status == SURETY_OK; i++)
+        surety_monitor_add(&w->monitor, failed[i]);
     free(classes);
+    free(failed);
     return status;
 }
 
@@ -168,6 +172,17 @@ static void print_state(const cli *c, const watch *w) {
               cli_limit(limit, 6), 100 * (1 - m->alpha));
 }
 
+static surety_status not_clean(cli *c) {
+    c->error.code = SURETY_E_CHECK;
+    snprintf(c->error.what, sizeof c->error.what,
+             "this certificate limits failures on perturbations, which may be right where the answer to the "
+             "input itself is wrong: an alarm over rows could be false");
+    snprintf(c->error.expected, sizeof c->error.expected,
+             "outcomes on inputs that are perturbed as its sentence says, by --labels; or a certificate with "
+             "--attack worst-case or none");
+    return SURETY_E_CHECK;
+}
+
 static surety_status follow(cli *c, options *o, watch *w) {
     const char *digest = w->certificate.digest;
     surety_status status = surety_certificate_head_load(c->words[0], &w->certificate, &c->error);
@@ -176,6 +191,9 @@ static surety_status follow(cli *c, options *o, watch *w) {
             c,
             "a certificate of votes knows no model that could answer the rows of --fresh: give the "
             "outcomes by --labels");
+    if (status == SURETY_OK && o->data.fresh && !w->certificate.clean) return not_clean(c);
+    if (status == SURETY_OK && w->certificate.distinct)
+        cli_warn(c, "this promise is about distinct inputs: count each once, or an alarm may be false");
     if (status == SURETY_OK)
         status = surety_monitor_start(w->certificate.value, o->alpha, &w->monitor, &c->error);
     if (status == SURETY_OK) status = surety_monitor_load(digest, o->state, &w->monitor, &c->error);
@@ -238,7 +256,10 @@ const cli_command cli_monitor = {
         "A file of "
         "outcomes counts whole or, after an error or a kill, not at all; cut the stream into files as you "
         "like. "
-        "With --fresh the vote is computed from rows with labels. Without both the state is shown.",
+        "With --fresh the vote is computed from rows with labels, for a certificate by --attack worst-case "
+        "or "
+        "none; where units are counted, all rows of a unit belong into one file. Without both the state is "
+        "shown.",
     .example = "surety monitor certificate.json --labels all.txt --from-start",
     .run = run,
 };

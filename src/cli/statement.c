@@ -67,12 +67,15 @@ void cli_statement_options(cli *c, cli_statement *s) {
               "lines 'radius,limit', tested in this order at full delta up to the first that S does not "
               "keep; worst-case");
     cli_other(c, "shift", "NAME=B", s, read_shift, NULL,
-              "what remains of the limit if new inputs come from another distribution, at most so far from "
-              "that of S: tv=0.02 (total variation), kl=0.01, chi2=0.01, ratio=1.5 (of densities)");
-    cli_other(c, "label-noise", "NAME=E", s, read_noise, NULL,
-              "what remains of it, judged by right labels, if labels are wrong: flips=0.02 (each replaced by "
-              "another one with the same probability, at least so much; with two classes at most a half), "
-              "pairs=0.02 (at most that share where S was drawn from), rows=0.02 (at most that share of S)");
+              "what remains of the limit if new inputs with their labels come from another distribution, at "
+              "most so far from that of S: tv=0.02 (total variation), kl=0.01, chi2=0.01, ratio=1.5 (of "
+              "densities)");
+    cli_other(
+        c, "label-noise", "NAME=E", s, read_noise, NULL,
+        "what remains of it, judged by right labels, if labels are wrong: flips=0.02 (each replaced by "
+        "another one, all others being as likely, with the same probability, at least so much; of two "
+        "classes at most a half), pairs=0.02 (at most that share where S was drawn from), rows=0.02 (at "
+        "most that share of S)");
 }
 
 /* ---- settings ---- */

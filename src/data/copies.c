@@ -88,7 +88,7 @@ surety_status surety_data_check_copies(const surety_data_info *info, surety_erro
                 repeats ? "has fewer examples than it seems" : "is not independent of the training");
     surety_fail_expected(
         err, "%s--copies keep, which goes on and says so in every certificate",
-        info->copies_rule == SURETY_COPIES_DROP
+        info->copies_rule == SURETY_COPIES_DROP || info->unit
             ? "rows that are not nearly equal, or "
             : "--copies drop, which keeps one of equal rows before the split (the promise is "
               "then about distinct rows), or ");
@@ -265,16 +265,19 @@ static surety_status count_pair(const counting *c, int a, int b, uint64_t *equal
     return SURETY_OK;
 }
 
-/* Rows of a set that equal an earlier one in the order of the places: all but one of each group. */
+/* Rows of a set that are near one before them in the set: of equal rows, all but one. */
 static uint64_t count_repeats(const counting *c, int set) {
     const surety_table *t = c->sets[set].table;
     const place *list = c->of[set];
+    size_t m = c->sets[set].m;
     uint64_t repeats = 0;
-    for (size_t i = 1; i < c->sets[set].m; i++) {
-        size_t k = i;
+    for (size_t i = 0; i < m; i++) {
+        size_t k = first_from(list, m, list[i].s - c->window);
         surety_table_row(t, list[i].row, c->x);
-        while (k > 0 && list[k - 1].s == list[i].s && !within(c, t, list[k - 1].row, 0)) k--;
-        repeats += k > 0 && list[k - 1].s == list[i].s;
+        while (k < m && list[k].s <= list[i].s + c->window &&
+               (list[k].i >= list[i].i || !within(c, t, list[k].row, TOLERANCE)))
+            k++;
+        repeats += k < m && list[k].s <= list[i].s + c->window;
     }
     return repeats;
 }

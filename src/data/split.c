@@ -92,11 +92,22 @@ static surety_status pick(picked *p, const surety_table *t, surety_data_info *in
     return surety_digest_rows(&p->digests, t, p->rows, p->count, run, err);
 }
 
+/* A unit that lost rows to other units fails less often than it will in use. */
+static surety_status check_whole_units(const surety_table *t, surety_error *err) {
+    if (!t->units.of) return SURETY_OK;
+    surety_fail(err, SURETY_E_USAGE,
+                "equal rows are dropped one by one, and units are counted: a unit without some of its rows "
+                "fails less often than a whole one");
+    surety_fail_expected(err, "--copies keep or refuse; or rows without --unit");
+    return SURETY_E_USAGE;
+}
+
 /* Copies are dropped here, before anything is split, so that no set decides which of them stays. */
 static surety_status drop_copies(picked *p, const surety_table *t, const surety_known *known,
                                  surety_data_info *info, surety_error *err) {
     size_t count = p->count, at = 0;
     if (info->copies_rule != SURETY_COPIES_DROP) return SURETY_OK;
+    SURETY_TRY(check_whole_units(t, err));
     SURETY_TRY(surety_copies_drop(p->rows, &p->count, p->digests, known, info->seed, err));
     info->copies.dropped += count - p->count;
     for (size_t i = 0; i < t->rows; i++)

@@ -105,13 +105,15 @@ surety_status surety_ball_settle(surety_ball *ball, const surety_tolerance *give
 }
 
 /* b + ||eps_j / r_j||_p over the features that can move, eps_j = slack (|x_j| + b r_j) + 2^-148, the last for
- * results that underflow. All terms are not negative: d + 8 roundings of doubles. */
+ * results that underflow. What is missing does not move. All terms are not negative: d + 8 roundings of
+ * doubles. */
 double surety_ball_cover(const surety_ball *ball, double radius, const float *x, size_t d) {
     norm_sum s = {ball->norm, 0, 0};
     if (ball->slack == 0) return radius;
     for (size_t j = 0; j < d; j++) {
         double unit = surety_ball_unit(ball, j);
-        if (unit > 0) add(&s, (ball->slack * (fabs((double)x[j]) + radius * unit) + 0x1p-148) / unit);
+        if (unit > 0 && !isnan(x[j]))
+            add(&s, (ball->slack * (fabs((double)x[j]) + radius * unit) + 0x1p-148) / unit);
     }
     return (radius + value(&s)) * (1 + (double)(d + 8) * 0x1p-52);
 }

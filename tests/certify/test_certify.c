@@ -153,6 +153,7 @@ static void test_agrees_and_says_what_it_must(void **state) {
     assert_string_equal(head.learn, c.data.sha256_learn);
     assert_string_equal(head.answers, c.model.sha256);
     assert_string_equal(head.digest, c.digest);
+    assert_false(head.clean || head.distinct); /* pgdu starts at random */
     char *a = surety_certificate_json(&c), *b = surety_certificate_json(&again);
     assert_string_equal(a, b);
     assert_null(strstr(a, files_folder)); /* no path of this machine */
@@ -300,6 +301,26 @@ static void test_sentence_of_curves_and_tables(void **state) {
     strcpy(told.attack.radius_unit, "tolerances");
     surety_certificate_word(&told);
     check_contains(told.claim, "(table of 3 features, of which 1 cannot change)");
+    surety_certificate_free(&c);
+}
+
+/* What a condition needs stands in it: the law of labels too, and which labels replace a right one. */
+static void test_sentence_of_conditions(void **state) {
+    (void)state;
+    surety_certificate c, told;
+    make(&c, &settings);
+    told = c; /* shares the arrays: not freed */
+    told.value = 0.25, told.vacuous = 0;
+    told.assumed.value = 0.2, told.assumed.noise_share = 0.125, told.assumed.shift_budget = 0.5;
+    strcpy(told.assumed.noise, surety_label_noise_name(SURETY_NOISE_FLIPS));
+    strcpy(told.assumed.shift, surety_shift_name(SURETY_SHIFT_TV));
+    surety_certificate_word(&told);
+    check_contains(told.claim, "replaced by another one with one probability, the same for every input and");
+    check_contains(told.claim, "new inputs with their labels come from another distribution, whose total");
+    told.data.class_count = 3;
+    surety_certificate_word(&told);
+    check_contains(told.claim, "by another one, all others being as likely, with one probability, the same");
+    check_contains(told.claim, "at least 12.5 % and at most 66.6 %");
     surety_certificate_free(&c);
 }
 
@@ -951,6 +972,7 @@ int main(void) {
         cmocka_unit_test(test_sentence_errs_on_the_safe_side),
         cmocka_unit_test(test_sentence_says_what_was_done),
         cmocka_unit_test(test_sentence_of_curves_and_tables),
+        cmocka_unit_test(test_sentence_of_conditions),
         cmocka_unit_test(test_best_pays_for_its_events),
         cmocka_unit_test(test_more_looks_cost),
         cmocka_unit_test(test_refusals),

@@ -157,6 +157,64 @@ def test_rows_and_labels():
     error("monitor", path("r.json"), "--fresh", path("new.csv"), "--labels", path("o"), *ask, code=2)
 
 
+def test_rows_count_only_where_their_errors_are_failures_of_the_certificate():
+    """A thin slice around a = 0.5 is answered wrongly, so a certificate by random points of the ball promises little failure, and
+    truly; the answer to 0.5 itself is wrong. Its failures are not those that the certificate limits."""
+    rng = random.Random(12)
+
+    def table(name, rows):
+        return put(name, ["a,b,kind", *(f"{a:.6f},{rng.random():.6f},{kind}" for a, kind in rows)])
+
+    slice_ = [(0.5 + rng.uniform(-0.002, 0.002), "B") for _ in range(600)]
+    wide = [(rng.choice([rng.uniform(0.3, 0.495), rng.uniform(0.505, 0.7)]), "A") for _ in range(600)]
+    run("train", "--train", table("slice.csv", slice_ + wide), "--kind", "trees", "--defense", "none", "--norm", "linf", "--eps", 0.2,
+        "--scale", "none", *QUICK, "--out", path("slice"))
+    at = table("at.csv", [(0.5, "A")] * 400 + [(0.35, "B")])
+    later = table("later.csv", [(0.5, "A")] * 50)
+    for attack, clean in (("unif", False), ("none", True), ("worst-case", True)):
+        run("certify", path("slice"), "--fresh", at, "--attack", attack, "--eps", 0.2, "--looks", 1, *QUICK, "--out", path("slice.json"))
+        with open(path("slice.json")) as file:
+            value = json.load(file)["value"]
+        ask = ["monitor", path("slice.json"), "--fresh", later, "--model", path("slice"), "--state", path("slice.state"), *QUICK]
+        if clean:
+            assert value > 0.98 and "50 of 50 failed" in run(*ask).stdout
+            os.remove(path("slice.state"))
+            continue
+        e = error(*ask, code=1)
+        assert value < 0.2, value
+        assert "could be false" in e["what"] and "worst-case or none" in e["expected"], e
+        assert not os.path.exists(path("slice.state"))
+
+
+def test_units_are_outcomes():
+    """A unit fails if one of its rows does; a promise about distinct rows says so."""
+    rng = random.Random(13)
+    rows = [(unit, rng.gauss(2 * (unit % 2), 1.0), "xy"[unit % 2]) for unit in range(400) for _ in range(rng.randint(1, 5))]
+    train = put("units.csv", ["who,a,kind", *(f"{u},{a:.4f},{y}" for u, a, y in rows if u < 250)])
+    late = [r for r in rows if r[0] >= 250]
+    rng.shuffle(late)
+    new = put("units_new.csv", ["who,a,kind", *(f"{u},{a:.4f},{y}" for u, a, y in late)])
+    own = ["--train", train, "--kind", "linear", "--unit", "who"]
+    run("train", *own, *QUICK, "--out", path("um"))
+    run("certify", path("um"), "--train", train, "--attack", "none", "--looks", 1, *QUICK, "--out", path("u.json"))
+    run("predict", path("um"), new, "--classes", path("u.csv"), *QUICK)
+    with open(path("u.csv")) as file:
+        answers = [line.strip().split(",")[1] for line in file.read().splitlines()[1:]]
+    failed = {}
+    for (unit, _, y), answer in zip(late, answers):
+        failed[unit] = failed.get(unit, 0) | (answer != y)
+    done = subprocess.run([SURETY, "monitor", path("u.json"), "--fresh", new, "--model", path("um"), "--json", *QUICK], capture_output=True, check=False)
+    found = json.loads(done.stdout)
+    assert found["seen"] == len(failed) == 150 < len(late) and found["failed"] == sum(failed.values()) > 0
+    subprocess.run([SURETY, "monitor", path("u.json"), "--labels", put("u", [int(f) for f in failed.values()]), "--state", path("us")],
+                   capture_output=True, check=False)
+    assert monitor("--state", path("us"), name="u.json", code=done.returncode) == found
+    run("train", "--train", train, "--kind", "linear", "--drop", "who", "--copies", "drop", *QUICK, "--out", path("dm"))
+    run("certify", path("dm"), "--train", train, "--attack", "none", "--looks", 1, *QUICK, "--out", path("d.json"))
+    assert "about distinct inputs" in run("monitor", path("d.json"), "--labels", put("d", [0])).stderr
+    assert "distinct" not in run("monitor", path("u.json"), "--labels", put("d", [0]), "--state", path("ud")).stderr
+
+
 def test_a_growing_log_can_be_asked_again():
     stream, name = outcomes(VALUE / 2, 500, 11), fresh("log.json")
     for end in (10, 10, 200, 200, 500):

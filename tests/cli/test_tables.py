@@ -271,6 +271,16 @@ def test_units_are_counted_again():
     for words in (["--bound", "average_max_seeger"], ["--per-class"], ["--bound", "best"]):
         e = error("certify", path("u"), *data, "--attack", "pgd", "--looks", 1, *words, *QUICK, "--out", path("no.json"), code=1)
         assert "units are counted" in e["what"], e
+    # a share of wrong labels, which are those of rows, is no share of units; one probability for each row is
+    for noise in ("pairs=0.01", "rows=0.01"):
+        e = error("certify", path("u"), *data, "--attack", "none", "--looks", 1, "--label-noise", noise, *QUICK, "--out", path("no.json"), code=1)
+        assert "says nothing about units" in e["what"], e
+    noisy = answer("certify", path("u"), *data, "--attack", "none", "--looks", 1, "--label-noise", "flips=0.01", *QUICK, "--out", path("n.json"))
+    assert abs(noisy["assumed"]["value"] - (c["value"] - 0.01) / 0.98) < 1e-12
+    # units that lost rows to others would fail less often than whole ones
+    for words in (["train", "--kind", "linear", *QUICK, "--out", path("no")], ["data", "show"]):
+        e = error(*words, *data, "--unit", "who", "--copies", "drop", code=2)
+        assert "equal rows are dropped one by one, and units are counted" in e["what"], e
 
 
 def test_shares():

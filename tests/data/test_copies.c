@@ -67,6 +67,18 @@ static uint64_t naive(const surety_data *data, surety_set_name a, surety_set_nam
     return count;
 }
 
+/* Rows of S with an earlier one of S within the tolerance. */
+static uint64_t naive_repeats(const surety_data *data, double tolerance) {
+    const surety_set *S = surety_data_set(data, SURETY_SET_LEARN);
+    uint64_t count = 0;
+    for (size_t i = 0; i < S->m; i++) {
+        size_t k = 0;
+        while (k < i && !near(data, S->x + i * S->stride, S->x + k * S->stride, S->d, tolerance)) k++;
+        count += k < i;
+    }
+    return count;
+}
+
 static void compare(const surety_data *data) {
     const surety_copies *c = &surety_data_describe(data)->copies;
     assert_int_equal(c->learn_in_prior, naive(data, SURETY_SET_LEARN, SURETY_SET_PRIOR, 0));
@@ -74,6 +86,7 @@ static void compare(const surety_data *data) {
     assert_int_equal(c->test_in_learn, naive(data, SURETY_SET_TEST, SURETY_SET_LEARN, 0));
     assert_int_equal(c->near_learn_in_prior, naive(data, SURETY_SET_LEARN, SURETY_SET_PRIOR, c->tolerance));
     assert_int_equal(c->near_test_in_prior, naive(data, SURETY_SET_TEST, SURETY_SET_PRIOR, c->tolerance));
+    assert_int_equal(c->learn_repeats, naive_repeats(data, c->tolerance));
     check_that(c->tolerance, ==, 1e-6);
     check_that(c->learn, ==, 60);
     check_that(c->test, ==, TEST);
@@ -105,6 +118,29 @@ static void counts_are_those_of_all_pairs(void **state) {
     }
 }
 
+/* Rows that are multiplied with a little noise, of which none is in S': S has fewer examples than it seems.
+ */
+static void noise_hides_no_repeats(void **state) {
+    (void)state;
+    static world w;
+    draw random = {5};
+    fill(&w, 5, &random);
+    for (size_t i = 0; i < M; i++)
+        for (size_t j = 0; j < 5; j++)
+            w.x[i * 5 + j] = w.x[i % 60 * 5 + j] + (float)draw_real(&random, 1e-7, 4e-7);
+    surety_error err = SURETY_ERROR_NONE;
+    surety_data_settings s = plain_settings();
+    s.fresh = 1, s.boxed = 0;
+    surety_arrays a = {.m = M, .d = 5, .features = w.x, .labels = w.y};
+    surety_data *data = NULL;
+    check_ok(surety_data_from_arrays(&a, &s, &data, &err));
+    const surety_data_info *info = surety_data_describe(data);
+    assert_int_equal(info->copies.learn_repeats, M - 60);
+    assert_int_equal(surety_data_check_copies(info, &err), SURETY_E_CHECK);
+    check_contains(err.what, "180 of the 240 examples of S (75.0 %) repeat another example of S");
+    surety_data_free(data);
+}
+
 /* The share that is too much, and what is said. */
 static void one_in_a_hundred_may_be_a_copy(void **state) {
     (void)state;
@@ -128,6 +164,10 @@ static void one_in_a_hundred_may_be_a_copy(void **state) {
     info.copies.learn_repeats = 6, err = (surety_error)SURETY_ERROR_NONE;
     assert_int_equal(surety_data_check_copies(&info, &err), SURETY_E_CHECK);
     assert_non_null(strstr(err.what, "repeat another example of S"));
+    check_contains(err.expected, "--copies drop");
+    info.unit = "who", err = (surety_error)SURETY_ERROR_NONE; /* of units no row is dropped */
+    assert_int_equal(surety_data_check_copies(&info, &err), SURETY_E_CHECK);
+    assert_true(!strstr(err.expected, "--copies drop"));
 }
 
 /* ---- dropping ---- */
@@ -209,6 +249,7 @@ static void nothing_to_drop_changes_nothing(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(counts_are_those_of_all_pairs),
+        cmocka_unit_test(noise_hides_no_repeats),
         cmocka_unit_test(one_in_a_hundred_may_be_a_copy),
         cmocka_unit_test(equal_rows_are_dropped_before_the_split),
         cmocka_unit_test(nothing_to_drop_changes_nothing),

@@ -644,6 +644,28 @@ static void slack_covers_scaled_features(void **state) {
     }
 }
 
+/* A missing value does not move: the radius that a proof covers is that of the other features, wherever the
+ * missing one stands. */
+static void missing_values_need_no_slack(void **state) {
+    (void)state;
+    draw r = {13};
+    for (int round = 0; round < 300; round++) {
+        size_t d = draw_size(&r, 2, 9), at = draw_size(&r, 0, d - 1), kept = 0;
+        float x[9], rest[9];
+        for (size_t j = 0; j < d; j++) x[j] = (float)draw_real(&r, -30, 30);
+        x[at] = NAN;
+        for (size_t j = 0; j < d; j++)
+            if (j != at) rest[kept++] = x[j];
+        for (int norm = SURETY_L2; norm <= SURETY_L1; norm++) {
+            surety_ball ball = {.norm = (surety_norm)norm, .radius = 0.25, .slack = 1e-4};
+            double with = surety_ball_cover(&ball, 0.25, x, d),
+                   without = surety_ball_cover(&ball, 0.25, rest, kept);
+            if (!(with >= without && with <= without * (1 + 1e-14)))
+                fail_msg("norm %d, feature %zu of %zu missing: %.17g, not %.17g", norm, at, d, with, without);
+        }
+    }
+}
+
 /* The same with a tolerance that is 1 everywhere, or with features and weights scaled by powers of two. */
 static void units_are_scaled_weights(void **state) {
     (void)state;
@@ -700,6 +722,7 @@ int main(void) {
         cmocka_unit_test(margins_cover_the_last_step),
         cmocka_unit_test(every_allocation_may_fail),
         cmocka_unit_test(slack_covers_scaled_features),
+        cmocka_unit_test(missing_values_need_no_slack),
         cmocka_unit_test(units_are_scaled_weights),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
