@@ -217,6 +217,15 @@ def test_what_differs_is_refused():
     shutil.copy(path("certified.model"), os.path.join(other, "attacked.model"))
     assert "process 1 has another model than process 0" in two(mixed, mixed, FOLDER, other)
     shutil.copy(path("attacked.model"), other)
+    for place, radius in ((FOLDER, "0.02"), (other, "0.03")):
+        with open(os.path.join(place, "p.csv"), "w") as file:
+            file.write(f"{radius},0.9\n")
+    promises = ("certify", "attacked.model", "--train", "t.csv", "--attack", "worst-case", "--looks", 1, "--promises", "p.csv", "--out", path("mixed"))
+    assert "process 1 has another list of promises than process 0" in two(promises, promises, FOLDER, other)
+    for place, eps in ((FOLDER, "0.1"), (other, "0.05")):
+        ask("", 0, *CERTIFY, "--eps", eps, "--out", os.path.join(place, "c.json"))
+    verify = ("verify", "c.json", "--train", "t.csv", "--model", "attacked.model")
+    assert "process 1 has another certificate than process 0" in two(verify, verify, FOLDER, other)
     with open(os.path.join(other, "t.csv"), "a") as file:
         file.write("1,2,3,class1\n")
     train = (*TRAIN, "--epochs", 2, "--out", path("mixed"))
