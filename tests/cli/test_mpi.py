@@ -1,5 +1,6 @@
 """The command under mpirun: the same bytes for any number of processes; only the first one speaks; a lost process ends the run, and
 the checkpoint goes on with another number of processes."""
+import json
 import os
 import random
 import shutil
@@ -178,6 +179,12 @@ def test_only_one_speaks():
     said = ask("openmpi", 3, "certify", "not-there", "--looks", 1, "--out", "x", code=3)
     assert said.count("surety: not-there") == 1, said
     ask("openmpi", 2, *CERTIFY, "--part", "1/2", "--part-file", "p", code=2)
+    os.makedirs(path("empty"), exist_ok=True)
+    certify = [SURETY, *map(str, CERTIFY), "--out", path("mixed"), "--json"]
+    done = subprocess.run([launcher("openmpi"), "-n", "1", *certify, ":", "-n", "3", "--wdir", path("empty"), *certify], cwd=FOLDER, env=ENVIRONMENT,
+                          capture_output=True, text=True, timeout=300)  # the first one waits, the others fail
+    assert done.returncode == 3 and done.stderr.count("surety:") == 2 and "surety: process 1 failed" in done.stderr, done.stderr
+    assert json.loads(done.stdout)["error"]["file"] == "attacked.model", done.stdout
 
 
 def two(first, second, *places, other=SURETY):
