@@ -7,7 +7,7 @@ import re
 import subprocess
 import tempfile
 
-from tap import FULL, SURETY, main
+from tap import FULL, SOURCE, SURETY, main
 
 FOLDER = tempfile.mkdtemp(prefix="surety-parts-")
 ENVIRONMENT = {**os.environ, "XDG_STATE_HOME": FOLDER}
@@ -155,6 +155,18 @@ def test_words():
     for k in (1, 2):
         ask("certify", "--train=t.csv", "--loo", 1, f"--part={k}/2", "--part-f", f"p{k}", "--thread", k, "--jso", "--quie", "--", "t.model", quiet=())
     ask("merge", "p1", "p2", "--out", "merged")
+    assert read("whole") == read("merged")
+
+
+def test_jobs_of_an_array():
+    """The script for Slurm, with what Slurm would set; the second job is sent again alone."""
+    table(2)
+    ask("certify", "t.model", "--train", "t.csv", "--looks", 1, "--out", "whole")
+    for job, count, of in ((1, 3, {}), (3, 3, {}), (2, 1, {"PARTS": "3"})):
+        subprocess.run([os.path.join(SOURCE, "examples/cluster/array.sh"), "t.model", "parts", "--train", "t.csv", "--looks", "1"], cwd=FOLDER, check=True,
+                       capture_output=True, env={**ENVIRONMENT, "PATH": f"{os.path.dirname(os.path.abspath(SURETY))}:{os.environ['PATH']}",
+                                                 "SLURM_ARRAY_TASK_ID": str(job), "SLURM_ARRAY_TASK_COUNT": str(count), **of})
+    ask("merge", *(f"parts/{k}.json" for k in (1, 2, 3)), "--out", "merged")
     assert read("whole") == read("merged")
 
 
