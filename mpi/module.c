@@ -54,16 +54,17 @@ int surety_mpi_start(surety_everyone *everyone) {
 
 int surety_mpi_speaks(void) {
     enum { FAILED = 1, TRIES = 200 };
-    const struct timespec pause = {.tv_nsec = 10000000};
+    const struct timespec pause = {.tv_nsec = 10000000}, until_ended = {.tv_sec = 10};
     int rank, size, told = 0;
     MPI_Request request;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
-    for (int i = 1; !rank && i < size; i++) MPI_Isend(NULL, 0, MPI_BYTE, i, FAILED, MPI_COMM_WORLD, &request);
+    for (int i = rank + 1; i < size; i++) MPI_Isend(NULL, 0, MPI_BYTE, i, FAILED, MPI_COMM_WORLD, &request);
     for (int i = 0; rank && !told && i < TRIES; i++) {
-        MPI_Iprobe(0, FAILED, MPI_COMM_WORLD, &told, MPI_STATUS_IGNORE);
+        MPI_Iprobe(MPI_ANY_SOURCE, FAILED, MPI_COMM_WORLD, &told, MPI_STATUS_IGNORE);
         nanosleep(&pause, NULL);
     }
+    if (told) nanosleep(&until_ended, NULL); /* by the one that speaks, when it has spoken */
     return !told;
 }
 
@@ -81,6 +82,8 @@ static void meet_all(void) {
 }
 
 void surety_mpi_stop(int exit_code) {
+    const struct timespec passed_on = {.tv_nsec = 200000000}; /* MPICH's launcher may lose the last words */
+    if (exit_code) nanosleep(&passed_on, NULL);
     if (exit_code) MPI_Abort(MPI_COMM_WORLD, exit_code); /* the others may wait for a sum */
     meet_all();
     MPI_Finalize();

@@ -8,8 +8,9 @@
  */
 int surety_mpi_start(surety_everyone *everyone);
 
-/* For a process that has failed: 1 if it should say why. The first process tells the others that it has
- * failed; those wait two seconds for its word, since the reason is most often the same. */
+/* For a process that has failed: 1 if it should say why. It tells the processes behind it that it has failed,
+ * and waits two seconds for such a word from those before it, since the reason is most often the same. The
+ * first that failed speaks, and then ends the others. */
 int surety_mpi_speaks(void);
 
 /* Ends MPI. A code other than 0 ends the other processes too, wherever they are. */

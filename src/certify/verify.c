@@ -404,6 +404,7 @@ static surety_status check_export(verifying *v, surety_error *err) {
 
 static surety_status derive_all(verifying *v, const surety_run *run, surety_error *err) {
     SURETY_TRY(read_certificate(v, err));
+    SURETY_TRY(surety_agree("certificate", v->stated.digest, run, err));
     if (!v->out->agrees) return SURETY_OK;
     SURETY_TRY(open_model(v, err));
     if (v->out->agrees) SURETY_TRY(make_tolerance(v, err));

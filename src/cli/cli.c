@@ -197,8 +197,8 @@ void cli_print_fact(const char *name, int width, const char *format, ...) {
 }
 
 /* The option of that name; an unambiguous beginning is enough, as with getopt_long. */
-static cli_option *find_option(cli *c, const char *name, size_t length, size_t *matches) {
-    cli_option *found = NULL;
+static const cli_option *find_option(const cli *c, const char *name, size_t length, size_t *matches) {
+    const cli_option *found = NULL;
     *matches = 0;
     for (size_t i = 0; i < c->count; i++) {
         if (strncmp(c->options[i].name, name, length)) continue;
@@ -242,7 +242,7 @@ static surety_status unknown_option(cli *c, const char *word, size_t length, siz
 static surety_status take_option(cli *c, int *at) {
     const char *word = c->argv[*at] + 2, *equals = strchr(word, '=');
     size_t matches, length = equals ? (size_t)(equals - word) : strlen(word);
-    cli_option *o = find_option(c, word, length, &matches);
+    const cli_option *o = find_option(c, word, length, &matches);
     if (!o) return unknown_option(c, word, length, matches);
     if (c->given_count < CLI_OPTIONS) c->given[c->given_count++] = o->name;
     if (!o->read) {
@@ -298,6 +298,12 @@ surety_status cli_parse(cli *c, size_t min_words, size_t max_words) {
     surety_reading(&c->run, c->largest_file);
     surety_streaming(c->stream);
     return cli_files_note(c);
+}
+
+const cli_option *cli_option_of(const cli *c, const char *word) {
+    size_t matches;
+    if (strncmp(word, "--", 2) || !word[2]) return NULL;
+    return find_option(c, word + 2, strcspn(word + 2, "="), &matches);
 }
 
 bool cli_given(const cli *c, const char *name) {

@@ -58,7 +58,7 @@ typedef struct cli_part {
     const char *file;  /* of --part-file */
     surety_part *part; /* of this run */
     bool merging;      /* it holds all parts */
-    char about[512];   /* what parts must have in common */
+    char about[1024];  /* what parts must have in common */
 } cli_part;
 
 struct cli {
@@ -112,6 +112,9 @@ surety_status cli_parse(cli *c, size_t min_words, size_t max_words);
 void cli_help(const cli *c);
 void cli_man(void);
 surety_status cli_completion(cli *c);
+
+/* The option that a word of the command line means, by its whole name or a beginning; NULL: none. */
+const cli_option *cli_option_of(const cli *c, const char *word);
 
 /* Was the option given on the command line? */
 bool cli_given(const cli *c, const char *name);

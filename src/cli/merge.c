@@ -16,11 +16,11 @@ static surety_status run_again(cli *c, surety_part *part, const char *out) {
     again.part.merging = true;
     for (size_t i = 0; cli_commands[i]; i++)
         if (!strcmp(cli_commands[i]->name, words[0])) again.command = cli_commands[i];
-    for (size_t i = 1; i < count; i++) argv[again.argc++] = (char *)(uintptr_t)words[i];
     if (out) argv[again.argc++] = option, argv[again.argc++] = (char *)(uintptr_t)out;
     if (c->stream) argv[again.argc++] = streamed;
     if (c->json) argv[again.argc++] = json;
     if (c->quiet) argv[again.argc++] = quiet;
+    for (size_t i = 1; i < count; i++) argv[again.argc++] = (char *)(uintptr_t)words[i]; /* perhaps "--" */
     again.argv = argv;
     surety_status status = again.command
                                ? again.command->run(&again)

@@ -15,7 +15,7 @@ static const struct {
 static surety_everyone everyone;
 static int (*speaks)(void);
 static void (*stop)(int);
-static int own_errors = -1; /* where the messages of a silent process went */
+static int own_output = -1, own_errors = -1; /* where the words of a silent process went */
 
 /* The module of this launcher, or NULL if this process is alone. */
 static const char *find_launcher(bool asked) {
@@ -93,7 +93,7 @@ surety_status cli_mpi_start(cli *c, int argc, char **argv) {
     c->run.everyone = &everyone;
     if (!cli_speaks(c)) {
         surety_writing(0);
-        own_errors = dup(STDERR_FILENO);
+        own_output = dup(STDOUT_FILENO), own_errors = dup(STDERR_FILENO);
         if (!freopen("/dev/null", "w", stdout) || !freopen("/dev/null", "w", stderr)) return SURETY_E_SYSTEM;
     }
     return compare_words(c, argc, argv);
@@ -105,7 +105,9 @@ bool cli_speaks(const cli *c) {
 
 void cli_mpi_failed(const cli *c) {
     if (!stop || !speaks() || cli_speaks(c)) return;
-    if (own_errors >= 0 && dup2(own_errors, STDERR_FILENO) >= 0)
+    fflush(stdout);
+    if (own_output >= 0 && own_errors >= 0 && dup2(own_output, STDOUT_FILENO) >= 0 &&
+        dup2(own_errors, STDERR_FILENO) >= 0)
         cli_print_to(stderr, "surety: process %zu failed\n", everyone.rank);
 }
 

@@ -11,7 +11,7 @@ surety_status cli_mpi_start(cli *c, int argc, char **argv);
 /* 1: this process prints and writes. */
 bool cli_speaks(const cli *c);
 
-/* Before the message of a failure: a silent process may speak if the first one has not failed too. */
+/* Before the message of a failure: a silent process may speak if none before it has failed too. */
 void cli_mpi_failed(const cli *c);
 
 /* Before the program ends, with its exit code. */

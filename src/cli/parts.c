@@ -32,10 +32,13 @@ static surety_status describe(cli *c, const surety_model *model, const surety_da
     const surety_tolerance *tolerance = threat->ball.tolerance;
     const char *level = strcmp(surety_cpu_level(), "generic") ? "fma" : "generic"; /* levels with FMA agree */
     surety_status status = surety_model_sha256(model, sha256, &c->error);
-    snprintf(c->part.about, sizeof c->part.about, "%s %s model %s rows %s %s %s tolerance %.64s",
-             surety_version(), level, sha256, info->set_sha256[SURETY_SET_PRIOR],
-             info->set_sha256[SURETY_SET_LEARN], info->set_sha256[SURETY_SET_TEST],
-             tolerance ? tolerance->sha256 : "none");
+    int used = snprintf(c->part.about, sizeof c->part.about,
+                        "%s %s model %s rows %s %s %s tolerance %.64s files", surety_version(), level, sha256,
+                        info->set_sha256[SURETY_SET_PRIOR], info->set_sha256[SURETY_SET_LEARN],
+                        info->set_sha256[SURETY_SET_TEST], tolerance ? tolerance->sha256 : "none");
+    for (size_t i = 0; i < info->files; i++) /* they may hold groups, which are no features */
+        used +=
+            snprintf(c->part.about + used, sizeof c->part.about - (size_t)used, " %s", info->file[i].sha256);
     return status;
 }
 
@@ -57,30 +60,28 @@ bool cli_is_part(const cli *c) {
     return c->part.of > 0;
 }
 
-/* Options that do not change what is counted; all but flags have a value. */
-static bool is_left_out(const char *word, bool *has_value) {
-    static const char *const names[] = {"--part",         "--part-file", "--threads", "--out",
-                                        "--largest-file", "--json",      "--quiet",   "--stream"};
-    size_t length = strcspn(word, "=");
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        if (strlen(names[i]) != length || strncmp(word, names[i], length)) continue;
-        *has_value = i < 5 && !word[length];
-        return true;
-    }
+/* Options that do not change what is counted. */
+static bool is_left_out(const cli_option *option) {
+    static const char *const names[] = {"part",         "part-file", "threads", "out",
+                                        "largest-file", "json",      "quiet",   "stream"};
+    for (size_t i = 0; option && i < sizeof names / sizeof *names; i++)
+        if (!strcmp(names[i], option->name)) return true;
     return false;
 }
 
 static surety_status save(cli *c) {
     const char **words = calloc((size_t)c->argc + 1, sizeof *words);
     size_t count = 0;
+    bool only_words = false;
     if (!words) return SURETY_E_MEMORY;
     words[count++] = c->command->name;
     for (int i = 0; i < c->argc; i++) {
-        bool has_value;
-        if (!is_left_out(c->argv[i], &has_value))
-            words[count++] = c->argv[i];
-        else if (has_value)
-            i++;
+        const cli_option *option = only_words ? NULL : cli_option_of(c, c->argv[i]);
+        bool valued = option && option->read && !strchr(c->argv[i], '=');
+        only_words |= !strcmp(c->argv[i], "--");
+        if (!is_left_out(option)) words[count++] = c->argv[i];
+        if (valued && !is_left_out(option)) words[count++] = c->argv[i + 1];
+        i += valued;
     }
     surety_status status =
         surety_part_save(c->part.part, c->part.file, words, count, c->part.about, &c->error);

@@ -127,12 +127,22 @@ static surety_status read_promises(cli *c, const char *file, FILE *in, surety_ce
     return out->point_count ? SURETY_OK : bad_promise(c, file, 1, "");
 }
 
+/* Processes count at the radii that each has read. */
+static surety_status agree_on_promises(cli *c, const surety_certify_settings *s) {
+    char text[64 * SURETY_POINTS] = "";
+    size_t used = 0;
+    for (size_t i = 0; i < s->point_count; i++)
+        used += (size_t)snprintf(text + used, sizeof text - used, "%a %a\n", s->points[i].radius,
+                                 s->points[i].limit);
+    return surety_agree("list of promises", text, &c->run, &c->error);
+}
+
 static surety_status promise_points(cli *c, const char *file, surety_certify_settings *out) {
     FILE *in = fopen(file, "r");
     if (!in) return cli_unreadable(c, file);
     surety_status status = read_promises(c, file, in, out);
     fclose(in);
-    return status;
+    return status == SURETY_OK ? agree_on_promises(c, out) : status;
 }
 
 bool cli_statement_has_radii(const surety_certify_settings *settings) {

@@ -129,9 +129,10 @@ static int by_place(const void *a, const void *b) {
     return x->s != y->s ? (x->s > y->s) - (x->s < y->s) : (x->i > y->i) - (x->i < y->i);
 }
 
-static void widen(double *low, double *high, double x) {
-    if (x < *low) *low = x;
-    if (x > *high) *high = x;
+/* By the range from `from` to `to`; one that begins at infinity is of no value. */
+static void widen(double *low, double *high, double from, double to) {
+    if (from < *low) *low = from;
+    if (to > *high) *high = to;
 }
 
 /* The smallest and the largest value of every feature in S' and S, into range and weight: each process looks
@@ -147,15 +148,13 @@ static surety_status find_ends(counting *c, surety_error *err) {
         surety_my_share(c->run, &i, &end);
         for (; i < end; i++) {
             surety_table_row(c->sets[k].table, c->sets[k].rows[i], c->x);
-            for (size_t j = 0; j < d; j++) widen(&own[j], &own[d + j], (double)c->x[j]);
+            for (size_t j = 0; j < d; j++) widen(&own[j], &own[d + j], (double)c->x[j], (double)c->x[j]);
         }
     }
     surety_status status = surety_share_everyone(c->run, ends, size, 1, 2 * d * sizeof *ends, err);
     for (size_t r = 0; r < size; r++)
-        for (size_t j = 0; j < d; j++) {
-            widen(&c->range[j], &c->weight[j], ends[2 * d * r + j]);
-            widen(&c->range[j], &c->weight[j], ends[2 * d * r + d + j]);
-        }
+        for (size_t j = 0; j < d; j++)
+            widen(&c->range[j], &c->weight[j], ends[2 * d * r + j], ends[2 * d * r + d + j]);
     surety_free(ends);
     return status;
 }

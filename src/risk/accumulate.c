@@ -222,13 +222,16 @@ void surety_risk_coin(surety_risk *a, uint32_t coin) {
     a->coin = coin;
 }
 
+static surety_status check_count(const surety_risk *a, int64_t examples, surety_error *err) {
+    if ((uint64_t)examples <= SURETY_RISK_VOTES / a->n) return SURETY_OK;
+    return surety_fail(err, SURETY_E_INPUT, "more than %llu votes of a voter cannot be summed exactly",
+                       (unsigned long long)SURETY_RISK_VOTES);
+}
+
 surety_status surety_risk_check(const surety_risk *a, unsigned y, surety_error *err) {
     if (y >= a->K)
         return surety_fail(err, SURETY_E_INPUT, "the label is class %u, of classes 0 to %zu", y, a->K - 1);
-    if ((uint64_t)(a->sums[SURETY_RISK_EXAMPLES] + 1) > SURETY_RISK_VOTES / a->n)
-        return surety_fail(err, SURETY_E_INPUT, "more than %llu votes of a voter cannot be summed exactly",
-                           (unsigned long long)SURETY_RISK_VOTES);
-    return SURETY_OK;
+    return check_count(a, a->sums[SURETY_RISK_EXAMPLES] + 1, err);
 }
 
 void surety_risk_count(surety_risk *a, unsigned y) {
@@ -245,17 +248,15 @@ surety_status surety_risk_merge(surety_risk *into, const surety_risk *from, sure
         into->signed_votes != from->signed_votes || into->has_prior != from->has_prior ||
         memcmp(into->q, from->q, weights) || memcmp(into->p, from->p, weights))
         return surety_fail(err, SURETY_E_USAGE, "accumulators of different votes cannot be merged");
-    uint64_t m = (uint64_t)(into->sums[SURETY_RISK_EXAMPLES] + from->sums[SURETY_RISK_EXAMPLES]);
-    if (m > SURETY_RISK_VOTES / into->n)
-        return surety_fail(err, SURETY_E_INPUT, "more than %llu votes of a voter cannot be summed exactly",
-                           (unsigned long long)SURETY_RISK_VOTES);
+    SURETY_TRY(check_count(into, into->sums[SURETY_RISK_EXAMPLES] + from->sums[SURETY_RISK_EXAMPLES], err));
     into->has_coins |= from->has_coins;
     for (size_t k = 0; k < into->sum_count; k++) into->sums[k] += from->sums[k];
     return SURETY_OK;
 }
 
 surety_status surety_risk_gather(surety_risk *a, const surety_run *run, surety_error *err) {
-    return surety_sum_everyone(run, a->sums, a->sum_count, err);
+    SURETY_TRY(surety_sum_everyone(run, a->sums, a->sum_count, err));
+    return check_count(a, a->sums[SURETY_RISK_EXAMPLES], err); /* of each process they were few enough */
 }
 
 surety_status surety_risk_result(const surety_risk *a, surety_risks *out, surety_error *err) {

@@ -1,5 +1,6 @@
 """The command under mpirun: the same bytes for any number of processes; only the first one speaks; a lost process ends the run, and
 the checkpoint goes on with another number of processes."""
+import json
 import os
 import random
 import shutil
@@ -178,6 +179,12 @@ def test_only_one_speaks():
     said = ask("openmpi", 3, "certify", "not-there", "--looks", 1, "--out", "x", code=3)
     assert said.count("surety: not-there") == 1, said
     ask("openmpi", 2, *CERTIFY, "--part", "1/2", "--part-file", "p", code=2)
+    os.makedirs(path("empty"), exist_ok=True)
+    certify = [SURETY, *map(str, CERTIFY), "--out", path("mixed"), "--json"]
+    done = subprocess.run([launcher("openmpi"), "-n", "1", *certify, ":", "-n", "3", "--wdir", path("empty"), *certify], cwd=FOLDER, env=ENVIRONMENT,
+                          capture_output=True, text=True, timeout=300)  # the first one waits, the others fail
+    assert done.returncode == 3 and done.stderr.count("surety:") == 2 and "surety: process 1 failed" in done.stderr, done.stderr
+    assert json.loads(done.stdout)["error"]["file"] == "attacked.model", done.stdout
 
 
 def two(first, second, *places, other=SURETY):
@@ -217,6 +224,15 @@ def test_what_differs_is_refused():
     shutil.copy(path("certified.model"), os.path.join(other, "attacked.model"))
     assert "process 1 has another model than process 0" in two(mixed, mixed, FOLDER, other)
     shutil.copy(path("attacked.model"), other)
+    for place, radius in ((FOLDER, "0.02"), (other, "0.03")):
+        with open(os.path.join(place, "p.csv"), "w") as file:
+            file.write(f"{radius},0.9\n")
+    promises = ("certify", "attacked.model", "--train", "t.csv", "--attack", "worst-case", "--looks", 1, "--promises", "p.csv", "--out", path("mixed"))
+    assert "process 1 has another list of promises than process 0" in two(promises, promises, FOLDER, other)
+    for place, eps in ((FOLDER, "0.1"), (other, "0.05")):
+        ask("", 0, *CERTIFY, "--eps", eps, "--out", os.path.join(place, "c.json"))
+    verify = ("verify", "c.json", "--train", "t.csv", "--model", "attacked.model")
+    assert "process 1 has another certificate than process 0" in two(verify, verify, FOLDER, other)
     with open(os.path.join(other, "t.csv"), "a") as file:
         file.write("1,2,3,class1\n")
     train = (*TRAIN, "--epochs", 2, "--out", path("mixed"))

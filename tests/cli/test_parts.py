@@ -3,10 +3,11 @@ what does not belong together is refused by name."""
 import json
 import os
 import random
+import re
 import subprocess
 import tempfile
 
-from tap import FULL, SURETY, main
+from tap import FULL, SOURCE, SURETY, main
 
 FOLDER = tempfile.mkdtemp(prefix="surety-parts-")
 ENVIRONMENT = {**os.environ, "XDG_STATE_HOME": FOLDER}
@@ -16,8 +17,8 @@ def path(name):
     return os.path.join(FOLDER, name)
 
 
-def ask(*words, code=0):
-    done = subprocess.run([SURETY, *map(str, words), "--quiet"], cwd=FOLDER, capture_output=True, text=True, env=ENVIRONMENT, timeout=600)
+def ask(*words, code=0, quiet=("--quiet",)):
+    done = subprocess.run([SURETY, *map(str, words), *quiet], cwd=FOLDER, capture_output=True, text=True, env=ENVIRONMENT, timeout=600)
     assert done.returncode == code, (words, done.returncode, done.stderr, done.stdout)
     return done.stdout if code == 0 else done.stderr
 
@@ -130,6 +131,43 @@ def test_refused():
     ask("evaluate", "t.model", "--train", "t.csv", "--part", "1/2", "--part-file", "p", "--per-example", "e.csv", code=2)
     ask("attack", "t.model", "--train", "t.csv", "--part", "1/2", "--part-file", "p", "--out", "x.npy", code=2)
     assert "write over" in ask("merge", a, b, "--out", a, code=2)
+
+
+def test_other_groups():
+    """Groups may be in a column that is no feature: the rows are the same, and the counts are not."""
+    table(2)
+    certify = ("certify", "t.model", "--train", "t.csv", "--looks", 1, "--groups", "who")
+    with open(path("t.csv")) as file:
+        text = file.read()
+    with open(path("t.csv"), "w") as file:
+        file.write(re.sub(r"u(\d+)", lambda u: f"g{int(u[1]) % 3}", text))
+    ask(*certify, "--part", "1/2", "--part-file", "p1")
+    with open(path("t.csv"), "w") as file:
+        file.write(re.sub(r"u(\d+)", lambda u: f"g{int(u[1]) % 5 % 3}", text))
+    ask(*certify, "--part", "2/2", "--part-file", "p2")
+    assert "other data" in ask("merge", "p1", "p2", "--out", "c", code=1)
+
+
+def test_words():
+    """Beginnings of options, options behind '=', and words behind '--'."""
+    table(2)
+    ask("certify", "t.model", "--train", "t.csv", "--looks", 1, "--out", "whole")
+    for k in (1, 2):
+        ask("certify", "--train=t.csv", "--loo", 1, f"--part={k}/2", "--part-f", f"p{k}", "--thread", k, "--jso", "--quie", "--", "t.model", quiet=())
+    ask("merge", "p1", "p2", "--out", "merged")
+    assert read("whole") == read("merged")
+
+
+def test_jobs_of_an_array():
+    """The script for Slurm, with what Slurm would set; the second job is sent again alone."""
+    table(2)
+    ask("certify", "t.model", "--train", "t.csv", "--looks", 1, "--out", "whole")
+    for job, count, of in ((1, 3, {}), (3, 3, {}), (2, 1, {"PARTS": "3"})):
+        subprocess.run([os.path.join(SOURCE, "examples/cluster/array.sh"), "t.model", "parts", "--train", "t.csv", "--looks", "1"], cwd=FOLDER, check=True,
+                       capture_output=True, env={**ENVIRONMENT, "PATH": f"{os.path.dirname(os.path.abspath(SURETY))}:{os.environ['PATH']}",
+                                                 "SLURM_ARRAY_TASK_ID": str(job), "SLURM_ARRAY_TASK_COUNT": str(count), **of})
+    ask("merge", *(f"parts/{k}.json" for k in (1, 2, 3)), "--out", "merged")
+    assert read("whole") == read("merged")
 
 
 if __name__ == "__main__":

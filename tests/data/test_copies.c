@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "draw.h"
+#include "meeting.h"
 #include "plain.h"
 #include "surety/data.h"
 
@@ -141,6 +142,50 @@ static void noise_hides_no_repeats(void **state) {
     surety_data_free(data);
 }
 
+/* Eight rows, four of them in S. The last feature is missing but in the first row and the last. */
+static surety_status open_few(surety_data **out, const surety_everyone *everyone, surety_error *err) {
+    enum { FEW = 8 };
+    float x[FEW * D];
+    int64_t y[FEW];
+    surety_data_settings s = plain_settings();
+    surety_arrays a = {.m = FEW, .d = D, .features = x, .labels = y};
+    s.learn_size = 4, s.boxed = 0, s.missing = SURETY_MISSING_MEDIAN, s.everyone = everyone;
+    for (int i = 0; i < FEW; i++) {
+        y[i] = i % 2;
+        for (int j = 0; j < D; j++) x[i * D + j] = (float)(i * (j + 1));
+        if (i && i < FEW - 1) x[i * D + D - 1] = NAN;
+    }
+    return surety_data_from_arrays(&a, &s, out, err);
+}
+
+static void *count_few(void *arg) {
+    const process *p = arg;
+    surety_data *data = NULL;
+    if (open_few(&data, &p->everyone, NULL) == SURETY_OK)
+        *(surety_copies *)p->arg = surety_data_describe(data)->copies;
+    surety_data_free(data);
+    return NULL;
+}
+
+/* A process without rows, or without a value of a feature, knows nothing of its range. */
+static void more_processes_than_rows(void **state) {
+    surety_data *data = NULL;
+    surety_error err = SURETY_ERROR_NONE;
+    (void)state;
+    check_ok(open_few(&data, NULL, &err));
+    const surety_copies *alone = &surety_data_describe(data)->copies;
+    assert_true(!alone->near_learn_in_prior);
+    for (size_t size = 1; size <= MEETING_MOST; size++) {
+        surety_copies of[MEETING_MOST] = {0};
+        meeting_run(size, count_few, of, sizeof *of);
+        for (size_t r = 0; r < size; r++) {
+            check_that(of[r].learn, ==, alone->learn);
+            check_that(of[r].near_learn_in_prior, ==, alone->near_learn_in_prior);
+        }
+    }
+    surety_data_free(data);
+}
+
 /* The share that is too much, and what is said. */
 static void one_in_a_hundred_may_be_a_copy(void **state) {
     (void)state;
@@ -250,6 +295,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(counts_are_those_of_all_pairs),
         cmocka_unit_test(noise_hides_no_repeats),
+        cmocka_unit_test(more_processes_than_rows),
         cmocka_unit_test(one_in_a_hundred_may_be_a_copy),
         cmocka_unit_test(equal_rows_are_dropped_before_the_split),
         cmocka_unit_test(nothing_to_drop_changes_nothing),

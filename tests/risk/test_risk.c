@@ -521,6 +521,13 @@ static void refusals(void **state) {
     assert_int_equal(surety_risk_new(&s, &a, &err), SURETY_E_USAGE);
 }
 
+/* Another process has counted the same; integers wrap as MPI lets them. */
+static surety_status twice(void *arg, int64_t *values, size_t count, surety_error *err) {
+    (void)arg, (void)err;
+    for (size_t i = 0; i < count; i++) values[i] = (int64_t)(2 * (uint64_t)values[i]);
+    return SURETY_OK;
+}
+
 /* Sums cannot overflow: the accumulator stops before they could. Doubling it reaches the limit quickly. */
 static void stops_before_overflow(void **state) {
     (void)state;
@@ -540,6 +547,10 @@ static void stops_before_overflow(void **state) {
     check_that(r.averaged, ==, 1);
     check_that(r.loss[0], ==, UINT64_C(1) << 62);
     surety_risks_free(&r);
+    /* Nor are processes summed that count too many together. */
+    const surety_everyone two = {.size = 2, .sum = twice};
+    const surety_run run = {.everyone = &two};
+    assert_int_equal(surety_risk_gather(a, &run, &err), SURETY_E_INPUT);
     surety_risk_free(a);
 }
 
