@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #define ZLIB_CONST /* zlib's next_in is then a pointer to const */
-#include <zlib.h>
+#include "io/zlib.h"
 
 #include "base/parallel.h"
 
@@ -56,17 +56,6 @@ typedef struct inflater {
     size_t used, capacity, limit;
     surety_error *err;
 } inflater;
-
-static voidpf zlib_alloc(voidpf opaque, uInt items, uInt size) {
-    void *memory = NULL;
-    (void)opaque;
-    return surety_alloc(&memory, items, size, NULL) == SURETY_OK ? memory : Z_NULL;
-}
-
-static void zlib_free(voidpf opaque, voidpf memory) {
-    (void)opaque;
-    surety_free(memory);
-}
 
 int surety_is_gzip(const uint8_t *data, size_t size) {
     return size >= 2 && data[0] == 0x1f && data[1] == 0x8b;
@@ -139,8 +128,8 @@ static size_t first_capacity(const inflater *f) {
 static surety_status inflate_all(inflater *f) {
     SURETY_TRY(surety_alloc(&f->out, first_capacity(f), 1, f->err));
     f->capacity = first_capacity(f);
-    f->z.zalloc = zlib_alloc;
-    f->z.zfree = zlib_free;
+    f->z.zalloc = surety_zlib_alloc;
+    f->z.zfree = surety_zlib_free;
     if (inflateInit2(&f->z, 15 + 16) != Z_OK) /* largest window, gzip wrapping only */
         return surety_fail(f->err, SURETY_E_MEMORY, "no memory for decompression");
     surety_status status = SURETY_OK;

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define ZLIB_CONST /* zlib's next_in is then a pointer to const */
-#include <zlib.h>
+#include "io/zlib.h"
 
 enum {
     LOCAL = 30, /* bytes of a local header before its name */
@@ -107,17 +107,6 @@ static surety_status find_content(const surety_file *a, const surety_zip_member 
     return SURETY_OK;
 }
 
-static voidpf take(voidpf opaque, uInt items, uInt size) {
-    void *memory = NULL;
-    (void)opaque;
-    return surety_alloc(&memory, items, size, NULL) == SURETY_OK ? memory : Z_NULL;
-}
-
-static void give(voidpf opaque, voidpf memory) {
-    (void)opaque;
-    surety_free(memory);
-}
-
 /* Exactly m->size bytes from exactly m->packed ones. */
 static surety_status unpack(uint8_t *out, const uint8_t *from, const surety_zip_member *m,
                             surety_error *err) {
@@ -125,8 +114,8 @@ static surety_status unpack(uint8_t *out, const uint8_t *from, const surety_zip_
                   .avail_in = (uInt)m->packed,
                   .next_out = out,
                   .avail_out = (uInt)m->size,
-                  .zalloc = take,
-                  .zfree = give};
+                  .zalloc = surety_zlib_alloc,
+                  .zfree = surety_zlib_free};
     if (inflateInit2(&z, -15) != Z_OK) /* largest window, no wrapping */
         return surety_fail(err, SURETY_E_MEMORY, "no memory for decompression");
     int code = inflate(&z, Z_FINISH), whole = code == Z_STREAM_END && !z.avail_in && !z.avail_out;
