@@ -95,7 +95,7 @@ static surety_status run(cli *c) {
 
 const cli_command cli_attack = {
     .name = "attack",
-    .usage = "MODEL --attack NAME --split test|learn [--out X.npy] [options]",
+    .usage = "MODEL [--attack NAME] [--out X.npy] [options]",
     .summary = "perturbed examples that try to make a model's vote fail",
     .text =
         "Attacks the vote on every example of a split of the data. Data, ball and seed are the model's "
@@ -104,6 +104,6 @@ const cli_command cli_attack = {
         "feature are lost in that, so its vote may differ in a near tie. Every perturbed example lies in the "
         "box exactly and in the ball: the largest distance "
         "is printed.",
-    .example = "surety attack model.safetensors --attack pgd --split test --out X.npy --labels Y.npy",
+    .example = "surety attack model.safetensors --attack pgd --split test \\\n    --out X.npy --labels Y.npy",
     .run = run,
 };

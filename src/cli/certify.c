@@ -258,7 +258,7 @@ static surety_status run(cli *c) {
 
 const cli_command cli_certify = {
     .name = "certify",
-    .usage = "MODEL | --votes V --labels Y --looks N --out C.json [options]",
+    .usage = "(MODEL | --votes V --labels Y) --looks N --out C.json [options]",
     .summary = "write a certificate: how often the vote can fail, and why",
     .text =
         "Perturbs S by attacking the prior's vote, counts how the posterior's vote fares, computes the bound "

@@ -370,7 +370,7 @@ static surety_status run_evaluate(cli *c) {
 
 const cli_command cli_evaluate = {
     .name = "evaluate",
-    .usage = "MODEL --attacks A,B,.. [options]",
+    .usage = "MODEL [--attacks A,B,..] [options]",
     .summary = "risks and bounds of a model under attacks",
     .text =
         "For each attack: R_att, the posterior's vote attacked on T; the risks of the posterior's vote on T "
@@ -435,9 +435,9 @@ static surety_status run_curve(cli *c) {
 
 const cli_command cli_curve = {
     .name = "curve",
-    .usage = "MODEL --attacks A,B,.. --eps-grid A:B:STEP --out FILE [options]",
+    .usage = "MODEL [--attacks A,B,..] [--eps-grid A:B:STEP] --out FILE [options]",
     .summary = "risk of a model against the radius, as CSV",
     .text = "R_att on T, the posterior's vote attacked, for each radius of a grid and each attack.",
-    .example = "surety curve model.safetensors --attacks pgd --eps-grid 0:1:0.5 --out curve.csv",
+    .example = "surety curve model.safetensors --attacks pgd --eps-grid 0:1:0.5 \\\n    --out curve.csv",
     .run = run_curve,
 };

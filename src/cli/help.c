@@ -32,8 +32,7 @@ static void print_help(const cli *c) {
     for (size_t i = 0; i < c->count; i++) {
         char left[64], help[640];
         int used = 3 + (int)strlen(heading(&c->options[i], left));
-        cli_print("  %s ", left);
-        if (used > 26) cli_print("\n");
+        cli_print(used > 26 ? "  %s\n" : "  %s ", left);
         cli_print_wrapped(words_of(&c->options[i], help), 26, used > 26 ? 0 : used);
     }
     cli_print("\nExample:\n");

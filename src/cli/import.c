@@ -94,6 +94,6 @@ const cli_command cli_import = {
         "maker. predict, attack, evaluate, curve, certify and verify take it; bounds come from rows that had "
         "no part in its training, by your word (--fresh). What is not supported is named and refused. With "
         "--check nothing is written unless all raw scores are equal, bit for bit.",
-    .example = "surety import model.json --out model.safetensors --check X.npy --expect margins.npy",
+    .example = "surety import model.json --out trees.model \\\n    --check X.npy --expect margins.npy",
     .run = run,
 };

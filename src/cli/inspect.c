@@ -24,7 +24,7 @@ static void print_voters(const surety_model *m) {
                                  l + 1 == layers ? " units" : "");
     if (all)
         snprintf(seen, sizeof seen, ", each split sees %.0f %% of them", 100. * (double)kept / (double)all);
-    cli_print_fact("voters", NAMES, "%zu %s%s over %zu features%s", surety_voters_count(v),
+    cli_print_fact("voters", NAMES, "%zu (%s%s) over %zu features%s", surety_voters_count(v),
                    surety_voters_words(v), depth, surety_voters_features(v), seen);
 }
 
@@ -51,6 +51,23 @@ static void print_weight(const surety_model *m) {
     cli_print_dictator(m);
 }
 
+static void print_training(const surety_model *m) {
+    const surety_model_facts *f = surety_model_about(m);
+    const surety_preparation *prepared = surety_model_preparation(m);
+    char ball[160], box[80] = "no box";
+    if (surety_model_imported(m)) {
+        cli_print_fact("trained", NAMES, "elsewhere: imported from %s", surety_model_imported(m));
+        return;
+    }
+    if (f->ball.has_box) snprintf(box, sizeof box, "box [%g, %g]", f->ball.lo, f->ball.hi);
+    cli_print_fact(
+        "trained against", NAMES, "%s, %s",
+        cli_ball_words(&f->ball, prepared ? surety_preparation_scaling(prepared) : SURETY_SCALE_NONE, ball),
+        box);
+    cli_print_fact("defense", NAMES, "%s", f->defense);
+    cli_print_fact("objective", NAMES, "%s", f->objective);
+}
+
 static void print_facts(const surety_model *m, double kl, const char *sha256) {
     const surety_model_facts *f = surety_model_about(m);
     cli_print_fact("kind", NAMES, "%s", surety_voters_kind(surety_model_voters(m)));
@@ -61,15 +78,7 @@ static void print_facts(const surety_model *m, double kl, const char *sha256) {
                                                                : surety_voter_set_name(f->voter_set),
                    kl);
     print_weight(m);
-    const surety_preparation *prepared = surety_model_preparation(m);
-    char ball[160], box[80] = "no box";
-    if (f->ball.has_box) snprintf(box, sizeof box, "box [%g, %g]", f->ball.lo, f->ball.hi);
-    cli_print_fact(
-        "trained against", NAMES, "%s, %s",
-        cli_ball_words(&f->ball, prepared ? surety_preparation_scaling(prepared) : SURETY_SCALE_NONE, ball),
-        box);
-    cli_print_fact("defense", NAMES, "%s", f->defense);
-    cli_print_fact("objective", NAMES, "%s", f->objective);
+    print_training(m);
     cli_print_fact("for its bounds", NAMES, "T_p = %llu candidate prior%s, delta = %g",
                    (unsigned long long)f->priors_compared, f->priors_compared == 1 ? "" : "s", f->delta);
     cli_print_fact("seed", NAMES, "%llu", (unsigned long long)f->seed);

@@ -54,6 +54,10 @@ static void list_commands(void) {
         cli_print("  %-10s %s\n", cli_commands[i]->name, cli_commands[i]->summary);
     cli_print("  %-10s %s\n", "help", "help COMMAND: its options and an example");
     cli_print("\n");
+    cli_print_wrapped(
+        "Rows fall into three sets: S' trains, S gives the promise, T is for estimates. First steps: "
+        "docs/tables.md.\n",
+        0, 0);
     cli_print_wrapped("Exit codes: " CLI_EXIT_CODES, 0, 0);
 }
 

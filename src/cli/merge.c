@@ -45,7 +45,7 @@ static surety_status run(cli *c) {
 
 const cli_command cli_merge = {
     .name = "merge",
-    .usage = "PART.. [--out FILE]",
+    .usage = "PART.. [--out FILE] [options]",
     .summary = "parts of evaluate, certify, curve or attack become the whole",
     .text =
         "Every part must be there once, of the same command, model, data and version. Run it in the folder "

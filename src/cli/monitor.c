@@ -247,7 +247,7 @@ static surety_status run(cli *c) {
 
 const cli_command cli_monitor = {
     .name = "monitor",
-    .usage = "C.json --labels FILE|- | --fresh TABLE --model MODEL [options]",
+    .usage = "C.json [--labels FILE|- | --fresh TABLE --model MODEL] [options]",
     .summary = "does a promise still hold after deployment?",
     .text =
         "Adds outcomes of the deployed vote and says whether the certificate's promise holds so far, or is "
@@ -257,9 +257,9 @@ const cli_command cli_monitor = {
         "outcomes counts whole or, after an error or a kill, not at all; cut the stream into files as you "
         "like. "
         "With --fresh the vote is computed from rows with labels, for a certificate by --attack worst-case "
-        "or "
-        "none; where units are counted, all rows of a unit belong into one file. Without both the state is "
+        "or none; where units are counted, all rows of a unit belong into one file. Without both the state "
+        "is "
         "shown.",
-    .example = "surety monitor certificate.json --labels all.txt --from-start",
+    .example = "surety monitor c.json --labels outcomes.txt --from-start",
     .run = run,
 };

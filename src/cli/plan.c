@@ -55,11 +55,12 @@ static void print_rows(const options *o, const planned *p) {
 static void print_plan(const options *o, const planned *p) {
     static const double chances[] = {0.5, 0.8, 0.9, 0.95, 0.99};
     surety_plan at = p->part;
-    cli_print("Promise: at most %g fail, with confidence %g %%", o->plan.promise, 100 * (1 - o->plan.delta));
+    cli_print("Promise: at most %g %% of inputs fail, with confidence %g %%", 100 * o->plan.promise,
+              100 * (1 - o->plan.delta));
     if (o->classes > 1) cli_print(", for each of %zu classes", o->classes);
     if (o->curve > 1) cli_print(", at %zu radii", o->curve);
     if (o->looks > 1) cli_print(", %zu looks", o->looks);
-    cli_print(".\nIf in truth %g fail, S needs %llu examples", o->plan.expected,
+    cli_print(".\nIf in truth %g %% fail, S needs %llu examples", 100 * o->plan.expected,
               (unsigned long long)p->examples);
     if (o->classes > 1) cli_print(", %llu of each class", (unsigned long long)p->part_m);
     cli_print(": then the promise can be\nprinted with a chance of %g %% or more.\n", 100 * o->plan.chance);

@@ -73,9 +73,11 @@ static void print_many(const surety_predict_result *r, const surety_model *model
 
 static void print_proved(const surety_predict_result *r, const surety_model *model, const surety_ball *ball) {
     const surety_preparation *p = surety_model_preparation(model);
-    char words[160];
-    cli_print("%llu of them proved: no other answer in the\n  %s\n", (unsigned long long)r->proved,
-              cli_ball_words(ball, p ? surety_preparation_scaling(p) : SURETY_SCALE_NONE, words));
+    char words[160], text[256];
+    snprintf(text, sizeof text, "%llu of them proved: no other answer in the %s",
+             (unsigned long long)r->proved,
+             cli_ball_words(ball, p ? surety_preparation_scaling(p) : SURETY_SCALE_NONE, words));
+    cli_print_wrapped(text, 0, 0);
 }
 
 static void say_columns(const cli *c, const surety_predict_result *r) {

@@ -187,6 +187,6 @@ const cli_command cli_report = {
         "the data, the training, risks, curves and examples of the test set T. Data and ball are those of "
         "the model and the first certificate unless given; without data the page says what is missing. A "
         "folder that 'surety reproduce' made: report.html and figures/ as SVG, PNG and PDF in it.",
-    .example = "surety report model.safetensors certificate.json --out page.html",
+    .example = "surety report model.safetensors c.json --out page.html",
     .run = run,
 };

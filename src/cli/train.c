@@ -295,7 +295,9 @@ static void print_result(const options *o, const surety_train_result *r) {
     if (r->step2_best)
         cli_print("step 2: epoch %zu of %zu is the best, objective %.4f\n", r->step2_best, r->step2_epochs,
                   r->step2_objective[r->step2_best - 1]);
-    cli_print("KL(Q||P) %.4f, T_p %llu, %.1f s\n", r->kl, (unsigned long long)r->priors_compared, r->seconds);
+    cli_print("for its bounds: T_p = %llu candidate prior%s, KL(Q||P) = %.4f%s; %.1f s\n",
+              (unsigned long long)r->priors_compared, r->priors_compared == 1 ? "" : "s", r->kl,
+              r->priors_compared == 1 && !r->step2_best ? " (S chose nothing)" : "", r->seconds);
     cli_print_copies(&r->copies);
     if (o->timing) {
         const surety_timing *t = &r->timing;
@@ -309,7 +311,8 @@ static void print_kinds(const cli *c, const options *o) {
     const surety_threat *defense = &o->train.defense;
     if (o->preset == PRESET_TABLE && !cli_given(c, "kind") && defense->kind == SURETY_WORST_CASE &&
         defense->ball.norm == SURETY_LINF)
-        cli_print("note: against linf, --kind trees often promises more. Choose before you certify\n");
+        cli_print(
+            "note: against linf, --kind trees often gives a smaller limit. Choose before you certify\n");
 }
 
 static void print_all(const cli *c, const options *o, const surety_train_result *r, const surety_model *model,

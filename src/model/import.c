@@ -11,6 +11,7 @@
 
 #include "base/names.h"
 #include "base/number.h"
+#include "io/looks.h"
 #include "model/model.h"
 
 static const struct {
@@ -411,14 +412,31 @@ static size_t format_of(const surety_file *f) {
     return f->size > 8 && f->data[8] == '{' && f->data[0] != '{' ? 2 : 0;
 }
 
-static surety_status choose_format(const surety_import_settings *s, const surety_file *f, size_t *format,
-                                   surety_error *err) {
+/* A file that begins as none of the formats; the readers say what is wrong with one that does. */
+static surety_status no_format(const surety_file *f, const char *path, surety_error *err) {
+    const char *words = surety_looks_like(f->data, f->size);
+    if (words && !strcmp(words, SURETY_LOOKS_TEXT)) words = NULL;
+    surety_fail(err, SURETY_E_INPUT, "no model of trees that can be imported%s%s",
+                words ? ": it looks like " : "", words ? words : "");
+    surety_fail_file(err, path);
+    surety_fail_expected(err,
+                         "what Booster.save_model of XGBoost (.json, .ubj) or LightGBM writes, or "
+                         "python/surety_sklearn.py for scikit-learn");
+    return SURETY_E_INPUT;
+}
+
+static surety_status choose_format(const surety_import_settings *s, const surety_file *f, const char *path,
+                                   size_t *format, surety_error *err) {
     const char *names[FORMATS + 1];
     for (size_t i = 0; i < FORMATS; i++) names[i] = formats[i].name;
     names[FORMATS] = "auto";
     SURETY_TRY(surety_name_find("format", s->format ? s->format : "auto", names, FORMATS + 1, format, err));
-    if (*format == FORMATS) *format = format_of(f);
-    return SURETY_OK;
+    if (*format < FORMATS) return SURETY_OK;
+    *format = format_of(f);
+    int known =
+        *format || (f->size && f->data[0] && strchr("{ \t\r\n", f->data[0])) ||
+        (f->size > 4 && !memcmp(f->data, "binf", 4)); /* XGBoost's old format: its reader has a sentence */
+    return known ? SURETY_OK : no_format(f, path, err);
 }
 
 static surety_status import(surety_ensemble *e, const surety_file *file, const char *path, surety_model **out,
@@ -426,7 +444,7 @@ static surety_status import(surety_ensemble *e, const surety_file *file, const c
     size_t format = 0;
     made m = {0};
     surety_voters *voters = NULL;
-    SURETY_TRY(choose_format(e->settings, file, &format, err));
+    SURETY_TRY(choose_format(e->settings, file, path, &format, err));
     surety_status status = formats[format].read(e, file, path, err);
     if (status == SURETY_OK) status = settle_threshold(e, err);
     if (status == SURETY_OK) status = settle_classes(e, err);

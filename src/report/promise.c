@@ -179,11 +179,12 @@ static void explain_assumptions(surety_growing *page, const surety_certificate *
     if (!c->data.fresh)
         surety_print_clause(
             page, "the prior among .. candidates", "prior, posterior",
-            "S chose among so many candidates that S' had made (1: it chose nothing). The limit pays for "
-            "the choice.");
+            "So many candidates were made from S', and S chose among them (1: it chose nothing). The limit "
+            "pays for the choice.");
     surety_print_clause(
         page, "this certificate among at most ..", "looks",
-        "Whoever made it says that no more certificates than that might have been issued after seeing S.");
+        "The word of whoever made it: no more certificates than these might have been issued after S was "
+        "seen.");
     if (!strcmp(c->choice, "best"))
         surety_print_clause(page, "the smallest of the bounds", "bound",
                             "Several bounds were announced before S was seen, each with its share of delta.");
@@ -351,8 +352,7 @@ static void print_limits(surety_growing *page, const surety_certificate *c) {
                  : c->group_count ? ", nor about other groups than those that are listed"
                                   : ", nor about a class or a group: it limits a share of all");
     surety_print(page,
-                 "<li>Nothing with certainty: at delta = %.3g, so large a share of such certificates may "
-                 "be false.</li>\n",
+                 "<li>Nothing with certainty: a share delta = %.3g of such certificates may be false.</li>\n",
                  c->delta);
     surety_print(page, "<li>Nothing about a copy of the model in other arithmetic.</li>\n");
     surety_print(page, "<li>Nothing if S was looked at more often than is paid for.</li>\n</ul>\n");

@@ -84,8 +84,8 @@ static void print_limits(surety_growing *page, const surety_votes_certificate *c
                                 : ", nor about a class or a group: it limits a share of all");
     surety_print(
         page,
-        "<li>Nothing with certainty: at delta = %.3g, so large a share of such certificates may be "
-        "false.</li>\n<li>Nothing about another classifier than the one that gave these answers, and "
+        "<li>Nothing with certainty: a share delta = %.3g of such certificates may be false."
+        "</li>\n<li>Nothing about another classifier than the one that gave these answers, and "
         "nothing if that one had seen S.</li>\n<li>Nothing if S was looked at more often than is paid "
         "for.</li>\n</ul>\n",
         c->delta);

@@ -635,10 +635,12 @@ static surety_status run_epoch(loop *l, const surety_run *run, surety_timing *ti
     double *values = s->values[s->phase];
     values[s->epoch++] = value;
     if (s->epoch == 1 || !l->phase->choose || value < values[s->best[s->phase] - 1]) keep_best(s);
-    char text[128];
-    surety_format(text, sizeof text, "%s %.4f, KL %.3f, %.0f/s, best epoch %llu",
-                  l->phase->has_bound ? "objective" : "risk", value, kl,
-                  (double)l->phase->train->m / (trained - begin), (unsigned long long)s->best[s->phase]);
+    char text[128], learned[32] = "";
+    if (l->phase->has_bound) surety_format(learned, sizeof learned, ", KL %.3f", kl);
+    surety_format(text, sizeof text, "%s %.4f%s, %.0f rows/s, %s %llu",
+                  l->phase->has_bound ? "objective" : "risk", value, learned,
+                  (double)l->phase->train->m / (trained - begin), l->phase->choose ? "best epoch" : "epoch",
+                  (unsigned long long)s->best[s->phase]);
     surety_report(run, l->phase->name, s->epoch * l->phase->train->m, l->phase->epochs * l->phase->train->m,
                   text);
     return SURETY_OK;

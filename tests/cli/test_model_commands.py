@@ -88,9 +88,9 @@ def test_inspect():
     with open(FOREST, "rb") as f:
         assert shown["sha256"] == hashlib.sha256(f.read()).hexdigest()
     text = run("inspect", LINEAR).stdout
-    assert "4 linear voters over 49 features" in text and "l1 ball of radius 10" in text and "seed            9\n" in text
+    assert "4 (linear voters) over 49 features" in text and "l1 ball of radius 10" in text and "seed            9\n" in text
     assert f"\ndata.prior      {answer('inspect', LINEAR)['texts']['data.prior']}\n" in text  # a digest is shown whole
-    assert "7 soft trees of depth 3" in run("inspect", FOREST).stdout
+    assert "7 (soft trees of depth 3)" in run("inspect", FOREST).stdout
 
 
 def test_predict_agrees_with_numpy():
@@ -261,7 +261,7 @@ def test_disk_space_is_checked_first():
 def test_help_examples_work():
     for command in ("predict", "attack", "inspect"):
         text = run("help", command).stdout
-        words = text.split("Example:")[1].split()
+        words = text.split("Example:")[1].replace("\\\n", "").split()
         assert words[:2] == ["surety", command]
         words = [FOREST if w == "model.safetensors" else path("X_test.npy") if w == "X.npy" and command == "predict" else
                  path("out_" + w) if w.endswith(".npy") else w for i, w in enumerate(words)]

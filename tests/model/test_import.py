@@ -368,6 +368,9 @@ def test_not_supported():
     with open(path("old"), "wb") as file:
         file.write(b"binf" + bytes(100))
     refused(path("old"), "save it as JSON")
+    with open(path("old"), "wb") as file:
+        file.write(b"\x80\x04\x95" + bytes(100))  # a pickle
+    refused(path("old"), "python/surety_sklearn.py")
 
 
 def test_bad_trees():
