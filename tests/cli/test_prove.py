@@ -77,7 +77,8 @@ def test_the_radius_is_said_in_its_unit_or_asked_for():
     run("train", *DATA, "--learn-size", 100, "--epochs", 1, *QUICK, "--out", path("plain"))
     words = ["predict", path("plain"), path("X_test.npy"), "--classes", path("w.csv"), "--prove"]
     assert "--eps" in error(*words, "--quiet", code=2)["what"]  # trained without one
-    assert "linf ball of radius 0.1, in standard deviations" in run(*words, "--norm", "linf", "--eps", 0.1, *QUICK).stdout
+    said = " ".join(run(*words, "--norm", "linf", "--eps", 0.1, *QUICK).stdout.split())  # lines are filled
+    assert "linf ball of radius 0.1, in standard deviations" in said, said
 
 
 if __name__ == "__main__":
