@@ -1,8 +1,10 @@
 /* The folder of a study: study.json says by which version and with which settings its cells were made. */
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/cpu.h"
+#include "io/lock.h"
 #include "io/path.h"
 #include "io/write.h"
 #include "study/study.h"
@@ -51,7 +53,7 @@ static surety_status check_facts(const json_t *was, const json_t *now, surety_er
     return SURETY_OK;
 }
 
-static surety_status begin(const char *path, const json_t *facts, surety_error *err) {
+static surety_status write_facts(const char *path, const json_t *facts, surety_error *err) {
     char *text = surety_json_text(json_incref((json_t *)(uintptr_t)facts));
     if (!text) return surety_fail(err, SURETY_E_MEMORY, "no memory for the settings");
     surety_status status = surety_write_own(path, text, strlen(text), err);
@@ -59,14 +61,27 @@ static surety_status begin(const char *path, const json_t *facts, surety_error *
     return status;
 }
 
+/* Writes the facts if there are none. Of several processes that begin a folder at the same time one writes,
+ * under a lock, and the others find what it wrote. */
+static surety_status begin(const char *path, const json_t *facts, surety_error *err) {
+    const struct timespec pause = {.tv_nsec = 10000000};
+    for (int there = 0, held = 0;; nanosleep(&pause, NULL)) {
+        surety_lock lock = {0};
+        surety_status status = surety_path_look(path, &there, err);
+        if (status == SURETY_OK && !there) status = surety_lock_try(&lock, path, err);
+        held = lock.held;
+        if (held) status = surety_path_look(path, &there, err); /* one may have written it before */
+        if (held && status == SURETY_OK && !there) status = write_facts(path, facts, err);
+        surety_lock_release(&lock);
+        if (status != SURETY_OK || there || held) return status;
+    }
+}
+
 static surety_status open_file(const char *path, const surety_study_settings *settings, surety_error *err) {
     json_t *was = NULL, *now = facts_json(settings);
     surety_status status = now ? SURETY_OK : surety_fail(err, SURETY_E_MEMORY, "no memory for the settings");
-    int there = 0;
-    if (status == SURETY_OK) status = surety_path_look(path, &there, err);
-    if (status == SURETY_OK && !there) {
-        status = begin(path, now, err);
-    } else if (status == SURETY_OK) {
+    if (status == SURETY_OK) status = begin(path, now, err);
+    if (status == SURETY_OK) {
         status = surety_json_load(&was, path, err);
         if (status == SURETY_OK) status = check_facts(was, now, err);
         if (status != SURETY_OK) surety_fail_file(err, path);

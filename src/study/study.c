@@ -11,6 +11,7 @@
  * the own ones are finished: then its file is there, or that process has ended without it. */
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/number.h"
@@ -254,13 +255,39 @@ static surety_status run_cells(const surety_study_settings *settings, const char
     return status;
 }
 
+/* Several processes that meet work in one folder, and the last to know would be the first one, when it looks
+ * for the cells of the others: so it puts a file there, and all look for it. */
+static surety_status check_same_folder(const char *folder, const surety_run *run, surety_error *err) {
+    const surety_everyone *all = run->everyone;
+    char *path = NULL;
+    int there = 0;
+    surety_status status = surety_join(&path, folder, "/", "together", err);
+    if (status == SURETY_OK && all->rank == 0) status = surety_folder_make(folder, err);
+    if (status == SURETY_OK && all->rank == 0) status = surety_write_own(path, "", 0, err);
+    status = surety_fail_together(run, status, err);
+    if (status == SURETY_OK) status = surety_path_look(path, &there, err);
+    if (status == SURETY_OK && !there) {
+        status =
+            surety_fail(err, SURETY_E_INPUT, "process %zu sees another folder than process 0", all->rank);
+        surety_fail_expected(err,
+                             "one folder for all, on a file system that all machines share; or parts "
+                             "(--part k/N), whose folders can be copied together");
+        surety_fail_file(err, folder);
+    }
+    status = surety_fail_together(run, status, err);
+    if (path && all->rank == 0) unlink(path);
+    surety_free(path);
+    return status;
+}
+
 /* As one of several processes that meet: every one writes its own cells. */
 static surety_status run_share(surety_study_settings settings, const char *folder,
                                surety_study_summary *summary, const surety_run *run, surety_error *err) {
     int writes = surety_is_writing();
     settings.part = run->everyone->rank + 1, settings.parts = run->everyone->size;
     surety_writing(1);
-    surety_status status = run_cells(&settings, folder, summary, run, err);
+    surety_status status = check_same_folder(folder, run, err);
+    if (status == SURETY_OK) status = run_cells(&settings, folder, summary, run, err);
     surety_writing(writes);
     int64_t sums[] = {(int64_t)summary->cells, (int64_t)summary->computed};
     if (status == SURETY_OK) status = surety_sum_everyone(run, sums, 2, err);

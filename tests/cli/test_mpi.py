@@ -143,6 +143,16 @@ def test_cells_of_a_study():
             assert read(f"{name}/results.csv") == read("study/results.csv")
 
 
+def test_one_folder_for_all_cells():
+    study = ("reproduce", "--quick", "--out", "one-study")
+    places = path("here"), path("there")
+    for place in places:
+        os.makedirs(place, exist_ok=True)
+    said = two(study, study, *places)
+    assert "one-study: process 1 sees another folder than process 0" in said, said
+    assert os.listdir(places[1]) == [] and os.listdir(os.path.join(places[0], "one-study")) == []
+
+
 MACHINES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "machines.sh")
 
 
