@@ -9,20 +9,19 @@ const surety_run fuzz_run = {.threads = 1};
 
 static char folder[256];
 
-/* A folder, with folders inside. */
-static void sweep_folder(const char *name) {
+void fuzz_sweep(const char *name) {
     DIR *dir = opendir(name);
     for (struct dirent *entry; dir && (entry = readdir(dir));) {
         char path[600];
         snprintf(path, sizeof path, "%.300s/%s", name, entry->d_name);
-        if (entry->d_name[0] != '.' && unlink(path) != 0) sweep_folder(path);
+        if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, "..") && unlink(path) != 0) fuzz_sweep(path);
     }
     if (dir) closedir(dir);
     rmdir(name);
 }
 
 static void sweep(void) {
-    sweep_folder(folder);
+    fuzz_sweep(folder);
 }
 
 const char *fuzz_path(const char *name) {
@@ -53,6 +52,18 @@ void fuzz_take_file(fuzz_take take, const char *path) {
     require(f);
     take(bytes, fread(bytes, 1, sizeof bytes, f));
     fclose(f);
+}
+
+size_t fuzz_npy(uint8_t *out, const char *type, const char *shape, const void *values, size_t size) {
+    char head[119];
+    int length =
+        snprintf(head, sizeof head, "{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", type, shape);
+    memset(out, ' ', 128);
+    memcpy(out, "\x93NUMPY\x01\x00\x76\x00", 10);
+    memcpy(out + 10, head, (size_t)length);
+    out[127] = '\n';
+    memcpy(out + 128, values, size);
+    return 128 + size;
 }
 
 unsigned long fuzz_accepted;

@@ -32,7 +32,11 @@ void fuzz_seeds(fuzz_take take);
 /* A file of this name in the program's own folder; with bytes, written anew. */
 const char *fuzz_path(const char *name);
 const char *fuzz_file(const char *name, const void *bytes, size_t size);
+void fuzz_sweep(const char *folder);                   /* removes it and what is in it */
 void fuzz_take_file(fuzz_take take, const char *path); /* its bytes are a seed */
+
+/* An NPY array of size bytes of values: 128 bytes more. Returns its size. */
+size_t fuzz_npy(uint8_t *out, const char *type, const char *shape, const void *values, size_t size);
 
 /* Counts input that is accepted; of input that is refused, checks that it says why. 1 if accepted. */
 int fuzz_accepts(surety_status status, const surety_error *err);

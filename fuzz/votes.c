@@ -37,15 +37,7 @@ static void seed(fuzz_take take, uint8_t how, const char *labels, const char *ty
                  const void *values, size_t size) {
     uint8_t bytes[1000] = {how, (uint8_t)strlen(labels)}, *at = bytes + 3 + strlen(labels);
     memcpy(bytes + 3, labels, strlen(labels));
-    memset(at, ' ', 128);
-    char head[120];
-    int length =
-        snprintf(head, sizeof head, "{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", type, shape);
-    memcpy(at, "\x93NUMPY\x01\x00\x76\x00", 10);
-    memcpy(at + 10, head, (size_t)length);
-    at[127] = '\n';
-    memcpy(at + 128, values, size);
-    take(bytes, (size_t)(at - bytes) + 128 + size);
+    take(bytes, (size_t)(at - bytes) + fuzz_npy(at, type, shape, values, size));
 }
 
 void fuzz_seeds(fuzz_take take) {

@@ -14,6 +14,9 @@
 
 typedef struct cli cli;
 
+/* surety WORD..: runs a command, says what went wrong, and gives the exit code. */
+int cli_main(int argc, char **argv);
+
 /* A subcommand. run gets the words after the command's name. */
 typedef struct cli_command {
     const char *name;
