@@ -106,4 +106,5 @@ const cli_command cli_attack = {
         "is printed.",
     .example = "surety attack model.safetensors --attack pgd --split test \\\n    --out X.npy --labels Y.npy",
     .run = run,
+    .has_parts = true,
 };

@@ -269,4 +269,5 @@ const cli_command cli_certify = {
         "answers on an S that had no part in making it.",
     .example = "surety certify model.safetensors --attack pgdu --looks 1 --out c.json",
     .run = run,
+    .has_parts = true,
 };

@@ -8,6 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cli/parts.h"
+
 /* ---- reading and showing values ---- */
 
 static surety_status bad_value(surety_error *err, const char *text, const char *expected) {
@@ -275,6 +277,8 @@ surety_status cli_parse(cli *c, size_t min_words, size_t max_words) {
         return SURETY_OK;
     }
     bool only_words = false;
+    surety_status status = cli_part_words(c);
+    if (status != SURETY_OK) return status;
     if (!(c->words = calloc((size_t)c->argc + 1, sizeof *c->words))) return SURETY_E_MEMORY;
     for (int i = 0; i < c->argc; i++) {
         if (!only_words && !strcmp(c->argv[i], "--")) {

@@ -25,6 +25,7 @@ typedef struct cli_command {
     const char *text;    /* a paragraph for `surety help NAME`, or NULL */
     const char *example; /* a command that works */
     surety_status (*run)(cli *c);
+    bool has_parts; /* --part makes parts of it, which merge puts together (parts.h) */
 } cli_command;
 
 /* Reads a value from the command line into target / shows a value as the command line would give it (for
@@ -60,7 +61,8 @@ typedef struct cli_part {
     size_t k, of;      /* of --part; of is 0 without it */
     const char *file;  /* of --part-file */
     surety_part *part; /* of this run */
-    bool merging;      /* it holds all parts */
+    bool merging;      /* it holds all parts, and is merge's */
+    int own;           /* merging: so many words of argv are merge's own, all others are the parts' */
     char about[1024];  /* what parts must have in common */
 } cli_part;
 

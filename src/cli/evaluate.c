@@ -382,6 +382,7 @@ const cli_command cli_evaluate = {
         "(--fresh).",
     .example = "surety evaluate model.safetensors --attacks none,pgdu",
     .run = run_evaluate,
+    .has_parts = true,
 };
 
 /* ---- curve ---- */
@@ -440,4 +441,5 @@ const cli_command cli_curve = {
     .text = "R_att on T, the posterior's vote attacked, for each radius of a grid and each attack.",
     .example = "surety curve model.safetensors --attacks pgd --eps-grid 0:1:0.5 \\\n    --out curve.csv",
     .run = run_curve,
+    .has_parts = true,
 };

@@ -8,27 +8,25 @@
 static surety_status run_again(cli *c, surety_part *part, const char *out) {
     size_t count;
     const char *const *words = surety_part_words(part, &count);
-    static char option[] = "--out", json[] = "--json", quiet[] = "--quiet", streamed[] = "--stream";
-    char **argv = calloc(count + 6, sizeof *argv);
-    if (!argv) return SURETY_E_MEMORY;
-    cli again = {.largest_file = c->largest_file, .run = {.threads = c->run.threads, .stop = c->run.stop}};
-    again.part.part = part;
-    again.part.merging = true;
+    static char option[] = "--out";
+    cli again = {.largest_file = c->largest_file,
+                 .run = {.threads = c->run.threads, .stop = c->run.stop},
+                 .json = c->json,
+                 .quiet = c->quiet,
+                 .stream = c->stream,
+                 .part = {.part = part, .merging = true, .own = out ? 2 : 0}};
     for (size_t i = 0; cli_commands[i]; i++)
-        if (!strcmp(cli_commands[i]->name, words[0])) again.command = cli_commands[i];
-    if (out) argv[again.argc++] = option, argv[again.argc++] = (char *)(uintptr_t)out;
-    if (c->stream) argv[again.argc++] = streamed;
-    if (c->json) argv[again.argc++] = json;
-    if (c->quiet) argv[again.argc++] = quiet;
-    for (size_t i = 1; i < count; i++) argv[again.argc++] = (char *)(uintptr_t)words[i]; /* perhaps "--" */
-    again.argv = argv;
-    surety_status status = again.command
-                               ? again.command->run(&again)
-                               : cli_wrong(c, "'%s' is no command whose parts can be merged", words[0]);
+        if (cli_commands[i]->has_parts && !strcmp(cli_commands[i]->name, words[0]))
+            again.command = cli_commands[i];
+    if (!again.command) return cli_wrong(c, "'%s' is no command whose parts can be merged", words[0]);
+    if (!(again.argv = calloc(count + 2, sizeof *again.argv))) return SURETY_E_MEMORY;
+    if (out) again.argv[again.argc++] = option, again.argv[again.argc++] = (char *)(uintptr_t)out;
+    for (size_t i = 1; i < count; i++) again.argv[again.argc++] = (char *)(uintptr_t)words[i];
+    surety_status status = again.command->run(&again);
     if (again.error.code != SURETY_OK) c->error = again.error;
     c->exit_code = again.exit_code;
     free(again.words);
-    free(argv);
+    free(again.argv);
     return status;
 }
 
@@ -40,7 +38,9 @@ static surety_status run(cli *c) {
     surety_status status = cli_parse(c, 1, SURETY_PARTS_MOST);
     if (status != SURETY_OK || c->helped) return status;
     status = surety_parts_load(c->words, c->word_count, &part, &c->error);
-    return status == SURETY_OK ? run_again(c, part, out) : status;
+    if (status == SURETY_OK) status = run_again(c, part, out);
+    surety_part_free(part);
+    return status;
 }
 
 const cli_command cli_merge = {

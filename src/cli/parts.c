@@ -69,6 +69,21 @@ static bool is_left_out(const cli_option *option) {
     return false;
 }
 
+surety_status cli_part_words(cli *c) {
+    for (int i = c->part.own; c->part.merging && i < c->argc && strcmp(c->argv[i], "--"); i++) {
+        const cli_option *option = cli_option_of(c, c->argv[i]);
+        if (option && (option->role == CLI_WRITTEN || is_left_out(option))) {
+            c->error.code = SURETY_E_INPUT;
+            snprintf(c->error.what, sizeof c->error.what, "these parts say --%s, which no part does",
+                     option->name);
+            snprintf(c->error.expected, sizeof c->error.expected, "files that surety wrote with --part");
+            return SURETY_E_INPUT;
+        }
+        i += option && option->read && !strchr(c->argv[i], '=');
+    }
+    return SURETY_OK;
+}
+
 static surety_status save(cli *c) {
     const char **words = calloc((size_t)c->argc + 1, sizeof *words);
     size_t count = 0;
@@ -98,7 +113,7 @@ surety_status cli_part_end(cli *c, surety_status status) {
         if (status == SURETY_OK && !c->json)
             cli_print("part %zu of %zu: %s\n", c->part.k, c->part.of, c->part.file);
     }
-    surety_part_free(c->part.part);
+    if (!c->part.merging) surety_part_free(c->part.part);
     c->part.part = NULL;
     return status;
 }

@@ -47,8 +47,9 @@ surety_status surety_part_begin(size_t k, size_t of, surety_part **out, surety_e
     SURETY_TRY(surety_alloc(&p, 1, sizeof *p, err));
     *p = (surety_part){.everyone = {.rank = k - 1, .size = of, .sum = keep, .arg = p, .apart = 1},
                        .lists = json_array()};
-    *out = p;
-    return p->lists ? SURETY_OK : no_memory(err);
+    if (p->lists) return *out = p, SURETY_OK;
+    surety_part_free(p);
+    return no_memory(err);
 }
 
 static surety_status digest(const json_t *root, char text[SURETY_SHA256_TEXT], surety_error *err) {
@@ -188,10 +189,11 @@ static surety_status take_words(surety_part *p, surety_error *err) {
 static surety_status give(void *arg, int64_t *values, size_t count, surety_error *err) {
     surety_part *p = arg;
     const json_t *list = json_array_get(p->lists, p->used++);
-    if (json_array_size(list) != count || !list)
-        return surety_fail(err, SURETY_E_CHECK, "the parts were made by a command that counts other things");
-    for (size_t i = 0; i < count; i++) values[i] += (int64_t)json_integer_value(json_array_get(list, i));
-    return SURETY_OK;
+    int fits = list && json_array_size(list) == count;
+    for (size_t i = 0; fits && i < count; i++)
+        fits = !__builtin_add_overflow(values[i], json_integer_value(json_array_get(list, i)), &values[i]);
+    if (fits) return SURETY_OK;
+    return surety_fail(err, SURETY_E_CHECK, "the parts were made by a command that counts other things");
 }
 
 surety_status surety_parts_load(const char *const *paths, size_t count, surety_part **out,

@@ -157,6 +157,13 @@ def test_packages():
         for name in packages:
             sh("dpkg-deb", "-x", name, "root", cwd=folder)
         usr = os.path.join(folder, "root", "usr")
+        for name in packages:
+            copyright = os.path.join(usr, "share", "doc", name.split("_")[0], "copyright")
+            with open(copyright) as f:
+                assert "License: MIT" in f.read(), copyright
+        for place in (BUILD, os.environ["SURETY_SOURCE"]): # nothing tells where it was built
+            found = subprocess.run(["grep", "-rlF", place, usr], capture_output=True, text=True)
+            assert found.returncode == 1, f"{place}: {found.stdout}{found.stderr}"
         assert '"examples": 299' in sh(os.path.join(usr, "bin", "surety"), "plan", "--promise", "0.01", "--expected", "0", "--json")
         assert os.path.exists(os.path.join(usr, "share", "man", "man1", "surety-train.1"))
         modules = {**os.environ, "PYTHONPATH": os.path.join(usr, "lib", "python3", "dist-packages")}

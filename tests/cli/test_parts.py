@@ -1,5 +1,6 @@
 """Parts of evaluate, certify, curve and attack: however the examples are cut, merged parts are, byte for byte, the answer of one process;
 what does not belong together is refused by name."""
+import hashlib
 import json
 import os
 import random
@@ -131,6 +132,30 @@ def test_refused():
     ask("evaluate", "t.model", "--train", "t.csv", "--part", "1/2", "--part-file", "p", "--per-example", "e.csv", code=2)
     ask("attack", "t.model", "--train", "t.csv", "--part", "1/2", "--part-file", "p", "--out", "x.npy", code=2)
     assert "write over" in ask("merge", a, b, "--out", a, code=2)
+
+
+def forged(*words):
+    """A part, its digest right, of a command that nobody gave."""
+    part = {"surety_part": ask("--version", quiet=()).split()[1], "part": 1, "of": 1, "words": words, "about": "", "sums": []}
+    text = json.dumps(part, sort_keys=True, separators=(",", ":"))
+    with open(path("forged"), "w") as file:
+        json.dump({**part, "digest": hashlib.sha256(text.encode()).hexdigest()}, file)
+    return "forged"
+
+
+def test_forged():
+    """Whoever made a part, merging it runs no other command and writes no file but --out."""
+    table(2)
+    for words in (("train", "--train", "t.csv", "--out", "mine"), ("looks",), ("merge", "forged"), ("none",)):
+        assert f"'{words[0]}' is no command" in ask("merge", forged(*words), code=2), words
+    for option in (("--out", "mine"), ("--out=mine",), ("--ou", "mine"), ("--part-file", "mine"), ("--part", "1/1"), ("--quiet",),
+                   ("--largest-file", "900G")):
+        said = ask("merge", forged("certify", "t.model", "--train", "t.csv", "--looks", "1", *option), "--out", "c", code=3)
+        assert "which no part does" in said, (option, said)
+    for option in ("--per-example", "--attacks=none", "--bad"):
+        said = ask("merge", forged("evaluate", "t.model", "--train", "t.csv", option, "mine"), code=3 if option == "--per-example" else 2)
+        assert ("which no part does" in said) == (option == "--per-example"), (option, said)
+    assert not {"mine", "c"} & set(os.listdir(FOLDER)), os.listdir(FOLDER)
 
 
 def test_other_groups():
