@@ -445,9 +445,14 @@ typedef struct surety_certificate_head {
                          of labels where there is none */
     char answers[65]; /* SHA-256 of the model, or of the file of votes */
     char digest[65];
-    int clean;    /* 1: a wrong answer on the input itself is one of the failures that are limited. 0: the
-                     perturbations may miss it (random starts, noise, another vote), or nobody knows (votes) */
-    int distinct; /* 1: of equal rows one was kept: the limit speaks of distinct inputs */
+    int clean;      /* 1: a wrong answer on the input itself is one of the failures that are limited. 0: the
+                       perturbations may miss it (random starts, noise, another vote), or nobody knows (votes) */
+    int distinct;   /* 1: of equal rows one was kept: the limit speaks of distinct inputs */
+    double assumed; /* the limit under a condition, which is another promise; NaN: there is none */
+    char group_column[256];          /* by groups: the column; else "" */
+    size_t group_count;              /* 0 unless by groups */
+    size_t largest;                  /* the group whose limit is value */
+    char groups[SURETY_GROUPS][128]; /* value is about inputs of these alone */
 } surety_certificate_head;
 
 /* Reads a certificate of either format, with the checks of its own reader. */
@@ -464,6 +469,11 @@ SURETY_API surety_status surety_monitor_load(const char *digest, const char *pat
 /* Safely: the file is the old one or the new one. */
 SURETY_API surety_status surety_monitor_save(const surety_monitor *monitor, const char *digest,
                                              const char *path, surety_error *err);
+
+/* What it says, with what the watched promise is about. NULL when there is no memory; release with
+ * surety_text_free. */
+SURETY_API char *surety_monitor_json(const surety_monitor *monitor,
+                                     const surety_certificate_head *certificate);
 
 /* ---- the log of looks at S ---- */
 

@@ -69,7 +69,8 @@ class Monitor:
 
     def add(self, failed: Union[bool, Iterable[bool]]) -> bool:
         """One outcome or several, true where the vote failed as the promise means it: by a worst-case promise, or without an
-        attack, where its answer was wrong. Returns whether the promise is refuted."""
+        attack, where its answer was wrong. By groups, only inputs of the groups that the certificate lists. Returns whether
+        the promise is refuted."""
         for one in failed if hasattr(failed, "__iter__") else (failed,):  # type: ignore[union-attr]
             lib.surety_monitor_add(self._pointer, bool(one))
         return self.alarm is not None

@@ -33,8 +33,15 @@ surety_status surety_certificate_tolerance(surety_tolerance **out, const surety_
 const char *surety_percent_up(double x, char text[32]);
 const char *surety_confidence(double delta, char text[32]);
 
-/* Writes the sentence into c->claim from all that c says. */
-void surety_certificate_word(surety_certificate *c);
+/* Writes the sentence into c->claim from all that c says; SURETY_E_CHECK if there is no room for all of it.
+ */
+surety_status surety_certificate_word(surety_certificate *c, surety_error *err);
+
+/* SURETY_E_CHECK if a sentence fills its place to the end: something of it may be missing. */
+surety_status surety_claim_whole(const char claim[SURETY_CLAIM], surety_error *err);
+
+/* 1 if a sentence may name each of these limits; else it names the list. */
+int surety_limits_are_few(const surety_class_limit *limits, size_t count);
 
 /* c->counts_sha256 and c->digest, from all that c says. */
 surety_status surety_certificate_seal(surety_certificate *c, surety_error *err);

@@ -603,7 +603,7 @@ static surety_status certify(certifying *w, surety_risks *test, const surety_run
     surety_certificate_set_columns(c, w->model);
     SURETY_TRY(set_majority(c, w->data, err));
     name_limits(c);
-    surety_certificate_word(c);
+    SURETY_TRY(surety_certificate_word(c, err));
     return surety_certificate_seal(c, err);
 }
 
@@ -743,7 +743,7 @@ static surety_status certify_again(certifying *w, const surety_certificate *stat
     name_limits(w->c);
     memcpy(&w->c->software, &stated->software, sizeof w->c->software);
     memcpy(w->c->model.file, stated->model.file, sizeof w->c->model.file);
-    surety_certificate_word(w->c);
+    SURETY_TRY(surety_certificate_word(w->c, err));
     return surety_certificate_seal(w->c, err);
 }
 

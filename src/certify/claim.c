@@ -61,14 +61,20 @@ static int is_duel(const surety_certificate *c) {
     return surety_kind_duels(c->model.kind, c->data.class_count) && !is_imported(c);
 }
 
+int surety_limits_are_few(const surety_class_limit *limits, size_t count) {
+    enum { FEW = 10, LETTERS = 400 };
+    size_t letters = 0;
+    for (size_t k = 0; k < count; k++) letters += strlen(limits[k].label);
+    return count <= FEW && letters <= LETTERS;
+}
+
 /* A limit for each class or group; of many, where they are listed. */
 static void say_each(surety_certificate *c, const surety_class_limit *limits, size_t count, const char *what,
                      const char *where) {
-    enum { FEW = 10 };
     char text[32];
-    if (count > FEW)
-        say(c, "that share of the new inputs of each %s that is listed for it (%s)", what, where);
-    for (size_t k = 0; k < count && count <= FEW; k++) {
+    int few = surety_limits_are_few(limits, count);
+    if (!few) say(c, "that share of the new inputs of each %s that is listed for it (%s)", what, where);
+    for (size_t k = 0; k < count && few; k++) {
         const char *before = !k ? "" : k + 1 < count ? ", " : " and ";
         if (limits[k].value < 1)
             say(c, "%s%s %% of the new inputs of %s %s", before, surety_percent_up(limits[k].value, text),
@@ -115,38 +121,47 @@ static const char *radius_text(const surety_certificate *c, char text[32]) {
     return text;
 }
 
+static const char *counted(const surety_certificate *c) {
+    return c->data.unit[0] ? "units" : "inputs";
+}
+
 /* A limit at each radius. */
 static void say_curve(surety_certificate *c) {
     enum { FEW = 16 };
     char text[32], radius[32];
     say(c, "fails, for all %zu radii r at once, on at most ", c->curve_count);
-    if (c->curve_count > FEW) say(c, "that share of the new inputs which is listed for each radius (curve)");
+    if (c->curve_count > FEW)
+        say(c, "that share of the new %s which is listed for each radius (curve)", counted(c));
     for (size_t i = 0; i < c->curve_count && c->curve_count <= FEW; i++) {
         const surety_curve_limit *p = &c->curve[i];
         const char *before = !i ? "" : i + 1 < c->curve_count ? ", " : " and ";
         if (p->value < 1)
-            say(c, "%s%s %% %sat r = %s", before, surety_percent_up(p->value, text),
-                i ? "" : "of the new inputs ", surety_shortest(p->radius, radius));
+            say(c, "%s%s %% %s%s%sat r = %s", before, surety_percent_up(p->value, text),
+                i ? "" : "of the new ", i ? "" : counted(c), i ? "" : " ",
+                surety_shortest(p->radius, radius));
         else
             say(c, "%sall at r = %s", before, surety_shortest(p->radius, radius));
     }
     say(c, " (between two radii the limit of the larger one holds), ");
 }
 
-/* The promises that are kept. */
+/* The promises that are kept; many where they are listed. */
 static void say_promises(surety_certificate *c) {
+    enum { FEW = 16 };
     char text[32], radius[32];
     size_t kept = 0;
     while (kept < c->promise_count && c->promises[kept].kept) kept++;
     say(c,
         "keeps the first %zu of the %zu promises that were to be tested in this order: it fails on at most ",
         kept, c->promise_count);
-    for (size_t i = 0; i < kept; i++)
-        say(c, "%s%s %% %sat r = %s",
+    if (kept > FEW)
+        say(c, "that share of the new %s which is listed for the radius r of each (promises)", counted(c));
+    for (size_t i = 0; i < kept && kept <= FEW; i++)
+        say(c, "%s%s %% %s%s%sat r = %s",
             !i             ? ""
             : i + 1 < kept ? ", "
                            : " and ",
-            percent(c->promises[i].limit, text), i ? "" : "of the new inputs ",
+            percent(c->promises[i].limit, text), i ? "" : "of the new ", i ? "" : counted(c), i ? "" : " ",
             surety_shortest(c->promises[i].radius, radius));
     say(c, ", ");
 }
@@ -174,7 +189,7 @@ static void say_share(surety_certificate *c) {
         say(c, "fails on at most %s %% of the ", percent(c->promise, text));
     else
         say(c, "fails on at most %s %% of the ", surety_percent_up(c->value, text));
-    say(c, "%snew %s of its ", perturbed ? "perturbed " : "", c->data.unit[0] ? "units" : "inputs");
+    say(c, "%snew %s of its ", perturbed ? "perturbed " : "", counted(c));
     if (c->data.class_count > 2)
         say(c, "%zu classes, ", c->data.class_count);
     else
@@ -402,7 +417,7 @@ static void say_failure(surety_certificate *c) {
 
 static void say_assumptions(surety_certificate *c) {
     uint64_t T = c->inputs.priors_compared, looks = c->inputs.looks;
-    const char *inputs = c->data.unit[0] ? "units" : "inputs";
+    const char *inputs = counted(c);
     if (c->data.fresh) {
         say(c,
             "; this assumes that these %s and the new %s are drawn independently from one distribution, and "
@@ -499,8 +514,7 @@ static void say_shift(surety_certificate *c) {
     surety_shift shift = SURETY_SHIFT_TV;
     surety_shift_parse(c->assumed.shift, &shift, NULL);
     say(c, "new %s with their labels come from another distribution, whose %s that of S is at most %s",
-        c->data.unit[0] ? "units" : "inputs", distances[shift],
-        surety_shortest(c->assumed.shift_budget, budget));
+        counted(c), distances[shift], surety_shortest(c->assumed.shift_budget, budget));
 }
 
 static void say_assumed(surety_certificate *c) {
@@ -518,7 +532,16 @@ static void say_assumed(surety_certificate *c) {
         c->assumed.noise[0] ? ", judged by right labels" : "");
 }
 
-void surety_certificate_word(surety_certificate *c) {
+surety_status surety_claim_whole(const char claim[SURETY_CLAIM], surety_error *err) {
+    if (strlen(claim) < SURETY_CLAIM - 1) return SURETY_OK;
+    surety_fail(err, SURETY_E_CHECK,
+                "the sentence would be cut off behind %d letters, and conditions stand at its end",
+                SURETY_CLAIM - 1);
+    surety_fail_expected(err, "shorter names of columns, classes and groups");
+    return SURETY_E_CHECK;
+}
+
+surety_status surety_certificate_word(surety_certificate *c, surety_error *err) {
     c->claim[0] = 0;
     say_limit(c);
     if (is_risk(c, SURETY_RISK_WORST_CASE))
@@ -529,4 +552,5 @@ void surety_certificate_word(surety_certificate *c) {
     say_copies(c);
     say_assumptions(c);
     say_assumed(c);
+    return surety_claim_whole(c->claim, err);
 }

@@ -1,4 +1,5 @@
 /* What certificates of models and of votes have in common (surety_certificate_head). */
+#include <math.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -35,12 +36,19 @@ static surety_status load_votes(const char *path, surety_certificate_head *out, 
 surety_status surety_certificate_head_load(const char *path, surety_certificate_head *out,
                                            surety_error *err) {
     surety_certificate c;
-    *out = (surety_certificate_head){.of_votes = surety_votes_certificate_is(path)};
+    *out = (surety_certificate_head){.of_votes = surety_votes_certificate_is(path), .assumed = (double)NAN};
     if (out->of_votes) return load_votes(path, out, err);
     SURETY_TRY(surety_certificate_load(path, &c, err));
     fill(out, c.value, c.data.sha256_learn, c.model.sha256, c.digest);
     out->clean = counts_clean(&c);
     out->distinct = !strcmp(c.data.copies, surety_copies_name(SURETY_COPIES_DROP));
+    out->assumed = c.assumed.value;
+    memcpy(out->group_column, c.group_column, sizeof out->group_column);
+    out->group_count = c.group_count;
+    for (size_t g = 0; g < c.group_count; g++) {
+        memcpy(out->groups[g], c.groups[g].label, sizeof out->groups[g]);
+        if (c.groups[g].value > c.groups[out->largest].value) out->largest = g;
+    }
     surety_certificate_free(&c);
     return SURETY_OK;
 }

@@ -59,3 +59,21 @@ surety_status surety_monitor_save(const surety_monitor *m, const char *digest, c
     free(text);
     return status;
 }
+
+static json_t *groups_json(const surety_certificate_head *head) {
+    json_t *list = json_array();
+    for (size_t g = 0; g < head->group_count; g++)
+        list = surety_json_append(list, surety_json_string(head->groups[g]));
+    return list;
+}
+
+char *surety_monitor_json(const surety_monitor *m, const surety_certificate_head *head) {
+    return surety_json_text(SURETY_JSON_OBJECT(
+        {"state", surety_json_string(m->alarm ? "alarm" : "holds")}, {"seen", surety_json_count(m->seen)},
+        {"failed", surety_json_count(m->failed)}, {"limit", surety_json_real(surety_monitor_limit(m))},
+        {"promise", surety_json_real(head->value)},
+        {"group_column", head->group_count ? surety_json_string(head->group_column) : json_null()},
+        {"groups", groups_json(head)}, {"assumed", surety_json_real(head->assumed)},
+        {"alpha", surety_json_real(m->alpha)}, {"evidence", surety_json_real(surety_monitor_evidence(m))},
+        {"alarm_at", m->alarm ? surety_json_count(m->alarm) : json_null()}));
+}

@@ -89,9 +89,23 @@ static size_t group_parts(const surety_certifying *w) {
     return w->data ? surety_data_describe(w->data)->groups : w->stated_groups;
 }
 
+/* A name that is cut off could be that of another group. */
+static surety_status names_fit(const surety_certifying *w, size_t count, surety_error *err) {
+    size_t most = sizeof w->c->groups[0].label - 1;
+    for (size_t g = 0; w->data && g < count; g++) {
+        const char *name = surety_data_describe(w->data)->group_names[g];
+        if (strlen(name) <= most) continue;
+        surety_fail(err, SURETY_E_CHECK, "the group '%.40s ..' has a name that a certificate has no room for",
+                    name);
+        surety_fail_expected(err, "at most %zu bytes", most);
+        return SURETY_E_CHECK;
+    }
+    return SURETY_OK;
+}
+
 static surety_status settle_groups(surety_certifying *w, surety_error *err) {
     size_t count = group_parts(w);
-    if (count >= 1 && count <= SURETY_GROUPS) return SURETY_OK;
+    if (count >= 1 && count <= SURETY_GROUPS) return names_fit(w, count, err);
     if (!count) return surety_fail(err, SURETY_E_USAGE, "limits per group need data with a column of groups");
     surety_fail(err, SURETY_E_CHECK, "the column '%.64s' has %zu values in S, too many for a limit each",
                 surety_data_describe(w->data)->group, count);

@@ -114,17 +114,16 @@ static void say(certificate *c, const char *format, ...) {
 }
 
 static void say_limits(certificate *c) {
-    enum { FEW = 10 };
     char text[32];
+    int few = surety_limits_are_few(c->limits, c->limit_count);
     if (!c->limit_count) {
         say(c, "fails on at most %s %% of the new inputs of its %" PRIu64 " classes, ",
             surety_percent_up(c->value, text), c->inputs.class_count);
         return;
     }
     say(c, "fails, for all of its %zu classes at once, on at most ", c->limit_count);
-    if (c->limit_count > FEW)
-        say(c, "that share of the new inputs of each class that is listed for it (classes)");
-    for (size_t k = 0; k < c->limit_count && c->limit_count <= FEW; k++) {
+    if (!few) say(c, "that share of the new inputs of each class that is listed for it (classes)");
+    for (size_t k = 0; k < c->limit_count && few; k++) {
         const surety_class_limit *limit = &c->limits[k];
         const char *before = !k ? "" : k + 1 < c->limit_count ? ", " : " and ";
         if (limit->value < 1)
@@ -168,7 +167,8 @@ static void say_assumptions(certificate *c) {
     say(c, ".");
 }
 
-static void word(certificate *c, const surety_risks *risks, const char *const *names) {
+static surety_status word(certificate *c, const surety_risks *risks, const char *const *names,
+                          surety_error *err) {
     char level[32];
     size_t answer;
     uint64_t constant = constant_failures(risks, &answer);
@@ -203,6 +203,7 @@ static void word(certificate *c, const surety_risks *risks, const char *const *n
             "holds only if rows repeat by nature, new inputs as often as these",
             c->repeats, c->inputs.m, 100 * (double)c->repeats / (double)c->inputs.m);
     say_assumptions(c);
+    return surety_claim_whole(c->claim, err);
 }
 
 /* ---- making one ---- */
@@ -315,7 +316,7 @@ static surety_status fill(certificate *c, const surety_votes_promise *s, const s
             limit(risks->m, risks->max_wrong + risks->max_tied, c->inputs.delta_share, s, &c->value, err));
         c->vacuous = c->value >= 1;
     }
-    word(c, risks, names);
+    SURETY_TRY(word(c, risks, names, err));
     return surety_document_digest(&document, c, c->digest, err);
 }
 

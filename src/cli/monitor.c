@@ -87,20 +87,36 @@ static surety_status add_file(cli *c, const options *o, watch *w) {
 
 /* ---- rows with labels ---- */
 
+/* Is the promise about this row? One by groups is about those that it lists. */
+static bool is_promised(const watch *w, const surety_data *data, const surety_set *set, size_t i) {
+    const surety_certificate_head *head = &w->certificate;
+    for (size_t g = 0; g < head->group_count; g++)
+        if (!strcmp(head->groups[g], surety_data_describe(data)->group_names[set->group[i]])) return true;
+    return !head->group_count;
+}
+
 /* Rows are outcomes; of a model with units these are, in the order of their first rows. */
 static surety_status count_rows(cli *c, const options *o, watch *w, const surety_model *model,
-                                const surety_set *set) {
+                                const surety_data *data) {
+    const surety_set *set = surety_data_set(data, SURETY_SET_LEARN);
     surety_vote vote = surety_model_vote(model, SURETY_WEIGHTS_POSTERIOR);
     uint8_t *classes = malloc(set->m), *failed = calloc(set->m, 1);
     uint64_t seen = seen_before(o, w);
-    size_t count = set->unit ? set->units : set->m;
+    size_t count = set->unit ? set->units : 0, others = 0;
     c->error.code = classes && failed ? SURETY_OK : SURETY_E_MEMORY;
     surety_status status = c->error.code;
     if (status == SURETY_OK)
         status = surety_vote_classes(&vote, set->x, set->stride, set->m, classes, &c->run, &c->error);
+    for (size_t i = 0; i < set->m && status == SURETY_OK; i++) {
+        if (!is_promised(w, data, set, i))
+            others++;
+        else
+            failed[set->unit ? set->unit[i] : count++] |= classes[i] != set->y[i]; /* a tie is a failure */
+    }
     if (status == SURETY_OK && seen > count) status = too_few(c, o->data.train, seen);
-    for (size_t i = 0; i < set->m && status == SURETY_OK; i++)
-        failed[set->unit ? set->unit[i] : i] |= classes[i] != set->y[i]; /* a tie is a failure */
+    if (others)
+        cli_warn(c, "%zu of %zu rows are of groups that the promise is not about: they are not counted",
+                 others, set->m);
     for (size_t i = (size_t)seen; i < count && status == SURETY_OK; i++)
         surety_monitor_add(&w->monitor, failed[i]);
     free(classes);
@@ -131,36 +147,39 @@ static surety_status add_rows(cli *c, options *o, watch *w) {
     }
     if (status == SURETY_OK) status = cli_settle_model(c, model, &o->data, &threat);
     o->data.copies = SURETY_COPIES_KEEP; /* every row is an outcome */
+    if (w->certificate.group_count) o->data.group = w->certificate.group_column;
     if (status == SURETY_OK) status = cli_open_data(c, &data, &o->data, NULL);
     if (status == SURETY_OK && !surety_model_imported(model)) warn_if_known(c, model, data);
-    if (status == SURETY_OK) status = count_rows(c, o, w, model, surety_data_set(data, SURETY_SET_LEARN));
+    if (status == SURETY_OK) status = count_rows(c, o, w, model, data);
     cli_progress_end(c);
     surety_data_free(data);
     surety_model_free(model);
     return status;
 }
 
-static void print_state(const cli *c, const watch *w) {
+/* What is watched, where it is not one limit for all inputs. */
+static void print_about(const surety_certificate_head *head) {
+    if (!isnan(head->assumed))
+        cli_print("The certificate's limit under a condition, %.6f, is another promise and not watched.\n",
+                  cli_limit(head->assumed, 6));
+    if (!head->group_count) return;
+    cli_print("Only inputs of the %zu group%s by '%s' that are listed in the certificate belong to it (",
+              head->group_count, head->group_count == 1 ? "" : "s", head->group_column);
+    for (size_t g = 0; g < head->group_count; g++) cli_print("%s%s", g ? ", " : "", head->groups[g]);
+    cli_print("),\nand it is the largest of their limits, that of '%s': of others nothing is promised.\n",
+              head->groups[head->largest]);
+}
+
+static void print_state(const watch *w) {
     const surety_monitor *m = &w->monitor;
     double limit = surety_monitor_limit(m);
-    if (c->json) {
-        cli_print("{\"state\": \"%s\", \"seen\": %" PRIu64 ", \"failed\": %" PRIu64
-                  ", \"limit\": %.17g, "
-                  "\"promise\": %.17g, \"alpha\": %.17g, \"evidence\": %.17g, \"alarm_at\": ",
-                  m->alarm ? "alarm" : "holds", m->seen, m->failed, limit, w->certificate.value, m->alpha,
-                  surety_monitor_evidence(m));
-        if (m->alarm)
-            cli_print("%" PRIu64 "}\n", m->alarm);
-        else
-            cli_print("null}\n");
-        return;
-    }
     cli_print("%" PRIu64 " of %" PRIu64 " failed; promised: at most %.6f\n", m->failed, m->seen,
               cli_limit(w->certificate.value, 6));
+    print_about(&w->certificate);
     cli_print("Evidence against the promise: %.3g times as likely under a larger risk; alarm at %g.\n",
               exp(surety_monitor_evidence(m)), 1 / m->alpha);
     if (m->promise >= 1)
-        cli_print("The certificate promises nothing: no outcome can refute it.\n");
+        cli_print("The limit that is watched is not below 1: no outcome can refute it.\n");
     else if (m->alarm)
         cli_print("ALARM at outcome %" PRIu64
                   ": with the promised risk so many failures come, ever, with a\n"
@@ -240,8 +259,10 @@ static surety_status run(cli *c) {
     if (status == SURETY_OK && o.labels && strcmp(o.labels, "-") != 0)
         status = cli_file_check(c, &(cli_file){"labels", o.labels, false});
     if (status == SURETY_OK) status = follow(c, &o, &w);
-    if (status == SURETY_OK) print_state(c, &w);
     if (status == SURETY_OK && w.monitor.alarm) c->exit_code = 1;
+    if (status == SURETY_OK && c->json)
+        return cli_print_json(c, surety_monitor_json(&w.monitor, &w.certificate));
+    if (status == SURETY_OK) print_state(&w);
     return status;
 }
 

@@ -189,6 +189,7 @@ static void test_bits_for_any_number_of_threads(void **state) {
 /* The percentage in the sentence is never below the value, the confidence never above 1 - delta. */
 static void test_sentence_errs_on_the_safe_side(void **state) {
     (void)state;
+    surety_error err = SURETY_ERROR_NONE;
     surety_certificate c;
     draw d = {7};
     make(&c, &settings);
@@ -197,7 +198,7 @@ static void test_sentence_errs_on_the_safe_side(void **state) {
         c.value = pow(10, draw_real(&d, -6, 0));
         c.delta = pow(10, draw_real(&d, -12, -0.01));
         c.vacuous = 0;
-        surety_certificate_word(&c);
+        check_ok(surety_certificate_word(&c, &err));
         const char *at = strstr(c.claim, "at most ");
         assert_int_equal(sscanf(at, "at most %lf %%", &percent), 1);
         assert_int_equal(sscanf(c.claim, "With confidence %lf %%", &sure), 1);
@@ -207,7 +208,7 @@ static void test_sentence_errs_on_the_safe_side(void **state) {
               c.delta);
     }
     c.value = 1.25, c.vacuous = 1;
-    surety_certificate_word(&c);
+    check_ok(surety_certificate_word(&c, &err));
     assert_non_null(strstr(c.claim, "promises nothing"));
     surety_certificate_free(&c);
 }
@@ -260,6 +261,7 @@ static void test_sentence_says_what_was_done(void **state) {
 /* The last of a list is the last, and features that cannot change are named. */
 static void test_sentence_of_curves_and_tables(void **state) {
     (void)state;
+    surety_error err = SURETY_ERROR_NONE;
     surety_certificate c, told;
     double radius[] = {0, 0.1, 0.2}, none[] = {(double)NAN, (double)NAN, (double)NAN};
     surety_certify_settings s = settings;
@@ -271,13 +273,13 @@ static void test_sentence_of_curves_and_tables(void **state) {
     told.curve_count = 2;
     told.curve[0] = (surety_curve_limit){.radius = 0.25, .value = 0.125};
     told.curve[1] = (surety_curve_limit){.radius = 0.5, .value = 0.25};
-    surety_certificate_word(&told);
+    check_ok(surety_certificate_word(&told, &err));
     check_contains(told.claim, "% of the new inputs at r = 0.25 and 25.01 % at r = 0.5 (between two radii");
     strcpy(told.statement, surety_statement_name(SURETY_SAY_PROMISES));
     told.promise_count = 4;
     for (int i = 0; i < 4; i++)
         told.promises[i] = (surety_promise_tested){.radius = i / 8., .limit = (i + 1) / 8., .kept = i < 3};
-    surety_certificate_word(&told);
+    check_ok(surety_certificate_word(&told, &err));
     check_contains(told.claim,
                    "keeps the first 3 of the 4 promises that were to be tested in this order: it");
     check_contains(told.claim,
@@ -287,26 +289,87 @@ static void test_sentence_of_curves_and_tables(void **state) {
     told.limit_count = 2;
     told.limits[0] = (surety_class_limit){.label = "a", .value = 0.125};
     told.limits[1] = (surety_class_limit){.label = "b", .value = told.value = 0.25};
-    surety_certificate_word(&told);
+    check_ok(surety_certificate_word(&told, &err));
     check_contains(told.claim, "fails, for all of its 2 classes at once, on at most 12.5");
     check_contains(told.claim, "% of the new inputs of class a and 25");
     check_contains(told.claim, "% of the new inputs of class b, so on at most 25");
     check_contains(told.claim, " % of all, where");
     told.limits[1].value = told.value = 1;
-    surety_certificate_word(&told);
+    check_ok(surety_certificate_word(&told, &err));
     check_contains(told.claim, "class a and all of those of class b, where");
     strcpy(told.statement, surety_statement_name(SURETY_SAY_CURVE));
     told.tolerance.count = 3;
     told.tolerance.radius = radius, told.tolerance.lo = told.tolerance.hi = none;
     strcpy(told.attack.radius_unit, "tolerances");
-    surety_certificate_word(&told);
+    check_ok(surety_certificate_word(&told, &err));
     check_contains(told.claim, "(table of 3 features, of which 1 cannot change)");
+    surety_certificate_free(&c);
+}
+
+/* Whatever is promised, and however long the names are, the conditions at the end of a sentence are there;
+ * where units are counted, they are what a share is a share of. */
+static void test_sentence_is_never_cut_off(void **state) {
+    (void)state;
+    surety_error err = SURETY_ERROR_NONE;
+    static const struct {
+        surety_statement statement;
+        const char *words;
+    } many[] = {
+        {SURETY_SAY_PROMISES,
+         "on at most that share of the new units which is listed for the radius r of each (promises), "},
+        {SURETY_SAY_CURVE, "on at most that share of the new units which is listed for each radius (curve)"},
+        {SURETY_SAY_CLASSES, "of the new inputs of each class that is listed for it (classes)"},
+        {SURETY_SAY_GROUPS, "of the new inputs of each group that is listed for it (groups)"}};
+    surety_certificate c, told;
+    surety_certify_settings s = settings;
+    s.threat.kind = SURETY_WORST_CASE;
+    make(&c, &s);
+    told = c; /* shares the arrays: not freed */
+    told.vacuous = 0, told.value = 0.987654321;
+    memset(told.data.unit, 'u', sizeof told.data.unit - 1);
+    memset(told.group_column, 'g', sizeof told.group_column - 1);
+    memset(told.majority.label, 'm', sizeof told.majority.label - 1);
+    told.test.refuted = 1;
+    told.copies.near_learn_in_prior = told.copies.learn_repeats = told.copies.learn = told.inputs.m;
+    told.promise_count = SURETY_POINTS;
+    told.limit_count = told.group_count = 10;
+    for (int i = 0; i < SURETY_POINTS; i++)
+        told.promises[i] =
+            (surety_promise_tested){.radius = (i + 0.1) / 700, .limit = 0.987654321012 - i / 900., .kept = 1};
+    for (int k = 0; k < 10; k++) {
+        told.limits[k] = (surety_class_limit){.value = 0.123456};
+        memset(told.limits[k].label, 'a' + k, sizeof told.limits[k].label - 1);
+        told.groups[k] = told.limits[k];
+    }
+    for (size_t i = 0; i < sizeof many / sizeof *many; i++) {
+        told.curve_count = many[i].statement == SURETY_SAY_CURVE ? 17 : 0;
+        strcpy(told.statement, surety_statement_name(many[i].statement));
+        check_ok(surety_certificate_word(&told, &err));
+        check_contains(told.claim, many[i].words);
+        check_contains(told.claim, "the promise holds only if rows repeat by nature");
+        check_contains(told.claim, "this certificate among at most 1 (--looks).");
+    }
+    strcpy(told.statement, surety_statement_name(SURETY_SAY_PROMISES));
+    told.promise_count = 2;
+    check_ok(surety_certificate_word(&told, &err));
+    check_contains(told.claim, " % of the new units at r = ");
+    strcpy(told.statement, surety_statement_name(SURETY_SAY_CURVE));
+    told.curve_count = 1;
+    told.curve[0] = (surety_curve_limit){.radius = 0.25, .value = 0.125};
+    check_ok(surety_certificate_word(&told, &err));
+    check_contains(told.claim, " % of the new units at r = 0.25 (");
+    memset(told.claim, 'x', SURETY_CLAIM - 1);
+    assert_int_equal(surety_claim_whole(told.claim, &err), SURETY_E_CHECK);
+    check_contains(err.what, "would be cut off");
+    told.claim[SURETY_CLAIM - 2] = 0;
+    check_ok(surety_claim_whole(told.claim, &err));
     surety_certificate_free(&c);
 }
 
 /* What a condition needs stands in it: the law of labels too, and which labels replace a right one. */
 static void test_sentence_of_conditions(void **state) {
     (void)state;
+    surety_error err = SURETY_ERROR_NONE;
     surety_certificate c, told;
     make(&c, &settings);
     told = c; /* shares the arrays: not freed */
@@ -314,11 +377,11 @@ static void test_sentence_of_conditions(void **state) {
     told.assumed.value = 0.2, told.assumed.noise_share = 0.125, told.assumed.shift_budget = 0.5;
     strcpy(told.assumed.noise, surety_label_noise_name(SURETY_NOISE_FLIPS));
     strcpy(told.assumed.shift, surety_shift_name(SURETY_SHIFT_TV));
-    surety_certificate_word(&told);
+    check_ok(surety_certificate_word(&told, &err));
     check_contains(told.claim, "replaced by another one with one probability, the same for every input and");
     check_contains(told.claim, "new inputs with their labels come from another distribution, whose total");
     told.data.class_count = 3;
-    surety_certificate_word(&told);
+    check_ok(surety_certificate_word(&told, &err));
     check_contains(told.claim, "by another one, all others being as likely, with one probability, the same");
     check_contains(told.claim, "at least 12.5 % and at most 66.6 %");
     surety_certificate_free(&c);
@@ -972,6 +1035,7 @@ int main(void) {
         cmocka_unit_test(test_sentence_errs_on_the_safe_side),
         cmocka_unit_test(test_sentence_says_what_was_done),
         cmocka_unit_test(test_sentence_of_curves_and_tables),
+        cmocka_unit_test(test_sentence_is_never_cut_off),
         cmocka_unit_test(test_sentence_of_conditions),
         cmocka_unit_test(test_best_pays_for_its_events),
         cmocka_unit_test(test_more_looks_cost),

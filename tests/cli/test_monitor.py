@@ -215,6 +215,35 @@ def test_units_are_outcomes():
     assert "distinct" not in run("monitor", path("u.json"), "--labels", put("d", [0]), "--state", path("ud")).stderr
 
 
+def test_a_promise_by_groups_is_about_those_groups():
+    """Inputs of a site that S has none of fail always, and nothing was promised about them: they are no outcomes, and what is said
+    names the groups, and the one whose limit is watched."""
+    rng = random.Random(17)
+
+    def table(name, sites, count):
+        rows = [(rng.gauss(2 * (i % 2), 0.5), i % 2, sites[i // 2 % len(sites)]) for i in range(count)]
+        flipped = [(a, 1 - y if site == "south" else y, site) for a, y, site in rows]
+        return put(name, ["a,kind,site", *(f"{a:.4f},{'xy'[y]},{site}" for a, y, site in flipped)])
+
+    train = ["--train", table("sites.csv", ["east", "north", "north"], 600)]
+    run("train", *train, "--label-column", "kind", "--kind", "linear", "--drop", "site", *QUICK, "--out", path("gm"))
+    run("certify", path("gm"), *train, "--groups", "site", "--attack", "none", "--looks", 1, *QUICK, "--out", path("g.json"))
+    later = table("later_sites.csv", ["east", "south", "north", "south"], 400)
+    ask = ["monitor", path("g.json"), "--fresh", later, "--model", path("gm"), *QUICK]
+    done = run(*ask)
+    assert "200 of 400 rows are of groups that the promise is not about" in done.stderr, done.stderr
+    said = " ".join(done.stdout.split())
+    assert "the 2 groups by 'site' that are listed in the certificate belong to it (east, north), and it is the largest of their limits, that of " \
+           "'east': of others nothing is promised." in said, said
+    found = monitor(name="g.json")
+    assert found["seen"] == 200 and found["state"] == "holds" and found["groups"] == ["east", "north"] and found["group_column"] == "site", found
+    again = json.loads(run(*ask, "--from-start", "--json").stdout)
+    assert again == found
+    assert monitor(name=fresh("one.json"))["groups"] == [] and "listed in the certificate" not in run("monitor", path("one.json")).stdout
+    run("certify", path("gm"), *train, "--attack", "none", "--shift", "tv=0.02", "--looks", 1, *QUICK, "--out", path("gs.json"))
+    assert "under a condition" in run("monitor", path("gs.json")).stdout and monitor(name="gs.json")["assumed"] > monitor(name="gs.json")["promise"]
+
+
 def test_a_growing_log_can_be_asked_again():
     stream, name = outcomes(VALUE / 2, 500, 11), fresh("log.json")
     for end in (10, 10, 200, 200, 500):
