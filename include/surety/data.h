@@ -235,8 +235,8 @@ typedef struct surety_data_settings {
      * each digests and compares its share of the rows. NULL: this process is alone. */
     const surety_everyone *everyone;
     /* 1, with everyone: a process has the features of its own share of the rows of each set alone
-     * (surety_my_share), and surety_set_row reads them. For calls that share examples: evaluation and
-     * certificates, not training. */
+     * (surety_my_share), and surety_set_row reads them. For calls that share examples: evaluation,
+     * certificates, and trainings that do not need all rows (surety_train_needs_all_rows). */
     int own_rows;
 } surety_data_settings;
 

@@ -209,7 +209,7 @@ void cli_data_file_options(cli *c, surety_data_settings *data) {
               "before the split");
     cli_flag(c, "stream", &c->stream,
              "for data larger than memory: keep it in unnamed files in $TMPDIR or /var/tmp, with room for "
-             "twice the data; results are the same");
+             "twice the data (of several processes each keeps its own rows); results are the same");
 }
 
 static surety_status read_fresh(const char *text, void *target, surety_error *err) {

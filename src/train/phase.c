@@ -7,7 +7,8 @@
  *
  * Several processes (surety_everyone) cut a batch by blocks. Each attacks and asks its own examples, and all
  * receive the results of every example; each moves its own voters, and all receive all voters. So they do the
- * same sums in the same order as one process.
+ * same sums in the same order as one process. Where each has the features of its own rows alone
+ * (surety_data_settings.own_rows), all receive those of the batch first.
  *
  * With r_t the mean loss of voter t on the batch and Q = softmax(theta) (docs/theory.md 4.4):
  *   Rbar = sum_t Q_t r_t,  dRbar/dtheta_t = Q_t (r_t - Rbar),  dKL/dtheta_t = Q_t (ln(Q_t/P_t) - KL).
@@ -47,7 +48,12 @@ typedef struct loop {
     size_t begin_block, end_block; /* those of its blocks that this process takes */
     size_t begin_voter, end_voter; /* voters that it moves */
     uint32_t *steps;               /* (train->m) of the last attack on each */
-    uint32_t *slots, *queue;       /* (batch) its slots as they are attacked, and which of the set they are */
+    int scattered;                 /* 1: no process has all rows of phase->train */
+    surety_set batch;              /* its examples by slots, in the three arrays that follow */
+    float *x;                      /* (batch, stride) */
+    uint8_t *y;                    /* (batch) */
+    uint32_t *source;              /* (batch) their rows in the file */
+    uint32_t *slots;               /* (batch) as they are attacked */
     size_t most, *begins;          /* steps; (most + 2) where in the queue those with fewer begin */
     double *Q, *P;                 /* (H) */
     double *r, *d_theta;           /* (H) mean losses of the voters on the batch, gradient */
@@ -86,9 +92,9 @@ static workspace workspace_of(const loop *l, int thread) {
 /* ---- one batch ---- */
 
 static surety_examples batch_block(const loop *l, size_t block) {
-    surety_examples e = {.which = l->phase->train->which};
+    surety_examples e = {.which = l->batch.which};
     for (size_t i = block * SURETY_LANES; e.rows < SURETY_LANES && i < l->count; i++)
-        surety_examples_put(&e, e.rows++, l->phase->train, l->order[l->first + i]);
+        surety_examples_put(&e, e.rows++, &l->batch, i);
     return e;
 }
 
@@ -190,7 +196,7 @@ static size_t line_up(loop *l) {
     for (size_t b = 0; b <= most; b++) at[b + 1] += at[b];
     for (size_t i = begin; i < end; i++) {
         size_t k = at[most - l->steps[batch[i]]]++;
-        l->queue[k] = batch[i], l->slots[k] = (uint32_t)i;
+        l->slots[k] = (uint32_t)i;
     }
     return end - begin;
 }
@@ -199,16 +205,17 @@ static surety_status keep_point(void *arg, const surety_ended *e, size_t j, cons
                                 surety_error *err) {
     const loop *l = arg;
     (void)j, (void)err;
-    l->steps[e->i] = (uint32_t)(e->steps < l->most ? e->steps : l->most); /* apgd takes more */
-    memcpy(l->points + l->slots[e->k] * l->stride, x, l->stride * sizeof *x);
+    uint32_t steps = (uint32_t)(e->steps < l->most ? e->steps : l->most); /* apgd takes more */
+    l->steps[l->order[l->first + e->i]] = steps;
+    memcpy(l->points + e->i * l->stride, x, l->stride * sizeof *x);
     return SURETY_OK;
 }
 
 /* The defense's points of the batch. */
 static surety_status attack_batch(loop *l, surety_timing *timing, const surety_run *run, surety_error *err) {
     surety_sampler_work work = {0};
-    surety_sampling batch = {.set = l->phase->train,
-                             .order = l->queue,
+    surety_sampling batch = {.set = &l->batch,
+                             .order = l->slots,
                              .end = line_up(l),
                              .vote = {l->state->voters, l->Q, l->s->voter_set},
                              .point = keep_point,
@@ -482,20 +489,38 @@ static double progress(const loop *l) {
     return epochs / (double)l->phase->epochs;
 }
 
-/* Which rows this batch has, those that are this process's, and the radius of its worst case. */
-static void open_batch(loop *l, const surety_run *run) {
-    double done = progress(l), growth = fmin(2 * done, 1);
+/* The examples of the batch. Where each process has rows of its own, the others give zeros for them: the sum
+ * of the bits is the row. */
+static surety_status fetch_batch(loop *l, const surety_run *run, surety_error *err) {
     const surety_set *set = l->phase->train;
+    for (size_t i = 0; i < l->count; i++) {
+        size_t k = l->order[l->first + i], bytes = l->stride * sizeof *l->x;
+        const float *x = surety_set_row(set, k);
+        l->y[i] = set->y[k], l->source[i] = set->row[k];
+        if (x)
+            memcpy(l->x + i * l->stride, x, bytes);
+        else
+            memset(l->x + i * l->stride, 0, bytes);
+    }
+    l->batch = *set;
+    l->batch.m = l->count, l->batch.before = l->batch.behind = 0;
+    l->batch.x = l->x, l->batch.y = l->y, l->batch.row = l->source, l->batch.stride = l->stride;
+    return l->scattered ? surety_sum_everyone(run, (void *)l->x, l->count * l->stride / 2, err) : SURETY_OK;
+}
+
+/* Which rows this batch has, those that are this process's, and the radius of its worst case. */
+static surety_status open_batch(loop *l, const surety_run *run, surety_error *err) {
+    double done = progress(l), growth = fmin(2 * done, 1);
     l->shape = surety_loss_at(l->s->loss, surety_voters_classes(l->state->voters), done);
     l->begin_block = 0, l->end_block = (l->count + SURETY_LANES - 1) / SURETY_LANES;
     surety_my_share(run, &l->begin_block, &l->end_block);
     l->attacked = l->phase->certified < 1 && !l->phase->votes ? l->count : 0;
     l->certified = l->phase->certified > 0 ? l->count : 0;
     for (size_t i = 0; i < l->attacked; i++) l->rows[i] = l->points + i * l->stride;
-    for (size_t i = 0; i < l->certified; i++)
-        l->rows[l->attacked + i] = set->x + l->order[l->first + i] * set->stride;
+    for (size_t i = 0; i < l->certified; i++) l->rows[l->attacked + i] = l->x + i * l->stride;
     l->radius = growth * l->s->defense.ball.radius;
     if (l->robust) surety_robust_prepare(l->robust, l->radius);
+    return fetch_batch(l, run, err);
 }
 
 static void add_work(const loop *l, surety_timing *timing) {
@@ -508,7 +533,7 @@ static void add_work(const loop *l, surety_timing *timing) {
 
 static surety_status run_batch(loop *l, const surety_run *run, surety_timing *timing, surety_error *err) {
     double begin = surety_seconds();
-    open_batch(l, run);
+    SURETY_TRY(open_batch(l, run, err));
     if (l->attacked) SURETY_TRY(attack_batch(l, timing, run, err));
     SURETY_TRY(surety_parallel(run, NULL, l->end_block - l->begin_block, ask_block, l, err));
     SURETY_TRY(share_batch(l, run, err));
@@ -680,6 +705,13 @@ static void weigh_classes(loop *l) {
                             : 1;
 }
 
+static surety_status find_scattered(loop *l, const surety_run *run, surety_error *err) {
+    int64_t lacking = l->phase->train->before + l->phase->train->behind > 0;
+    SURETY_TRY(surety_sum_everyone(run, &lacking, 1, err));
+    l->scattered = lacking > 0;
+    return SURETY_OK;
+}
+
 static surety_status loop_new(loop *l, const surety_run *run, surety_error *err) {
     const surety_voters *v = l->state->voters;
     size_t batch = l->s->batch;
@@ -708,8 +740,11 @@ static surety_status loop_new(loop *l, const surety_run *run, surety_error *err)
     SURETY_TRY(surety_alloc(&l->asking, l->threads * l->asking_floats, sizeof *l->asking, err));
     SURETY_TRY(surety_alloc(&l->order, l->phase->train->m, sizeof *l->order, err));
     SURETY_TRY(surety_alloc(&l->steps, l->phase->train->m, sizeof *l->steps, err));
+    SURETY_TRY(find_scattered(l, run, err));
+    SURETY_TRY(surety_alloc(&l->x, batch * l->stride, sizeof *l->x, err));
+    SURETY_TRY(surety_alloc(&l->y, batch, sizeof *l->y, err));
+    SURETY_TRY(surety_alloc(&l->source, batch, sizeof *l->source, err));
     SURETY_TRY(surety_alloc(&l->slots, batch, sizeof *l->slots, err));
-    SURETY_TRY(surety_alloc(&l->queue, batch, sizeof *l->queue, err));
     l->most = surety_threat_about(l->attack.kind)->steps == SURETY_STEPS_MANY ? l->attack.steps : 1;
     SURETY_TRY(surety_alloc(&l->begins, l->most + 2, sizeof *l->begins, err));
     double **weights[] = {&l->Q, &l->P, &l->r, &l->d_theta, &l->table_loss};
@@ -735,10 +770,11 @@ static void loop_free(loop *l) {
     surety_sampler_free(l->sampler);
     for (size_t k = 0; k < SURETY_TENSORS; k++) surety_free(l->gradients[k]);
     surety_robust_free(l->robust);
-    void *parts[] = {
-        l->asking, l->order,     l->steps,  l->slots,        l->queue,        l->begins, l->Q,    l->P,
-        l->r,      l->d_theta,   l->points, l->losses,       l->table_loss,   l->g,      l->work, l->g_even,
-        l->g_odd,  l->room_rows, l->room,   (void *)l->rows, (void *)l->even, l->margins};
+    void *parts[] = {l->asking, l->order,        l->steps,        l->slots,  l->x,
+                     l->y,      l->source,       l->begins,       l->Q,      l->P,
+                     l->r,      l->d_theta,      l->points,       l->losses, l->table_loss,
+                     l->g,      l->work,         l->g_even,       l->g_odd,  l->room_rows,
+                     l->room,   (void *)l->rows, (void *)l->even, l->margins};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) surety_free(parts[i]);
 }
 

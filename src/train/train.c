@@ -247,7 +247,19 @@ static surety_loss suiting_loss(const surety_train_settings *s, const surety_vot
                                      : SURETY_LOSS_LINEAR;
 }
 
-static surety_status begin(training *t, surety_error *err) {
+int surety_train_needs_all_rows(const surety_train_settings *s) {
+    return s->holdout > 0 || s->augment != SURETY_AUGMENT_NONE || surety_kind_grows(s->voters.kind);
+}
+
+static surety_status need_all_rows(const surety_data *data, surety_error *err) {
+    for (int k = 0; k < SURETY_SETS; k++) {
+        const surety_set *set = surety_data_set(data, (surety_set_name)k);
+        SURETY_TRY(surety_sampling_has(set, 0, set->m, err));
+    }
+    return SURETY_OK;
+}
+
+static surety_status begin(training *t, const surety_run *run, surety_error *err) {
     surety_voters *voters;
     size_t d = t->learn.d;
     if (!t->s.step1_epochs) t->s.step1_epochs = epochs_over(t->train.m, t->s.batch);
@@ -269,8 +281,8 @@ static surety_status begin(training *t, surety_error *err) {
     }
     size_t step2 = t->s.objective == SURETY_OBJECTIVE_BASELINE ? 0 : t->s.step2_epochs;
     SURETY_TRY(surety_train_state_new(&t->state, voters, t->s.step1_epochs, step2, err));
-    SURETY_TRY(surety_attack_check_set(&t->s.defense, voters, &t->prior_set, err));
-    SURETY_TRY(surety_attack_check_set(&t->s.defense, voters, &t->learn, err));
+    SURETY_TRY(surety_attack_check_rows(&t->s.defense, voters, &t->prior_set, run, err));
+    SURETY_TRY(surety_attack_check_rows(&t->s.defense, voters, &t->learn, run, err));
     if (!(t->settings = surety_train_settings_text(&t->s, t->info)))
         return surety_fail(err, SURETY_E_MEMORY, "no memory for the settings");
     return t->checkpointing && t->checkpointing->file ? go_on(t, err) : SURETY_OK;
@@ -451,15 +463,14 @@ static training training_of(const surety_train_settings *settings, const surety_
     return t;
 }
 
-static surety_status open_training(training *t, const surety_data *data, surety_error *err) {
+static surety_status open_training(training *t, const surety_data *data, const surety_run *run,
+                                   surety_error *err) {
     SURETY_TRY(surety_train_validate(&t->s, err));
     SURETY_TRY(surety_data_check_copies(t->info, err));
-    for (int k = 0; k < SURETY_SETS; k++) {
-        const surety_set *set = surety_data_set(data, (surety_set_name)k);
-        SURETY_TRY(surety_sampling_has(set, 0, set->m, err));
-    }
+    int meets = run && run->everyone && run->everyone->share;
+    if (!meets || surety_train_needs_all_rows(&t->s)) SURETY_TRY(need_all_rows(data, err));
     SURETY_TRY(split_prior_set(t, data, err));
-    return begin(t, err);
+    return begin(t, run, err);
 }
 
 static void close_training(training *t) {
@@ -483,7 +494,7 @@ surety_status surety_train(const surety_train_settings *settings, const surety_d
     *model = NULL;
     *result = (surety_train_result){0};
     training t = training_of(settings, data, checkpointing);
-    surety_status status = open_training(&t, data, err);
+    surety_status status = open_training(&t, data, run, err);
     if (status == SURETY_OK) status = finish(&t, model, result, run, err);
     close_training(&t);
     result->seconds = surety_seconds() - began;
@@ -497,7 +508,7 @@ static surety_status train_behind(const training *first, surety_objective object
     double began = surety_seconds();
     training t = training_of(&first->s, data, NULL);
     t.s.objective = objective;
-    surety_status status = open_training(&t, data, err);
+    surety_status status = open_training(&t, data, run, err);
     if (status == SURETY_OK) {
         surety_train_state_continue(&t.state, &first->state);
         status = finish(&t, &out->model, &out->result, run, err);
@@ -515,7 +526,7 @@ surety_status surety_train_objectives(const surety_train_settings *settings, con
     for (size_t i = 0; i < count; i++) out[i] = (surety_trained){0};
     training first = training_of(settings, data, NULL);
     first.s.objective = SURETY_OBJECTIVE_BASELINE;
-    surety_status status = open_training(&first, data, err);
+    surety_status status = open_training(&first, data, run, err);
     if (status == SURETY_OK) status = run_phases(&first, &timing, run, err);
     seconds = surety_seconds() - began;
     for (size_t i = 0; i < count && status == SURETY_OK; i++)

@@ -1,5 +1,6 @@
-/* certify: processes that have the features of their own rows alone, here threads with a barrier, say of the
- * data what one process says and make the same certificate. What needs all rows is refused. */
+/* certify, train: processes that have the features of their own rows alone, here threads with a barrier, say
+ * of the data what one process says and make the same certificate and the same models. What needs all rows is
+ * refused. */
 #include <math.h>
 #include <stdio.h>
 
@@ -86,13 +87,35 @@ static int tear_down(void **state) {
     return 0;
 }
 
+/* Batches attacked, by their worst case, both; votes of S in step 2, attacked again or from a table; an epoch
+ * chosen by S. */
+enum { TRAININGS = 5 };
+
+static surety_train_settings training_number(int k) {
+    surety_train_settings s = training();
+    s.batch = 17;
+    s.defense.steps = 2;
+    s.defense.kind = (const surety_threat_kind[TRAININGS]){
+        SURETY_ATTACK_PGD, SURETY_WORST_CASE, SURETY_WORST_CASE, SURETY_ATTACK_PGDU, SURETY_ATTACK_NONE}[k];
+    s.keep_last = k == 1;
+    s.mix = k == 2 ? 0.5 : 0;
+    if (k == 2) s.objective = SURETY_OBJECTIVE_WORST_CASE;
+    if (k > 2) s.objective = SURETY_OBJECTIVE_SEEGER;
+    s.step2_epochs = 2;
+    return s;
+}
+
 /* ---- what a process says ---- */
 
 typedef struct answers {
     size_t has[SURETY_SETS]; /* rows */
     char *info, *sampled, *worst, *radius, *attacked;
     double clean;
-    surety_status status, trains, lists;
+    surety_status status, holds_out, lists;
+    struct {
+        uint8_t *bytes;
+        size_t size;
+    } trained[TRAININGS]; /* the model of each training */
     surety_error err;
 } answers;
 
@@ -126,11 +149,26 @@ static surety_status evaluate(answers *a, const surety_data *data, const surety_
     return status;
 }
 
+/* The model's bytes; NULL: it is dropped. */
+static surety_status train_so(const surety_train_settings *s, const surety_data *data, const surety_run *run,
+                              uint8_t **bytes, size_t *size, surety_error *err) {
+    surety_model *trained = NULL;
+    surety_train_result result = {0};
+    surety_status status = surety_train(s, data, NULL, &trained, &result, run, err);
+    if (status == SURETY_OK && bytes) status = surety_model_encode(trained, bytes, size, err);
+    surety_train_result_free(&result);
+    surety_model_free(trained);
+    return status;
+}
+
+static surety_status train(answers *a, int k, const surety_data *data, const surety_run *run) {
+    surety_train_settings s = training_number(k);
+    return train_so(&s, data, run, &a->trained[k].bytes, &a->trained[k].size, &a->err);
+}
+
 static void answer(answers *a, const surety_everyone *everyone) {
     surety_data *data = NULL;
     surety_run run = {.threads = 1, .everyone = everyone};
-    surety_model *other = NULL;
-    surety_train_result result = {0};
     surety_train_settings s = training();
     a->status = open_world(everyone, &data, &a->err);
     if (a->status != SURETY_OK) return;
@@ -143,11 +181,11 @@ static void answer(answers *a, const surety_everyone *everyone) {
     if (a->status == SURETY_OK) a->status = certify(data, SURETY_WORST_CASE, 0, &a->worst, &run, &a->err);
     if (a->status == SURETY_OK) a->status = certify(data, SURETY_WORST_CASE, .8, &a->radius, &run, &a->err);
     if (a->status == SURETY_OK) a->status = evaluate(a, data, &run);
-    a->trains = surety_train(&s, data, NULL, &other, &result, &run, NULL);
+    for (int k = 0; k < TRAININGS && a->status == SURETY_OK; k++) a->status = train(a, k, data, &run);
+    s.holdout = 0.2;
+    a->holds_out = train_so(&s, data, &run, NULL, NULL, NULL);
     a->lists = surety_evaluate_examples(model, surety_data_set(data, SURETY_SET_TEST), NULL, &s.defense,
                                         files_path("list.csv"), &run, NULL);
-    surety_train_result_free(&result);
-    surety_model_free(other);
     surety_data_free(data);
 }
 
@@ -157,6 +195,7 @@ static void answers_free(answers *a) {
     surety_text_free(a->worst);
     surety_text_free(a->radius);
     surety_text_free(a->attacked);
+    for (int k = 0; k < TRAININGS; k++) surety_bytes_free(a->trained[k].bytes);
 }
 
 static void *run_process(void *arg) {
@@ -171,7 +210,7 @@ static void same_answers(void) {
     answer(&alone, NULL);
     err = alone.err;
     check_ok(alone.status);
-    check_ok(alone.trains);
+    check_ok(alone.holds_out);
     check_ok(alone.lists);
     check_contains(alone.info, "\"test_in_prior\"");
     for (size_t size = 1; size <= MEETING_MOST; size++) {
@@ -187,7 +226,11 @@ static void same_answers(void) {
             assert_string_equal(of[r].radius, alone.radius);
             assert_string_equal(of[r].attacked, alone.attacked);
             check_that(of[r].clean, ==, alone.clean);
-            assert_int_equal(of[r].trains, size == 1 ? SURETY_OK : SURETY_E_USAGE);
+            for (int k = 0; k < TRAININGS; k++) {
+                assert_int_equal(of[r].trained[k].size, alone.trained[k].size);
+                assert_memory_equal(of[r].trained[k].bytes, alone.trained[k].bytes, alone.trained[k].size);
+            }
+            assert_int_equal(of[r].holds_out, size == 1 ? SURETY_OK : SURETY_E_USAGE);
             assert_int_equal(of[r].lists, size == 1 ? SURETY_OK : SURETY_E_USAGE);
             for (int k = 0; k < SURETY_SETS; k++) rows += of[r].has[k];
             answers_free(&of[r]);

@@ -85,6 +85,8 @@ def test_same_bytes():
             for name, options in TRAININGS.items():
                 ask(maker, ranks, *TRAIN, *options, "--out", "ranks.model")
                 assert read(f"{name}.model") == read("ranks.model"), (maker, ranks, name)
+                ask(maker, ranks, *TRAIN, *options, "--stream", "--out", "streamed.model")  # each has its own rows alone, but of trees
+                assert read(f"{name}.model") == read("streamed.model"), (maker, ranks, name)
             ask(maker, ranks, *CERTIFY, "--out", "ranks.json")
             assert read("alone.json") == read("ranks.json"), (maker, ranks)
             ask(maker, ranks, *RADIUS, "--out", "ranks-radius.json")
