@@ -176,7 +176,7 @@ def test_more_classes_and_votes():
                                of["worst-case"]["not_proved"])
         assert clean <= found <= worst < 0.75 and clean < 0.3, (words, clean, found, worst)
     inspected = run("inspect", path("k")).stdout
-    assert "3 Lipschitz networks of 16 units" in inspected, inspected
+    assert "3 (Lipschitz networks of 16 units)" in inspected, inspected
 
 
 def test_other_norms_and_tolerances():
