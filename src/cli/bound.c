@@ -201,11 +201,13 @@ static surety_status run(cli *c) {
 }
 
 const cli_command cli_bound = {
-    "bound",
-    "--votes V.npy --labels Y.npy|Y.txt [options]",
-    "from the votes of any ensemble to guarantees",
-    "Risks of a weighted majority vote and every guarantee that follows from them, from the votes of its "
-    "voters alone, whatever made them. Votes are those of m examples that trained none of the voters, with n "
-    "perturbations each; docs/votes.md tells the whole way.",
-    "surety bound --votes votes.npy --labels labels.npy --posterior learn",
-    run};
+    .name = "bound",
+    .usage = "--votes V.npy --labels Y.npy|Y.txt [options]",
+    .summary = "from the votes of any ensemble to guarantees",
+    .text =
+        "Risks of a weighted majority vote and every guarantee that follows from them, from the votes of its "
+        "voters alone, whatever made them. Votes are those of m examples that trained none of the voters, "
+        "with n perturbations each; docs/votes.md tells the whole way.",
+    .example = "surety bound --votes votes.npy --labels labels.npy --posterior learn",
+    .run = run,
+};
