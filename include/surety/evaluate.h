@@ -74,10 +74,10 @@ SURETY_API char *surety_attack_result_json(const surety_attack_result *result);
 
 /* What a vote answers on a set as it is, without perturbation. */
 typedef struct surety_clean {
-    size_t m, classes;     /* examples, K */
-    uint64_t *answers;     /* (K, K + 1): examples by class and by answer; the last column: tied */
-    double error;          /* share of the answers that is wrong or tied */
-    size_t largest;        /* the most frequent class of S', the first of several */
+    size_t m, classes; /* examples, K */
+    uint64_t *answers; /* (K, K + 1): examples by class and by answer; the last column: tied */
+    double error;      /* share of the answers that is wrong or tied */
+    size_t largest; /* the most frequent class of S' (without S': of the rows asked), the first of several */
     double majority_error; /* the error of always answering it. A vote with no smaller one learned nothing */
 } surety_clean;
 

@@ -13,7 +13,7 @@ static int same(const char *a, const char *b) {
 
 surety_status surety_name_find(const char *what, const char *name, const char *const *names, size_t count,
                                size_t *index, surety_error *err) {
-    char all[256] = "";
+    char all[sizeof err->expected - sizeof "one of "] = "";
     for (size_t i = 0; i < count; i++) {
         if (same(name, names[i])) return *index = i, SURETY_OK;
         size_t used = strlen(all);

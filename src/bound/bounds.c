@@ -22,6 +22,7 @@
  * covered), logarithms, sums and quotients by round.h, kl_inv and the binomial limit by themselves. Doubling
  * is exact.
  */
+#include "base/names.h"
 #include "bound/binomial.h"
 #include "bound/table.h"
 
@@ -458,23 +459,14 @@ const char *surety_risk_kind_name(surety_risk_kind kind) {
     return names[kind];
 }
 
-static int same_name(const char *word, const char *name) {
-    while (*word && (*word == '-' ? '_' : *word) == *name) word++, name++;
-    return !*word && !*name;
-}
-
 surety_status surety_bound_find(const char *name, const surety_bound_info **info, surety_error *err) {
     const char *names[SURETY_BOUNDS];
+    size_t index;
     *info = NULL;
-    for (int i = 0; i < SURETY_BOUNDS; i++) {
-        names[i] = rows[i].name;
-        if (same_name(name, rows[i].name)) *info = &rows[i];
-    }
-    if (*info) return SURETY_OK;
-    const char *near = surety_nearest(name, names, SURETY_BOUNDS);
-    surety_fail(err, SURETY_E_USAGE, "there is no bound named '%s'", name);
-    if (near) surety_fail_expected(err, "did you mean '%s'?", near);
-    return SURETY_E_USAGE;
+    for (int i = 0; i < SURETY_BOUNDS; i++) names[i] = rows[i].name;
+    SURETY_TRY(surety_name_find("bound", name, names, SURETY_BOUNDS, &index, err));
+    *info = &rows[index];
+    return SURETY_OK;
 }
 
 size_t surety_bound_best(surety_risk_kind risk, surety_q_choice q, int signed_votes,

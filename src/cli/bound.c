@@ -207,8 +207,7 @@ const cli_command cli_bound = {
     .text =
         "Risks of a weighted majority vote and every guarantee that follows from them, from the votes of its "
         "voters alone, whatever made them. Votes are those of m examples that trained none of the voters, "
-        "with n "
-        "perturbations each; docs/votes.md tells the whole way.",
+        "with n perturbations each; docs/votes.md tells the whole way.",
     .example = "surety bound --votes votes.npy --labels labels.npy --posterior learn",
     .run = run,
 };

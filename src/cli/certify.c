@@ -43,6 +43,22 @@ static const char *names_of(surety_risk_kind risk, surety_q_choice q, char text[
     return text;
 }
 
+/* All bounds, in the order of their list. */
+static const char *bound_names(void) {
+    static char text[1024];
+    size_t used = (size_t)snprintf(text, sizeof text, "best");
+    for (int i = 0; i < SURETY_BOUNDS && used < sizeof text; i++)
+        used += (size_t)snprintf(text + used, sizeof text - used, ", %s", surety_bound_list()[i].name);
+    return text;
+}
+
+/* "none, unif, ..": the library's list, without a word before it. */
+static const char *attack_names(void) {
+    static surety_error err;
+    surety_threat_kind kind;
+    return surety_threat_parse("?", &kind, &err) == SURETY_OK ? "" : err.expected + strlen("one of ");
+}
+
 static void word_bound_help(options *o) {
     char learned[160], baseline[160], worst_learned[160], worst_baseline[160];
     snprintf(
@@ -58,12 +74,13 @@ static void word_bound_help(options *o) {
 
 static void add_options(cli *c, options *o) {
     word_bound_help(o);
-    cli_text(c, "attack", "NAME", &o->attack,
-             "none, unif, fgsm, ifgsm, pgd, ifgsmu, pgdu, apgd or, of trees, search; worst-case: every point "
-             "of the ball, "
-             "whatever the "
-             "attack; unless given, the model's defense (worst-case for certified)");
-    cli_text(c, "bound", "NAME|best", &o->certify.bound, o->bound_help);
+    cli_choice(
+        c, "attack", "NAME", &o->attack, attack_names(),
+        "none, unif, fgsm, ifgsm, pgd, ifgsmu, pgdu, apgd or, of trees, search; worst-case: every point "
+        "of the ball, "
+        "whatever the "
+        "attack; unless given, the model's defense (worst-case for certified)");
+    cli_choice(c, "bound", "NAME|best", &o->certify.bound, bound_names(), o->bound_help);
     cli_other(c, "looks", "N", &o->certify.looks, read_looks, NULL,
               "needed: how many certificates you might have issued after seeing S, this one included; 1 if "
               "model and "

@@ -111,7 +111,7 @@ static const char *show_text(const void *target, char *buffer, size_t size) {
 void cli_other(cli *c, const char *name, const char *value, void *target, cli_read_fn read, cli_show_fn show,
                const char *help) {
     if (c->count < CLI_OPTIONS)
-        c->options[c->count++] = (cli_option){name, value, help, target, read, show, CLI_NO_FILE};
+        c->options[c->count++] = (cli_option){name, value, help, target, read, show, CLI_NO_FILE, NULL};
 }
 
 void cli_flag(cli *c, const char *name, bool *target, const char *help) {
@@ -136,6 +136,12 @@ void cli_real(cli *c, const char *name, const char *value, double *target, const
 
 void cli_text(cli *c, const char *name, const char *value, const char **target, const char *help) {
     cli_other(c, name, value, (void *)target, read_text, show_text, help);
+}
+
+void cli_choice(cli *c, const char *name, const char *value, const char **target, const char *choices,
+                const char *help) {
+    cli_text(c, name, value, target, help);
+    c->options[c->count - 1].choices = choices;
 }
 
 void cli_input(cli *c, const char *name, const char *value, const char **target, const char *help) {

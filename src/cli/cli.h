@@ -26,6 +26,7 @@ typedef struct cli_command {
     const char *example; /* a command that works */
     surety_status (*run)(cli *c);
     bool has_parts; /* --part makes parts of it, which merge puts together (parts.h) */
+    const char *first; /* what its first word is chosen from, for the completion; NULL: a file */
 } cli_command;
 
 /* Reads a value from the command line into target / shows a value as the command line would give it (for
@@ -41,6 +42,7 @@ typedef struct cli_option {
     cli_read_fn read; /* NULL for a flag: sets the bool target */
     cli_show_fn show;
     enum { CLI_NO_FILE, CLI_READ, CLI_WRITTEN } role; /* of the file that the text target names */
+    const char *choices; /* "a, b, c" of a text: for the completion, which asks read of all others; or NULL */
 } cli_option;
 
 /* A file that the command reads or writes. */
@@ -99,6 +101,9 @@ void cli_text(cli *c, const char *name, const char *value, const char **target, 
 /* Texts that name a file to be read, a file to be written: cli_parse refuses to write over what is read. */
 void cli_input(cli *c, const char *name, const char *value, const char **target, const char *help);
 void cli_output(cli *c, const char *name, const char *value, const char **target, const char *help);
+/* A text, with the words that it is chosen from. */
+void cli_choice(cli *c, const char *name, const char *value, const char **target, const char *choices,
+                const char *help);
 void cli_other(cli *c, const char *name, const char *value, void *target, cli_read_fn read, cli_show_fn show,
                const char *help);
 

@@ -206,4 +206,5 @@ const cli_command cli_data = {
         "Every file is checked against its SHA-256 before it is used.",
     .example = "surety data show --task fashion-sandal-v-boot",
     .run = run,
+    .first = "list show fetch tolerances",
 };

@@ -101,7 +101,7 @@ static surety_status help(cli *c, int argc, char **argv) {
     bool man = argc > 0 && !strcmp(argv[0], "--man");
     c->argc = 1;
     c->argv = words;
-    if (!argc || !strcmp(argv[0], "help")) return list_commands(), SURETY_OK;
+    if (!argc || !strcmp(argv[0], "help") || !strcmp(argv[0], "--help")) return list_commands(), SURETY_OK;
     if (!strcmp(argv[0], "--completion")) return cli_completion(c);
     if (man && argc == 1) return cli_man(), SURETY_OK;
     if (man) c->helping = CLI_MAN;

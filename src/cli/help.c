@@ -103,34 +103,71 @@ void cli_man(void) {
 
 /* "error|median|flag": words to choose from; "N|P%" and FILE are none. */
 static int is_choice(const char *value) {
-    return value && strchr(value, '|') && value[strspn(value, "abcdefghijklmnopqrstuvwxyz0123456789-|")] == 0;
+    return strchr(value, '|') && value[strspn(value, "abcdefghijklmnopqrstuvwxyz0123456789-|")] == 0;
+}
+
+/* What the value is chosen from, or NULL. What reads names lists them when it refuses one: so the list is the
+ * library's. */
+static const char *choices_of(const cli_option *o, surety_error *err) {
+    static const char one_of[] = "one of ";
+    if (!o->value || o->choices) return o->choices;
+    if (is_choice(o->value)) return o->value;
+    int names = !strcmp(o->value, "NAME") || !strncmp(o->value, "A,B", 3);
+    if (!names || o->read("?", o->target, err) == SURETY_OK) return NULL;
+    return strncmp(err->expected, one_of, strlen(one_of)) ? NULL : err->expected + strlen(one_of);
+}
+
+/* May a file follow? That is its value, or the option is a flag. */
+static int before_file(const cli_option *o) {
+    return !o->value || o->role != CLI_NO_FILE || !strncmp(o->value, "FILE", 4) || !strcmp(o->value, "DIR");
+}
+
+/* "a, b" or "a|b" as "a b" */
+static void print_words(const char *words) {
+    for (const char *p = words; *p; p++)
+        if (*p != ',') cli_print("%c", *p == '|' ? ' ' : *p);
 }
 
 static void print_completion(const cli *c) {
     const char *name = c->command->name;
     cli_print("        %s\\ *) words=\"", name);
     for (size_t i = 0; i < c->count; i++) cli_print("%s--%s", i ? " " : "", c->options[i].name);
-    cli_print("\" ;;\n");
+    cli_print("\"");
+    if (c->command->first) cli_print("; first=\"%s\"", c->command->first);
+    cli_print(" ;;\n");
     for (size_t i = 0; i < c->count; i++) {
-        if (!is_choice(c->options[i].value)) continue;
+        surety_error err = {0};
+        const char *choices = choices_of(&c->options[i], &err);
+        if (!choices) continue;
         cli_print("        %s=--%s) words=\"", name, c->options[i].name);
-        for (const char *p = c->options[i].value; *p; p++) cli_print("%c", *p == '|' ? ' ' : *p);
+        print_words(choices);
         cli_print("\" ;;\n");
     }
+    const char *between = "        ";
+    for (size_t i = 0; i < c->count; i++)
+        if (before_file(&c->options[i])) {
+            cli_print("%s%s=--%s", between, name, c->options[i].name);
+            between = "|";
+        }
+    cli_print(") ;;\n");
 }
 
 surety_status cli_completion(cli *c) {
     cli_print(
         "# shellcheck shell=bash\n# 'surety help --completion' writes this.\n"
         "_surety() {\n"
-        "    local cur=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} words='' key\n"
-        "    key=\"${COMP_WORDS[1]} \"\n"
-        "    if [[ $before == --* && $cur != --* ]]; then key=${COMP_WORDS[1]}=$before; fi\n"
-        "    if ((COMP_CWORD == 1)) || [[ ${COMP_WORDS[1]} == help ]]; then key=commands; fi\n"
+        "    local cur=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} "
+        "command=${COMP_WORDS[1]}\n"
+        "    local words='' first='' files=yes list='' key\n"
+        "    if [[ $cur == '=' ]]; then cur=''; fi # --norm=\n"
+        "    if [[ $before == '=' ]]; then before=${COMP_WORDS[COMP_CWORD - 2]}; fi\n"
+        "    key=\"$command \"\n"
+        "    if [[ $before == --* && $cur != --* ]]; then key=$command=$before; fi\n"
+        "    if ((COMP_CWORD == 1)) || [[ $command == help ]]; then key=commands; fi\n"
         "    case $key in\n"
         "        commands) words=\"");
     for (size_t i = 0; cli_commands[i]; i++) cli_print("%s ", cli_commands[i]->name);
-    cli_print("help\" ;;\n");
+    cli_print("help\"; files= ;;\n");
     for (size_t i = 0; cli_commands[i]; i++) {
         cli one = *c;
         one.command = cli_commands[i];
@@ -139,15 +176,22 @@ surety_status cli_completion(cli *c) {
         if (status != SURETY_OK) return status;
     }
     cli_print(
+        "        *=*) files= ;; # a number, a name\n"
         "    esac\n"
+        "    if [[ $key == *' ' && $cur != --* ]]; then\n"
+        "        words=''\n"
+        "        if ((COMP_CWORD == 2)) && [[ $first ]]; then words=$first files=; fi\n"
+        "    fi\n"
+        "    if [[ $cur == *,* ]]; then list=${cur%%,*},; fi # A,B,..\n"
         "    COMPREPLY=()\n"
-        "    if [[ $cur == --* || $key != *\\  ]]; then mapfile -t COMPREPLY < <(compgen -W \"$words\" -- "
-        "\"$cur\"); fi\n"
-        "    if [[ $cur != --* && $key != commands && ${#COMPREPLY[@]} == 0 ]]; then\n"
+        "    if [[ $words ]]; then\n"
+        "        mapfile -t COMPREPLY < <(compgen -P \"$list\" -W \"$words\" -- \"${cur##*,}\")\n"
+        "    elif [[ $files && $cur != --* ]]; then\n"
+        "        compopt -o filenames 2>/dev/null || :\n"
         "        mapfile -t COMPREPLY < <(compgen -f -- \"$cur\")\n"
         "    fi\n"
         "}\n"
-        "complete -o filenames -F _surety surety\n");
+        "complete -F _surety surety\n");
     return SURETY_OK;
 }
 

@@ -61,7 +61,8 @@ static surety_status import(cli *c, const options *o) {
 
 static surety_status run(cli *c) {
     options o = {.import = {.format = "auto"}, .iterations = "best"};
-    cli_text(c, "format", "NAME", &o.import.format, "xgboost, lightgbm, sklearn; auto: told by the file");
+    cli_text(c, "format", "auto|xgboost|lightgbm|sklearn", &o.import.format,
+             "what wrote the file; auto: the file tells");
     cli_output(c, "out", "MODEL", &o.out, "file of the model");
     cli_input(c, "check", "X.npy", &o.check, "rows (m, d) whose raw scores are compared with its maker's");
     cli_input(c, "expect", "P.npy", &o.expect,

@@ -26,11 +26,14 @@ static surety_status task_number(const char *name, unsigned *number, surety_erro
 }
 
 static surety_status kind_number(const char *name, unsigned *number, surety_error *err) {
-    for (*number = 0; surety_kind_name(*number); (*number)++)
-        if (!strcmp(surety_kind_name(*number), name)) return SURETY_OK;
+    int used = snprintf(err->expected, sizeof err->expected, "one of ");
+    for (*number = 0; surety_kind_name(*number); (*number)++) {
+        if (!strcmp(surety_kind_name(*number), name)) return err->expected[0] = 0, SURETY_OK;
+        used += snprintf(err->expected + used, sizeof err->expected - (size_t)used, "%s%s",
+                         *number ? ", " : "", surety_kind_name(*number));
+    }
     err->code = SURETY_E_USAGE;
-    snprintf(err->what, sizeof err->what, "'%s' is not a kind of voters", name);
-    snprintf(err->expected, sizeof err->expected, "names of 'surety help train', option --kind");
+    snprintf(err->what, sizeof err->what, "unknown kind of voters '%s'", name);
     return SURETY_E_USAGE;
 }
 

@@ -239,8 +239,17 @@ void cli_box_option(cli *c, surety_data_settings *data) {
     cli_other(c, "box", "LO,HI|none", data, read_box, show_box, "features and perturbed features lie in it");
 }
 
+static const char *task_names(void) {
+    static char text[512];
+    size_t count, used = 0;
+    const surety_task *tasks = surety_tasks(&count);
+    for (size_t i = 0; i < count && used < sizeof text; i++)
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%s", i ? ", " : "", tasks[i].name);
+    return text;
+}
+
 void cli_data_options(cli *c, surety_data_settings *data) {
-    cli_text(c, "task", "NAME", &data->task, "a task by name: 'surety data list' names them");
+    cli_choice(c, "task", "NAME", &data->task, task_names(), "a task by name: 'surety data list' names them");
     cli_data_file_options(c, data);
     cli_other(c, "classes", "all|A,B,..", data, read_classes, NULL,
               "the labels that are classes; all others are left out. Of two, the first is -1, the second +1");

@@ -9,8 +9,9 @@
 
 /* ---- options ---- */
 
-/* NAME=NUMBER: *name ends at the '='. */
-static surety_status read_pair(const char *text, char name[32], double *number, surety_error *err) {
+/* NAME=NUMBER: *name ends at the '='. as: an example. */
+static surety_status read_pair(const char *text, const char *as, char name[32], double *number,
+                               surety_error *err) {
     const char *equals = strchr(text, '=');
     char *end = NULL;
     if (equals && equals - text < 32) {
@@ -19,21 +20,21 @@ static surety_status read_pair(const char *text, char name[32], double *number, 
         if (end != equals + 1 && !*end) return SURETY_OK;
     }
     err->code = SURETY_E_USAGE;
-    snprintf(err->what, sizeof err->what, "'%s' is not NAME=NUMBER, as in tv=0.02", text);
+    snprintf(err->what, sizeof err->what, "'%s' is not NAME=NUMBER, as in %s", text, as);
     return SURETY_E_USAGE;
 }
 
 static surety_status read_shift(const char *text, void *target, surety_error *err) {
     cli_statement *s = target;
     char name[32];
-    surety_status status = read_pair(text, name, &s->shift_budget, err);
+    surety_status status = read_pair(text, "tv=0.02", name, &s->shift_budget, err);
     return status == SURETY_OK ? surety_shift_parse(name, &s->shift, err) : status;
 }
 
 static surety_status read_noise(const char *text, void *target, surety_error *err) {
     cli_statement *s = target;
     char name[32];
-    surety_status status = read_pair(text, name, &s->noise_share, err);
+    surety_status status = read_pair(text, "flips=0.02", name, &s->noise_share, err);
     return status == SURETY_OK ? surety_label_noise_parse(name, &s->noise, err) : status;
 }
 

@@ -115,6 +115,8 @@ static const char *show_layers(const void *target, char *buffer, size_t size) {
     return used ? buffer : "none";
 }
 
+enum { KINDS_HEAD = 16 }; /* "kind of voters: " */
+
 /* The kinds of voters, as the library has them. */
 static const char *kinds_help(void) {
     static char text[256];
@@ -154,7 +156,7 @@ static void add_options(cli *c, options *o) {
                          "signed: a voter only names a class; real: its value counts. Unless given, real for "
                          "more than two classes");
     cli_ball_options(c, &t->defense);
-    cli_text(c, "kind", "NAME", &t->voters.kind, kinds_help());
+    cli_choice(c, "kind", "NAME", &t->voters.kind, kinds_help() + KINDS_HEAD, kinds_help());
     cli_size(
         c, "trees", "H", &t->voters.count,
         "how many voters: trees of the forest, linear ones, or networks (default 1); kind trees: at most so "

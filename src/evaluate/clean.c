@@ -1,5 +1,6 @@
 /* The clean vote: how its answers are spread over each class, and its error beside that of always answering
- * the largest class of S'. */
+ * the largest class of S', or, where there is no S' (an imported model), the largest class of the rows asked.
+ */
 #include "evaluate/clean.h"
 
 #include "base/memory.h"
@@ -11,6 +12,19 @@ static size_t largest_of(const size_t *counts, size_t K) {
     for (size_t k = 1; k < K; k++)
         if (counts[k] > counts[best]) best = k;
     return best;
+}
+
+/* The largest class of S'; without S', of set. */
+static surety_status find_largest(surety_clean *c, const surety_set *set, const size_t *prior,
+                                  surety_error *err) {
+    size_t K = c->classes, rows = 0, *counts = NULL;
+    for (size_t k = 0; k < K; k++) rows += prior[k];
+    if (rows) return c->largest = largest_of(prior, K), SURETY_OK;
+    SURETY_TRY(surety_alloc(&counts, K, sizeof *counts, err));
+    for (size_t i = 0; i < set->m; i++) counts[set->y[i]]++;
+    c->largest = largest_of(counts, K);
+    surety_free(counts);
+    return SURETY_OK;
 }
 
 /* Counts the answers. */
@@ -42,9 +56,9 @@ surety_status surety_evaluate_clean(const surety_vote *vote, const surety_set *s
                                     surety_error *err) {
     size_t K = set->classes;
     uint8_t *answers = NULL;
-    *out =
-        (surety_clean){.m = set->m, .classes = K, .largest = largest_of(info->class_m[SURETY_SET_PRIOR], K)};
+    *out = (surety_clean){.m = set->m, .classes = K};
     if (!set->m) return surety_fail(err, SURETY_E_INPUT, "there are no examples to ask the vote for");
+    SURETY_TRY(find_largest(out, set, info->class_m[SURETY_SET_PRIOR], err));
     SURETY_TRY(surety_alloc(&answers, set->m, sizeof *answers, err));
     surety_status status = surety_alloc(&out->answers, K * (K + 1), sizeof *out->answers, err);
     if (status == SURETY_OK) status = ask(vote, set, answers, run, err);

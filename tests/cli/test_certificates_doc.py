@@ -25,10 +25,8 @@ def test_the_book():
         raise Skip("python3-sklearn is not here") from None
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([sys.executable, os.path.join(SOURCE, "examples", "tables", "export.py"), folder], check=True)
-        with open(os.path.join(folder, "list.csv"), "w", encoding="utf-8") as file:
-            file.write("0,0.1\n0.1,0.15\n0.3,0.3\n")
-        with open(os.path.join(folder, "outcomes.txt"), "w", encoding="utf-8") as file:
-            file.write("0\n" * 60 + "1\n")
+        for line in re.findall(r"^\$ (printf .*)$", PAGE, re.M):
+            subprocess.run(["sh", "-euc", line], cwd=folder, check=True)
 
         def ask(words):
             done = subprocess.run([SURETY, *words, "--threads", "1"], cwd=folder, capture_output=True, text=True, timeout=600,

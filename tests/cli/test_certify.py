@@ -232,7 +232,8 @@ def test_refused():
     assert "seed" in error(*certify, "--looks", "1", "--seed", "4", code=2)["what"]
     assert "candidate prior" in error(*certify, "--looks", "1", "--bound", "vote_frozen_max", code=1)["what"]
     assert "half of S" in error(*certify, "--looks", "1", "--bound", "vote-holdout", code=1)["what"]
-    assert "no bound named" in error(*certify, "--looks", "1", "--bound", "sieger", code=2)["what"]
+    wrong = error(*certify, "--looks", "1", "--bound", "sieger", code=2)
+    assert "did you mean 'seeger'?" in wrong["what"] and wrong["expected"].endswith("worst_case_dictator"), wrong
     assert "pgd" in error(*certify, "--looks", "1", "--attack", "pgdx", code=2)["what"]
     assert "own data" in error("certify", model, "--looks", "1", "--out", w.at("no.json"), code=2)["what"]
     swapped = ["--train", w.at("X_test.npy"), "--test", w.at("X_train.npy")]

@@ -137,11 +137,20 @@ def test_manual():
     assert all(f"surety\\-{name} (1)" in sh(surety, "help", "--man") for name in names[:-1])
     script = sh(surety, "help", "--completion") + """
 try() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _surety; echo "${COMPREPLY[*]}"; }
-try surety tra; try surety train --sca; try surety train --scale ''; try surety help certif; try surety inspect user."""
+"""
+    wanted = {
+        "tra": "train", "dat": "data", "help certif": "certify", "inspect user.": "user.model", "data f": "fetch",
+        "train --sca": "--scale", "train --scale ''": "none standard minmax", "train --norm = li": "linf", "train --eps ''": "",
+        "train --train user.": "user.model", "train --stream user.": "user.model", "certify --fresh user.": "user.model",
+        "train --kind l": "linear lipschitz", "evaluate m --attacks none,pgd": "none,pgd none,pgdu", "train --task mnist-4": "mnist-4v9",
+        "certify m --attack w": "worst-case", "certify m --bound be": "best", "bound --objective see": "seeger"}
     with tempfile.TemporaryDirectory() as folder:
+        os.mkdir(os.path.join(folder, "data"))
         with open(os.path.join(folder, "user.model"), "w"):
             pass
-        assert sh("bash", "-euc", script, cwd=folder).splitlines() == ["train", "--scale", "none standard minmax", "certify", "user.model"]
+        script += "; ".join(f"try surety {words}" for words in wanted)
+        said = dict(zip(wanted, sh("bash", "-euc", script, cwd=folder).split("\n")))
+        assert said == wanted, said
 
 
 def test_packages():

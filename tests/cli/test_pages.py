@@ -1,5 +1,6 @@
 """The pages for users are run as they stand, in order, in an empty folder: every command of docs/tables.md, docs/data.md and
-docs/tolerances.md. The sentence that docs/tables.md shows is the certificate's, the template of docs/tolerances.md the command's."""
+docs/tolerances.md, and of docs/trees.md what needs no images. The sentence that docs/tables.md shows is the certificate's, the
+template of docs/tolerances.md the command's."""
 import os
 import re
 import shutil
@@ -23,14 +24,16 @@ def scripts(text):
             yield code
 
 
-def walk(name, folder):
-    """Runs a page; what each of its commands of surety said, all together."""
+def walk(name, folder, without=None):
+    """Runs a page, but for scripts in which a word occurs; what each of its commands of surety said, all together."""
     os.makedirs(os.path.join(folder, "bin"), exist_ok=True)
     for command, target in (("surety", os.path.abspath(SURETY)), ("python3", sys.executable)):
         os.symlink(target, os.path.join(folder, "bin", command))
     os.symlink(os.path.join(SOURCE, "examples"), os.path.join(folder, "examples"))
     said, ran = "", 0
     for code in scripts(page(name)):
+        if without and without in code:
+            continue
         done = subprocess.run(["bash", "-euc", code], cwd=folder, capture_output=True, text=True, timeout=600, env={
             **os.environ, "PATH": os.path.join(folder, "bin") + ":" + os.environ["PATH"], "XDG_STATE_HOME": folder})
         assert done.returncode == 0, (code, done.stderr)
@@ -153,6 +156,18 @@ def test_tolerances():
         with open(os.path.join(folder, "template.csv"), encoding="utf-8") as f:
             assert words(f.read()) in words(page("tolerances.md"))
         assert ran == 3 and "every feature within its own tolerance (table of 3 features, of which 1 cannot change)" in words(said)
+
+
+def test_trees():
+    try:
+        import sklearn  # noqa: F401
+        import xgboost  # noqa: F401
+    except ImportError:
+        raise Skip("python3-sklearn or python3-xgboost is not here") from None
+    with tempfile.TemporaryDirectory() as folder:
+        said, ran = walk("trees.md", folder, without="--task")
+        assert ran == 4 and "replayed: the raw scores of 300 rows" in said and "agrees (bits)" in said, (ran, said)
+        assert "always answering '1'" in words(said)  # the larger class of the rows: there is no S'
 
 
 def test_tables():

@@ -65,6 +65,22 @@ static void answers_are_counted(void **state) {
         }
 }
 
+/* An imported model has no S': its answers are compared with the largest class of the rows asked. */
+static void without_a_training_set(void **state) {
+    (void)state;
+    const size_t nothing[K] = {0};
+    const surety_data_info imported = {.classes = K, .class_m = {nothing, nothing, nothing}};
+    surety_clean clean;
+    surety_set set = examples();
+    surety_voters *v = voters_for(0);
+    surety_vote vote = {v, weights, SURETY_REAL};
+    check_ok(surety_evaluate_clean(&vote, &set, &imported, &clean, NULL, &err));
+    check_that(clean.largest, ==, 2);
+    check_that(clean.majority_error, ==, 8. / M);
+    surety_clean_free(&clean);
+    surety_voters_free(v);
+}
+
 static void json_says_the_same(void **state) {
     (void)state;
     surety_clean clean;
@@ -115,6 +131,7 @@ static void bad_calls(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(answers_are_counted),
+                                       cmocka_unit_test(without_a_training_set),
                                        cmocka_unit_test(json_says_the_same), cmocka_unit_test(bad_calls)};
     return cmocka_run_group_tests_name("clean", tests, NULL, NULL);
 }
