@@ -26,10 +26,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
         if (v->available && surety_bound_list()[id].q != SURETY_Q_HELD_OUT)
             require(v->vote >= counted(&r.risks, surety_bound_list()[id].risk));
     }
-    char *json = surety_votes_json(&r);
+    char *json = surety_votes_result_json(&r);
     require(json);
     surety_text_free(json);
-    surety_votes_free(&r);
+    surety_votes_result_free(&r);
     return 0;
 }
 

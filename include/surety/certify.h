@@ -267,8 +267,8 @@ typedef struct surety_certificate {
     char digest[65]; /* SHA-256 of everything above in canonical form */
 } surety_certificate;
 
-/* Draws the perturbations of S, counts the votes, computes the bound and fills a certificate (free it with
- * surety_certificate_free; it is empty after a failure). SURETY_E_CHECK, and no certificate, when
+/* Draws the perturbations of S, counts the votes, computes the bound and fills a certificate. SURETY_E_CHECK,
+ * and no certificate, when
  *   - the data are not those the model was trained on, nor declared fresh (surety_model_check_fresh),
  *   - the data are fresh and the bound is not on a frozen vote,
  *   - S and S' share a row, or many rows of equal contents and nobody said that they stay
@@ -359,8 +359,8 @@ typedef struct surety_verification {
 } surety_verification;
 
 /* Derives the certificate in path again from the data, the model file and the seed. SURETY_OK says that this
- * could be done: out->agrees is the answer. What cannot be read at all is SURETY_E_INPUT. A certificate that
- * names no files was made from memory: any files that hold the same rows will do. */
+ * could be done: out->agrees is the answer, and 0 otherwise. What cannot be read at all is SURETY_E_INPUT. A
+ * certificate that names no files was made from memory: any files that hold the same rows will do. */
 SURETY_API surety_status surety_verify(const char *path, const surety_verify_settings *settings,
                                        surety_verification *out, const surety_run *run, surety_error *err);
 SURETY_API char *surety_verification_json(const surety_verification *verification);
@@ -463,7 +463,7 @@ SURETY_API surety_status surety_certificate_head_load(const char *path, surety_c
 
 /* What a monitor that was started (surety/bound.h) has seen, from the file of its state; nothing if there is
  * no such file. digest: of the certificate whose value it watches. The state of another certificate, or for
- * another promise or alpha, is SURETY_E_INPUT. */
+ * another promise or alpha, is SURETY_E_INPUT, and the monitor is as it was. */
 SURETY_API surety_status surety_monitor_load(const char *digest, const char *path, surety_monitor *monitor,
                                              surety_error *err);
 /* Safely: the file is the old one or the new one. */

@@ -243,7 +243,7 @@ typedef struct surety_data_settings {
 SURETY_API surety_data_settings surety_data_defaults(void);
 
 /* SURETY_E_USAGE with the admissible range if a setting, or a combination, makes no sense. */
-SURETY_API surety_status surety_data_check(const surety_data_settings *settings, surety_error *err);
+SURETY_API surety_status surety_data_validate(const surety_data_settings *settings, surety_error *err);
 
 typedef struct surety_data surety_data;
 

@@ -234,8 +234,8 @@ enum { SURETY_PARTS_MOST = 10000 };
 /* For part k, 1 <= k <= of. The call then ends with SURETY_E_PART, or with a result that means nothing. */
 SURETY_API surety_status surety_part_begin(size_t k, size_t of, surety_part **out, surety_error *err);
 
-/* The counts as a file, with the words of the command that made them. about: whatever the parts must have in
- * common (digests of the model and the data). */
+/* The counts of a part that was begun, as a file, with the words of the command that made them. about:
+ * whatever the parts must have in common (digests of the model and the data). */
 SURETY_API surety_status surety_part_save(const surety_part *part, const char *path, const char *const *words,
                                           size_t word_count, const char *about, surety_error *err);
 
@@ -243,9 +243,10 @@ SURETY_API surety_status surety_part_save(const surety_part *part, const char *p
  * command or other inputs, or changed. */
 SURETY_API surety_status surety_parts_load(const char *const *paths, size_t count, surety_part **out,
                                            surety_error *err);
-SURETY_API const char *const *surety_part_words(const surety_part *part, size_t *count);
 
-/* SURETY_E_CHECK unless the parts are about the same. */
+/* Of parts that were loaded: the words of their command, which are whoever's made the files, *count of them;
+ * and SURETY_E_CHECK unless they are about the same. */
+SURETY_API const char *const *surety_part_words(const surety_part *part, size_t *count);
 SURETY_API surety_status surety_part_check(const surety_part *part, const char *about, surety_error *err);
 
 SURETY_API const surety_everyone *surety_part_everyone(const surety_part *part);

@@ -222,7 +222,7 @@ typedef struct surety_export_result {
 SURETY_API surety_status surety_model_export(const surety_model *model, const char *path,
                                              const surety_export_settings *settings,
                                              surety_export_result *result, surety_error *err);
-SURETY_API char *surety_export_json(const surety_export_result *result);
+SURETY_API char *surety_export_result_json(const surety_export_result *result);
 
 /* ---- bytes and files ---- */
 

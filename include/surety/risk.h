@@ -136,7 +136,7 @@ typedef struct surety_risks {
     void *memory;                  /* holds the arrays */
 } surety_risks;
 
-/* The results so far. Needs at least one example. On failure out is emptied. */
+/* The results so far. Needs at least one example. */
 SURETY_API surety_status surety_risk_result(const surety_risk *risk, surety_risks *out, surety_error *err);
 SURETY_API void surety_risks_free(surety_risks *risks);
 
@@ -255,16 +255,15 @@ typedef struct surety_votes_result {
 
 /* Risks and every bound for these votes. Votes that are NaN or outside [-1,1], scores that do not sum to 1,
  * shapes that do not fit, labels that are no class, weights that are no distribution, a prior with zeros, a
- * delta outside (0,1), empty arrays: SURETY_E_INPUT with the index. The same bits for any run. Free the
- * result with surety_votes_free; after a failure it is empty. */
+ * delta outside (0,1), empty arrays: SURETY_E_INPUT with the index. The same bits for any run. */
 SURETY_API surety_status surety_bound_votes(const surety_votes_settings *settings, surety_votes_result *out,
                                             const surety_run *run, surety_error *err);
-SURETY_API void surety_votes_free(surety_votes_result *result);
+SURETY_API void surety_votes_result_free(surety_votes_result *result);
 
 /* The answer as JSON text (free with surety_text_free; NULL: no memory): m, n, voter_count, class_count, kl,
  * delta, .., risks{}, bounds{NAME: {surrogate, vote, vote_clipped, risk, event}}, unavailable{NAME: why},
  * posterior[], and learning{} if Q was learned. */
-SURETY_API char *surety_votes_json(const surety_votes_result *result);
+SURETY_API char *surety_votes_result_json(const surety_votes_result *result);
 
 /* Writes weights (H) as NPY float64, the form in which surety_votes_settings takes them. */
 SURETY_API surety_status surety_posterior_write(const double *q, size_t H, const char *path,

@@ -19,8 +19,12 @@
  *   or changed comes first. A status is returned by whatever can fail.
  *   surety_<noun>_defaults() returns settings; change what should differ.
  *   Texts that are returned as char * are the caller's: surety_text_free. const char * stays the library's.
- *   Handles (surety_model *, ..) are freed by surety_<noun>_free, which takes NULL; results that are structs
- *   by the same name, which takes one that is all zero.
+ *   Handles (surety_model *, ..) are freed by surety_<type>_free, which takes NULL. Structs of results that
+ * own memory are freed in the same way: surety_row by surety_row_free, which takes one that is all zero and
+ *   leaves it so. Structs without such a function own nothing.
+ *   After a failure nothing is left to free: a handle is NULL, a struct that has a free all zero, and freeing
+ *   them is fine. All other outputs mean nothing then, unless their header says what they hold. A handle that
+ *   was to be changed is as it was; of a model, keys may be set already (surety_model_set_*).
  *
  * Words, each for one thing:
  *   S', S, T     the three sets of rows: prior set (in_prior, rows.prior in files), learn, test

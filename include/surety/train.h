@@ -192,7 +192,7 @@ SURETY_API surety_status surety_train_recorded(const surety_model *model, surety
 /* The check of surety_train_recorded alone. A model without settings, which no training made, is fine. */
 SURETY_API surety_status surety_train_consistent(const surety_model *model, surety_error *err);
 
-/* A model, and how its training went. */
+/* A model, and how its training went: each is freed on its own. */
 typedef struct surety_trained {
     surety_model *model;
     surety_train_result result;

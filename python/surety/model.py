@@ -97,7 +97,7 @@ class Model:
             s.digest, s.claim, s.certified = c.digest, c.claim, c.model.sha256
         result = ffi.new("surety_export_result *")
         call(lib.surety_model_export, self._pointer, os.fsencode(path), s, result)
-        return document(lib.surety_export_json(result))
+        return document(lib.surety_export_result_json(result))
 
     # ---- what it says of itself ----
 

@@ -46,9 +46,9 @@ def bound(votes, labels, posterior=None, prior=None, *, voters: str = "real", ob
             setattr(s, name, path)
         call(lib.surety_bound_votes, s, result, run)
     try:
-        return document(lib.surety_votes_json(result))
+        return document(lib.surety_votes_result_json(result))
     finally:
-        lib.surety_votes_free(result)
+        lib.surety_votes_result_free(result)
 
 
 def _npy(array: np.ndarray) -> bytes:

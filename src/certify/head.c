@@ -27,8 +27,10 @@ static surety_status load_votes(const char *path, surety_certificate_head *out, 
     surety_votes_certificate *c;
     SURETY_TRY(surety_alloc(&c, 1, sizeof *c, err));
     surety_status status = surety_votes_certificate_load(path, c, err);
-    if (status == SURETY_OK)
+    if (status == SURETY_OK) {
         fill(out, c->value, surety_votes_certificate_learn(c), c->sha256.votes, c->digest);
+        out->of_votes = 1, out->assumed = (double)NAN;
+    }
     surety_free(c);
     return status;
 }
@@ -36,8 +38,8 @@ static surety_status load_votes(const char *path, surety_certificate_head *out, 
 surety_status surety_certificate_head_load(const char *path, surety_certificate_head *out,
                                            surety_error *err) {
     surety_certificate c;
-    *out = (surety_certificate_head){.of_votes = surety_votes_certificate_is(path), .assumed = (double)NAN};
-    if (out->of_votes) return load_votes(path, out, err);
+    *out = (surety_certificate_head){0};
+    if (surety_votes_certificate_is(path)) return load_votes(path, out, err);
     SURETY_TRY(surety_certificate_load(path, &c, err));
     fill(out, c.value, c.data.sha256_learn, c.model.sha256, c.digest);
     out->clean = counts_clean(&c);

@@ -42,8 +42,10 @@ surety_status surety_monitor_load(const char *digest, const char *path, surety_m
     json_t *root = NULL;
     SURETY_TRY(surety_path_look(path, &there, err));
     if (!there) return SURETY_OK;
+    surety_monitor read = *m;
     SURETY_TRY(surety_json_load(&root, path, err));
-    surety_status status = read_state(m, root, digest, path, err);
+    surety_status status = read_state(&read, root, digest, path, err);
+    if (status == SURETY_OK) *m = read;
     json_decref(root);
     return status;
 }

@@ -429,9 +429,9 @@ static surety_status verify(verifying *v, const surety_run *run, surety_error *e
 surety_status surety_verify(const char *path, const surety_verify_settings *settings,
                             surety_verification *out, const surety_run *run, surety_error *err) {
     verifying *v;
+    *out = (surety_verification){.level = "bits", .value = (double)NAN, .found = (double)NAN};
     if (settings->numbers && settings->retrain)
         return surety_fail(err, SURETY_E_USAGE, "to train the model again its data are needed");
-    *out = (surety_verification){.level = "bits", .value = (double)NAN, .found = (double)NAN};
     SURETY_TRY(surety_alloc(&v, 1, sizeof *v, err));
     *v = (verifying){.out = out, .path = path, .s = settings};
     out->agrees = 1; /* until something differs */

@@ -79,13 +79,16 @@ surety_status surety_votes_certificate_save(const certificate *c, const char *pa
 surety_status surety_votes_certificate_load(const char *path, certificate *out, surety_error *err) {
     char sum[65];
     *out = (certificate){0};
-    SURETY_TRY(surety_document_read(&document, out, out->digest, path, err));
-    SURETY_TRY(surety_document_digest(&document, out, sum, err));
-    if (!strcmp(sum, out->digest)) return SURETY_OK;
-    surety_fail(err, SURETY_E_CHECK, "the digest does not belong to the content: the file was changed");
-    surety_fail_place(err, "key digest");
-    surety_fail_file(err, path);
-    return SURETY_E_CHECK;
+    surety_status status = surety_document_read(&document, out, out->digest, path, err);
+    if (status == SURETY_OK) status = surety_document_digest(&document, out, sum, err);
+    if (status == SURETY_OK && strcmp(sum, out->digest) != 0) {
+        status = surety_fail(err, SURETY_E_CHECK,
+                             "the digest does not belong to the content: the file was changed");
+        surety_fail_place(err, "key digest");
+        surety_fail_file(err, path);
+    }
+    if (status != SURETY_OK) *out = (certificate){0};
+    return status;
 }
 
 int surety_votes_certificate_is(const char *path) {
@@ -340,16 +343,16 @@ static surety_status take_rows(const surety_votes_promise *s, size_t m, const ce
 /* stated: NULL, or the certificate that is made again. */
 static surety_status make(const surety_votes_promise *s, const certificate *stated, certificate *out,
                           const surety_run *run, surety_error *err) {
-    surety_votes_result result;
+    surety_votes_result result = {0};
     *out = (certificate){0};
-    SURETY_TRY(check(s, err));
-    SURETY_TRY(hash(s->votes.votes, out->sha256.votes, err));
-    SURETY_TRY(hash(s->votes.labels, out->sha256.labels, err));
-    SURETY_TRY(hash(s->votes.prior, out->sha256.weights, err));
-    SURETY_TRY(surety_bound_votes(&s->votes, &result, run, err));
-    surety_status status = take_rows(s, result.risks.m, stated, out, err);
+    surety_status status = check(s, err);
+    if (status == SURETY_OK) status = hash(s->votes.votes, out->sha256.votes, err);
+    if (status == SURETY_OK) status = hash(s->votes.labels, out->sha256.labels, err);
+    if (status == SURETY_OK) status = hash(s->votes.prior, out->sha256.weights, err);
+    if (status == SURETY_OK) status = surety_bound_votes(&s->votes, &result, run, err);
+    if (status == SURETY_OK) status = take_rows(s, result.risks.m, stated, out, err);
     if (status == SURETY_OK) status = fill(out, s, &result, err);
-    surety_votes_free(&result);
+    surety_votes_result_free(&result);
     if (status != SURETY_OK) *out = (certificate){0};
     return status;
 }

@@ -159,10 +159,10 @@ static surety_status answer(cli *c, const surety_votes_settings *settings, const
     if (status == SURETY_OK && out)
         status = surety_posterior_write(result.posterior, result.risks.voter_count, out, &c->error);
     if (status == SURETY_OK && c->json)
-        status = cli_print_json(c, surety_votes_json(&result));
+        status = cli_print_json(c, surety_votes_result_json(&result));
     else if (status == SURETY_OK)
         print_table(&result);
-    surety_votes_free(&result);
+    surety_votes_result_free(&result);
     return status;
 }
 

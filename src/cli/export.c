@@ -29,7 +29,7 @@ static surety_status export(cli *c, options *o) {
     }
     if (status == SURETY_OK) status = surety_model_export(model, o->out, &o->export, &r, &c->error);
     if (status == SURETY_OK && c->json)
-        status = cli_print_json(c, surety_export_json(&r));
+        status = cli_print_json(c, surety_export_result_json(&r));
     else if (status == SURETY_OK)
         print(o, &r);
     surety_certificate_free(&certificate);

@@ -103,7 +103,7 @@ surety_status surety_data_check_split(const surety_data_settings *s, surety_erro
     return SURETY_OK;
 }
 
-surety_status surety_data_check(const surety_data_settings *s, surety_error *err) {
+surety_status surety_data_validate(const surety_data_settings *s, surety_error *err) {
     SURETY_TRY(check_files(s, err));
     SURETY_TRY(surety_data_check_split(s, err));
     if ((unsigned)s->header > SURETY_HEADER_NO)
@@ -211,7 +211,7 @@ static surety_status agree(const surety_tables *o, const surety_data_settings *s
 surety_status surety_data_open(const surety_data_settings *settings, surety_data **out, surety_error *err) {
     surety_tables tables = {0};
     *out = NULL;
-    SURETY_TRY(surety_data_check(settings, err));
+    SURETY_TRY(surety_data_validate(settings, err));
     const surety_task *task = settings->task ? surety_task_find(settings->task, err) : NULL;
     surety_status status = task ? open_task(&tables, settings, task, err) : open_own(&tables, settings, err);
     if (status == SURETY_OK) status = agree(&tables, settings, err);

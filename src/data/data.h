@@ -69,7 +69,7 @@ surety_status surety_data_build(surety_data **out, const surety_tables *tables,
                                 const surety_data_settings *settings, const surety_task *task,
                                 const surety_split *given, surety_error *err);
 
-/* The part of surety_data_check that does not depend on where the rows come from. */
+/* The part of surety_data_validate that does not depend on where the rows come from. */
 surety_status surety_data_check_split(const surety_data_settings *settings, surety_error *err);
 
 /* How many classes the settings name; 0: all that occur. And SURETY_E_USAGE: one of them twice. */

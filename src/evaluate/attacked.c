@@ -160,6 +160,7 @@ surety_status surety_attack_set(const surety_threat *threat, const surety_vote *
                                 const surety_perturbed_sink *sink, surety_attack_result *result,
                                 const surety_run *run, surety_error *err) {
     surety_sampler *sampler;
+    *result = (surety_attack_result){0};
     SURETY_TRY(surety_threat_validate(threat, err));
     SURETY_TRY(surety_attack_check_rows(threat, vote->voters, set, sink ? NULL : run, err));
     if (threat->kind == SURETY_WORST_CASE)

@@ -56,11 +56,12 @@ surety_status surety_evaluate_clean(const surety_vote *vote, const surety_set *s
                                     surety_error *err) {
     size_t K = set->classes;
     uint8_t *answers = NULL;
-    *out = (surety_clean){.m = set->m, .classes = K};
+    *out = (surety_clean){0};
     if (!set->m) return surety_fail(err, SURETY_E_INPUT, "there are no examples to ask the vote for");
-    SURETY_TRY(find_largest(out, set, info->class_m[SURETY_SET_PRIOR], err));
     SURETY_TRY(surety_alloc(&answers, set->m, sizeof *answers, err));
+    *out = (surety_clean){.m = set->m, .classes = K};
     surety_status status = surety_alloc(&out->answers, K * (K + 1), sizeof *out->answers, err);
+    if (status == SURETY_OK) status = find_largest(out, set, info->class_m[SURETY_SET_PRIOR], err);
     if (status == SURETY_OK) status = ask(vote, set, answers, run, err);
     if (status == SURETY_OK)
         count(out, set, answers);

@@ -57,6 +57,7 @@ surety_status surety_attack_write(const surety_threat *s, const surety_vote *vot
                                   const surety_run *run, surety_error *err) {
     writing w = {.preparation = files->preparation};
     surety_perturbed_sink sink = {append, &w};
+    *result = (surety_attack_result){0};
     surety_status status = surety_threat_validate(s, err);
     if (status == SURETY_OK) status = surety_attack_check_set(s, vote->voters, set, err);
     if (status == SURETY_OK) status = open_files(&w, s, set, files, err);

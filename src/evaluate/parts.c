@@ -223,7 +223,8 @@ const char *const *surety_part_words(const surety_part *p, size_t *count) {
 }
 
 surety_status surety_part_check(const surety_part *p, const char *about, surety_error *err) {
-    if (!strcmp(about, json_string_value(json_object_get(p->root, "about")))) return SURETY_OK;
+    const char *stated = json_string_value(json_object_get(p->root, "about"));
+    if (stated && !strcmp(about, stated)) return SURETY_OK;
     surety_fail(err, SURETY_E_CHECK, "model, data or CPU level are not those that the parts were made with");
     surety_fail_expected(err, "the same files, in the folder in which the parts were made");
     return SURETY_E_CHECK;

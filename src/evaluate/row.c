@@ -165,9 +165,9 @@ static surety_status fill(surety_row *row, const surety_model *model, const sure
 
 /* One attack serves all only if it attacks the same vote: same voters, same prior, asked the same way. */
 static surety_status check_kin(const surety_model *const *models, size_t count, surety_error *err) {
-    const surety_voters *a = surety_model_voters(models[0]);
     if (count < 1 || count > SURETY_ROWS_MOST)
         return surety_fail(err, SURETY_E_USAGE, "1 to %d models at once, not %zu", SURETY_ROWS_MOST, count);
+    const surety_voters *a = surety_model_voters(models[0]);
     for (size_t k = 1; k < count; k++) {
         const surety_voters *b = surety_model_voters(models[k]);
         size_t H = surety_voters_count(a);
@@ -277,13 +277,13 @@ surety_status surety_evaluate_rows(const surety_model *const *models, size_t cou
                                    const surety_row_settings *settings, surety_row *rows,
                                    const surety_run *run, surety_error *err) {
     for (size_t k = 0; k < count; k++) rows[k] = (surety_row){0};
-    SURETY_TRY(check_kin(models, count, err));
-    for (size_t k = 0; k < count; k++) {
-        SURETY_TRY(surety_evaluate_origin(models[k], data, &rows[k].origin, &rows[k].overlap, err));
-        if (rows[k].origin != rows[0].origin)
-            return surety_fail(err, SURETY_E_USAGE, "the models were not trained on the same rows");
+    surety_status status = check_kin(models, count, err);
+    for (size_t k = 0; k < count && status == SURETY_OK; k++) {
+        status = surety_evaluate_origin(models[k], data, &rows[k].origin, &rows[k].overlap, err);
+        if (status == SURETY_OK && rows[k].origin != rows[0].origin)
+            status = surety_fail(err, SURETY_E_USAGE, "the models were not trained on the same rows");
     }
-    surety_status status = fill_all(rows, models, count, data, settings, run, err);
+    if (status == SURETY_OK) status = fill_all(rows, models, count, data, settings, run, err);
     for (size_t k = 0; k < count && status != SURETY_OK; k++) surety_row_free(&rows[k]);
     return status;
 }

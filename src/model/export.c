@@ -148,7 +148,7 @@ surety_status surety_model_export(const surety_model *m, const char *path, const
     return status;
 }
 
-char *surety_export_json(const surety_export_result *r) {
+char *surety_export_result_json(const surety_export_result *r) {
     return surety_json_text(SURETY_JSON_OBJECT(
         {"bytes", surety_json_count(r->bytes)}, {"data_bytes", surety_json_count(r->data)},
         {"stack_bytes", surety_json_count(r->stack)}, {"comparisons", surety_json_count(r->comparisons)},

@@ -71,7 +71,7 @@ surety_status surety_model_encode(const surety_model *m, uint8_t **out, size_t *
     size_t count = list_tensors(m, list), header_size = 0;
     uint8_t *header = NULL;
     json_t *all = surety_json_copy(m->texts);
-    *out = NULL;
+    *out = NULL, *size = 0;
     surety_status status = surety_facts_write(&m->facts, m->voters, all, err);
     json_t *metadata = surety_texts_sorted(all);
     json_decref(all);
@@ -79,9 +79,10 @@ surety_status surety_model_encode(const surety_model *m, uint8_t **out, size_t *
         status = surety_safetensors_header(metadata, list, count, &header, &header_size, err);
     json_decref(metadata);
     if (status != SURETY_OK) return status;
-    *size = header_size + list[count - 1].begin + list[count - 1].bytes;
-    status = surety_alloc(out, *size, 1, err);
+    size_t bytes = header_size + list[count - 1].begin + list[count - 1].bytes;
+    status = surety_alloc(out, bytes, 1, err);
     if (status == SURETY_OK) {
+        *size = bytes;
         memcpy(*out, header, header_size);
         copy_tensors(m, list, count, *out + header_size);
     }

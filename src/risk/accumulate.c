@@ -266,10 +266,11 @@ surety_status surety_risk_result(const surety_risk *a, surety_risks *out, surety
     memcpy(sums, a->sums, a->sum_count * sizeof *sums);
     surety_status status = surety_risks_from_sums(out, sums, a->H, a->n, a->K, a->q, err);
     surety_free(sums);
+    if (status != SURETY_OK) return status;
     out->signed_votes = a->signed_votes;
     out->has_prior = a->has_prior;
     out->has_coins = a->has_coins;
-    return status;
+    return SURETY_OK;
 }
 
 /* ---- units of several rows ---- */

@@ -73,13 +73,14 @@ static surety_status fill_risks(surety_risks *r, const double *q, surety_error *
 
 surety_status surety_risks_from_sums(surety_risks *out, const int64_t *sums, size_t H, size_t n, size_t K,
                                      const double *q, surety_error *err) {
-    *out = (surety_risks){.m = (uint64_t)sums[SURETY_RISK_EXAMPLES], .n = n, .voter_count = H, .classes = K};
-    if (out->m == 0)
+    *out = (surety_risks){0};
+    if (sums[SURETY_RISK_EXAMPLES] == 0)
         return surety_fail(err, SURETY_E_USAGE, "no example was added: there is no risk to report");
     size_t count = surety_risk_sums(H, K);
     uint64_t *facts = NULL;
     SURETY_TRY(surety_alloc(&facts, count + SURETY_RISK_LOSSES * H, sizeof *facts, err));
-    out->memory = facts;
+    *out = (surety_risks){
+        .m = (uint64_t)sums[SURETY_RISK_EXAMPLES], .n = n, .voter_count = H, .classes = K, .memory = facts};
     double *means = (double *)(void *)(facts + count);
     memcpy(facts, sums, count * sizeof *facts);
     name_sums(out, facts);

@@ -190,11 +190,11 @@ surety_status surety_bound_votes(const surety_votes_settings *settings, surety_v
     if (status == SURETY_OK) status = bound_source(&s, settings, run, out, err);
     out->class_names = s.names, s.names = NULL;
     surety_vote_source_close(&s);
-    if (status != SURETY_OK) surety_votes_free(out);
+    if (status != SURETY_OK) surety_votes_result_free(out);
     return status;
 }
 
-void surety_votes_free(surety_votes_result *result) {
+void surety_votes_result_free(surety_votes_result *result) {
     if (!result) return;
     surety_risks_free(&result->risks);
     surety_free(result->prior);
@@ -234,7 +234,7 @@ static json_t *learning_object(const surety_votes_result *r) {
                               {"iterations", surety_json_count(l->iterations)});
 }
 
-char *surety_votes_json(const surety_votes_result *r) {
+char *surety_votes_result_json(const surety_votes_result *r) {
     const surety_bound_input *in = &r->input;
     uint64_t held_out = in->averaged_max.held_out_m;
     return surety_json_text(SURETY_JSON_OBJECT(

@@ -258,7 +258,7 @@ static surety_status parse(const char *text, json_t **list, surety_error *err) {
     surety_status status = surety_json_parse(list, wrapped, strlen(wrapped), "settings", &inner);
     surety_free(wrapped);
     if (status == SURETY_OK) return SURETY_OK;
-    json_t *probe = json_string("memory");
+    json_t *probe = inner.code == SURETY_E_MEMORY ? NULL : json_string("memory");
     if (!probe) return surety_fail(err, SURETY_E_MEMORY, "no memory for the settings");
     json_decref(probe);
     return contradiction("settings", inner.what, err);

@@ -512,16 +512,16 @@ static void settings_are_checked(void **state) {
     s[16] = plain_settings(), s[16].task = "mnist-1v7", s[16].test_size = 4;
     for (int i = 0; i < CASES; i++) {
         surety_error err = SURETY_ERROR_NONE;
-        check(surety_data_check(&s[i], &err) == SURETY_E_USAGE, "case %d passes", i);
+        check(surety_data_validate(&s[i], &err) == SURETY_E_USAGE, "case %d passes", i);
         check(err.what[0] && err.expected[0], "case %d says nothing", i);
         surety_data *data = (surety_data *)&err;
         assert_int_equal(surety_data_open(&s[i], &data, NULL), SURETY_E_USAGE);
         assert_null(data);
     }
     surety_data_settings good = own("train.csv", "test.csv");
-    assert_int_equal(surety_data_check(&good, NULL), SURETY_OK);
+    assert_int_equal(surety_data_validate(&good, NULL), SURETY_OK);
     good.test = NULL; /* T may be empty */
-    assert_int_equal(surety_data_check(&good, NULL), SURETY_OK);
+    assert_int_equal(surety_data_validate(&good, NULL), SURETY_OK);
 }
 
 static void json_says_the_same(void **state) {

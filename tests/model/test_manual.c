@@ -32,7 +32,7 @@ static void nothing_can_be_freed(void **state) {
     surety_data_list_free(&(surety_data_list){0});
     surety_clean_free(&(surety_clean){0});
     surety_risks_free(&(surety_risks){0});
-    surety_votes_free(&(surety_votes_result){0});
+    surety_votes_result_free(&(surety_votes_result){0});
     surety_train_result_free(&(surety_train_result){0});
 }
 

@@ -95,9 +95,9 @@ static char *run_text(const surety_votes_settings *s, int threads) {
     surety_votes_result r;
     surety_run run = {.threads = threads};
     check_ok(surety_bound_votes(s, &r, &run, &err));
-    char *text = surety_votes_json(&r);
+    char *text = surety_votes_result_json(&r);
     assert_non_null(text);
-    surety_votes_free(&r);
+    surety_votes_result_free(&r);
     return text;
 }
 
@@ -158,7 +158,7 @@ static void agrees_with_the_layers_below(void **state) {
             check_that(r.bounds[id].vote, ==, value.vote);
     }
     for (int k = 0; k < 2; k++) surety_risk_free(part[k]), surety_risks_free(&risks[k]);
-    surety_votes_free(&r);
+    surety_votes_result_free(&r);
 }
 
 static json_t *document(const surety_votes_settings *s) {
@@ -564,7 +564,7 @@ static void allocations_may_fail(const surety_votes_settings *s) {
         status = surety_bound_votes(s, &r, &run, &err);
         surety_memory_hook(NULL, NULL);
         if (status != SURETY_OK) assert_int_equal(status, SURETY_E_MEMORY);
-        surety_votes_free(&r);
+        surety_votes_result_free(&r);
         check_that(k, <, 200);
     }
 }
@@ -612,13 +612,13 @@ static void no_json_is_lost(void **state) {
     for (long k = 0; !text; k++) {
         json_left = k, json_live = 0;
         json_set_alloc_funcs(json_may_allocate, json_freed);
-        text = surety_votes_json(&r);
+        text = surety_votes_result_json(&r);
         json_set_alloc_funcs(malloc, free);
         check(text || !json_live, "allocation %ld failed, and %ld were not released", k, json_live);
         check_that(k, <, 10000);
     }
     surety_text_free(text);
-    surety_votes_free(&r);
+    surety_votes_result_free(&r);
 }
 
 static void stops_when_asked(void **state) {
