@@ -509,6 +509,7 @@ SURETY_API void surety_looks_free(surety_looks *looks); /* all zero is fine */
 /* How often S was looked at. A certificate that was made again is counted once. */
 typedef struct surety_look_count {
     uint64_t certificates, evaluations, trainings;
+    uint64_t other_draws; /* certificates of another S that was drawn from the same file; of those in looks */
 } surety_look_count;
 
 SURETY_API surety_look_count surety_looks_count(const surety_looks *looks, const char *learn);
