@@ -338,13 +338,15 @@ typedef struct surety_exported {
 } surety_exported;
 
 typedef struct surety_verification {
-    int agrees;    /* 1: the claim follows from the data, the model and the seed */
-    char level[8]; /* "bits": every field is the same, bit for bit. "numbers": everything follows from the
-                      stated counts, and the counts were compared with the tolerance below, because the
-                      certificate was made on a CPU with FMA and this one has none, or were believed
-                      (counted 0) */
-    int counted;   /* 1: the counts were made again from the data */
-    int retrained; /* 1: the model was trained again, and has these bytes if all agrees */
+    int agrees;        /* 1: the claim follows from the data, the model and the seed */
+    char level[8];     /* "bits": every field is the same, bit for bit. "numbers": everything follows from the
+                          stated counts, and the counts were compared with the tolerance below, because the
+                          certificate was made on a CPU with FMA and this one has none, or were believed
+                          (counted 0) */
+    int counted;       /* 1: the counts were made again from the data */
+    int rows_believed; /* 1: of votes, the certificate names a file of rows that was not given: how many of
+                          them repeat is believed; level numbers */
+    int retrained;     /* 1: the model was trained again, and has these bytes if all agrees */
     surety_exported exported;
     double tolerance;   /* level numbers, counted: share of the examples (or votes) that the certificate may
                            have counted too few of, see docs/certificates.md; else 0 */
@@ -430,7 +432,7 @@ SURETY_API surety_status surety_votes_certificate_load(const char *path, surety_
 SURETY_API int surety_votes_certificate_is(const char *path);
 
 /* Derives it again from the files of votes, labels, weights and (unless NULL) rows; all other settings are
- * the certificate's. */
+ * the certificate's. Without the rows that it names the level is "numbers". */
 SURETY_API surety_status surety_verify_votes(const char *path, const surety_votes_promise *files,
                                              surety_verification *out, const surety_run *run,
                                              surety_error *err);
@@ -507,6 +509,7 @@ SURETY_API void surety_looks_free(surety_looks *looks); /* all zero is fine */
 /* How often S was looked at. A certificate that was made again is counted once. */
 typedef struct surety_look_count {
     uint64_t certificates, evaluations, trainings;
+    uint64_t other_draws; /* certificates of another S that was drawn from the same file; of those in looks */
 } surety_look_count;
 
 SURETY_API surety_look_count surety_looks_count(const surety_looks *looks, const char *learn);

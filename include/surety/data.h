@@ -389,6 +389,9 @@ typedef struct surety_data_info {
     char split[256];                /* the same in words */
     surety_copies_rule copies_rule; /* as asked for */
     surety_copies copies;
+    /* Training rows that DROP left out although they are of another class, or group, than the equal row that
+     * stayed: what a class or group has left is not what it has in use. */
+    uint64_t dropped_other_class, dropped_other_group;
 } surety_data_info;
 
 /* SURETY_E_CHECK, with the ways out, if there are many copies and the settings did not say KEEP. Trainings

@@ -127,25 +127,25 @@ def certify(model, data, looks: int, threat: Optional[Threat] = None, *, delta: 
     if bound is not None:
         kept.append(ffi.new("char[]", bound.encode()))
         s.bound = kept[-1]
-    asked = [name for name, value in (("per_class", per_class), ("promise_risk", promise_risk), ("curve", curve),
-                                      ("promises", promises), ("groups", groups)) if value]
+    asked = [name for name, value in (("per_class", per_class or None), ("promise_risk", promise_risk), ("curve", curve),
+                                      ("promises", promises), ("groups", groups)) if value is not None]
     if len(asked) > 1:
         raise UsageError(f"{' and '.join(asked)} do not go together", expected="one statement per certificate")
     if per_class:
         s.statement = lib.SURETY_SAY_CLASSES
-    if groups:
+    if groups is not None:
         s.statement = lib.SURETY_SAY_GROUPS
-    if promise_risk:
+    if promise_risk is not None:
         s.statement, s.promise = lib.SURETY_SAY_RADIUS, promise_risk
-    points = [(radius, 0.0) for radius in curve] if curve else list(promises or ())
-    if points:
-        s.statement = lib.SURETY_SAY_CURVE if curve else lib.SURETY_SAY_PROMISES
+    points = [(radius, 0.0) for radius in curve] if curve is not None else list(promises if promises is not None else ())
+    if curve is not None or promises is not None:
+        s.statement = lib.SURETY_SAY_CURVE if curve is not None else lib.SURETY_SAY_PROMISES
         if len(points) > lib.SURETY_POINTS:
             raise UsageError(f"{len(points)} radii", expected=f"at most {lib.SURETY_POINTS}")
         for i, (radius, limit) in enumerate(points):
             s.points[i].radius, s.points[i].limit = radius, limit
         s.point_count = len(points)
-    if (points or promise_risk) and threat is None and s.threat.ball.radius == 0:
+    if (points or promise_risk is not None) and threat is None and s.threat.ball.radius == 0:
         threat = WorstCase(eps=0.0)
     kept.append(model._threat(threat, data, tolerance, ffi.addressof(s, "threat")))
     made = Certificate()

@@ -107,9 +107,14 @@ class Noise(Threat):
 
     def words(self) -> str:
         """For the sentence of a guarantee."""
-        box = "" if self.box is None else f", clipped to [{self.box[0]:g}, {self.box[1]:g}]"
+        box = "" if self.box is None else f", clipped to [{_shortest(self.box[0])}, {_shortest(self.box[1])}]"
         return (f"{'a point' if self.samples == 1 else f'{self.samples} points'} drawn uniformly from the {self.norm} ball of "
-                f"radius {self.eps:g}{box}, NumPy's Philox with seed {self.seed}")
+                f"radius {_shortest(self.eps)}{box}, NumPy's Philox with seed {self.seed}")
+
+
+def _shortest(x) -> str:
+    """With all its digits: a radius that is rounded up promises more than was drawn."""
+    return repr(float(x)).removesuffix(".0")
 
 
 def ball_of(threat: Threat, ball, own_norm: int, own_eps: float) -> None:

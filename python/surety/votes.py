@@ -73,7 +73,8 @@ class Guarantee(Promise):
     """A promise about any classifier: also ``risk``, the share of S on which it failed.
 
     ``save("c.json")`` writes the certificate and, beside it, c.votes.npy, c.labels.npy and c.rows.npy, from which
-    ``surety.verify_votes`` or ``surety verify c.json --votes c.votes.npy --labels c.labels.npy`` derive it again."""
+    ``surety.verify_votes`` or ``surety verify c.json --votes c.votes.npy --labels c.labels.npy --rows c.rows.npy`` derive
+    it again."""
 
     _family = "surety_votes_certificate"
 
@@ -167,7 +168,8 @@ def guarantee(model: Any, X, y, threat: Union[None, Threat, np.ndarray] = None, 
 
 
 def verify_votes(certificate, votes, labels, rows=None) -> Verification:
-    """Derives the certificate of a Guarantee again from the files of its votes and labels (and compares that of its rows)."""
+    """Derives the certificate of a Guarantee again from the files of its votes, labels and rows. Without rows how many of them
+    repeat is believed: ``level`` is "numbers" then."""
     s = ffi.new("surety_votes_promise *")
     s.votes = lib.surety_votes_defaults()
     kept = {key: ffi.new("char[]", os.fsencode(path)) for key, path in

@@ -102,6 +102,23 @@ static surety_status check_rows(const surety_data *data, surety_error *err) {
     return status;
 }
 
+/* Of equal rows one is left, which has one class and one group: the others of that input lost it, and with it
+ * perhaps what fails most. */
+static surety_status check_distinct(const certifying *w, const surety_data_info *info, surety_error *err) {
+    int groups = w->s->statement == SURETY_SAY_GROUPS;
+    uint64_t lost = groups                                  ? info->dropped_other_group
+                    : w->s->statement == SURETY_SAY_CLASSES ? info->dropped_other_class
+                                                            : 0;
+    if (!lost) return SURETY_OK;
+    surety_fail(err, SURETY_E_CHECK,
+                "%" PRIu64
+                " rows that were dropped are of another %s than the equal row that stayed: the "
+                "inputs of a %s are not all there, and no limit for each can be said",
+                lost, groups ? "group" : "class", groups ? "group" : "class");
+    surety_fail_expected(err, "one limit for all; or a model that was trained with --copies keep");
+    return SURETY_E_CHECK;
+}
+
 static surety_status settle_attack(certifying *w, surety_error *err) {
     w->threat = w->s->threat;
     w->threat.seed = w->facts->seed; /* fixed by the training, which S cannot have chosen */
@@ -250,6 +267,7 @@ static surety_status prepare(certifying *w, surety_error *err) {
                             : surety_model_check_data(w->model, info, err));
         SURETY_TRY(check_rows(w->data, err));
         SURETY_TRY(surety_data_check_copies(info, err));
+        SURETY_TRY(check_distinct(w, info, err));
     }
     SURETY_TRY(settle_attack(w, err));
     SURETY_TRY(form(w)->settle(w, err));

@@ -68,6 +68,17 @@ int surety_limits_are_few(const surety_class_limit *limits, size_t count) {
     return count <= FEW && letters <= LETTERS;
 }
 
+static const char *counted(const surety_certificate *c) {
+    return c->data.unit[0] ? "units" : "inputs";
+}
+
+static void say_of_classes(surety_certificate *c) {
+    if (c->data.class_count > 2)
+        say(c, "of its %zu classes", c->data.class_count);
+    else
+        say(c, "of its two classes");
+}
+
 /* A limit for each class or group; of many, where they are listed. */
 static void say_each(surety_certificate *c, const surety_class_limit *limits, size_t count, const char *what,
                      const char *where) {
@@ -99,7 +110,9 @@ static void say_groups(surety_certificate *c) {
         say(c, "fails, for all %zu groups by '%s' that S has at once, on at most ", c->group_count,
             c->group_column);
     say_each(c, c->groups, c->group_count, "group", "groups");
-    say(c, " (of other groups nothing is said), ");
+    say(c, " (of those ");
+    say_of_classes(c);
+    say(c, "; of other groups nothing is said), ");
 }
 
 /* 100 x, as whoever asked for x wrote it. */
@@ -121,24 +134,34 @@ static const char *radius_text(const surety_certificate *c, char text[32]) {
     return text;
 }
 
-static const char *counted(const surety_certificate *c) {
-    return c->data.unit[0] ? "units" : "inputs";
+/* The first of several limits says what it is a share of. */
+static void say_point(surety_certificate *c, const char *before, const char *limit, double radius) {
+    char text[32];
+    say(c, "%s%s %% ", before, limit);
+    if (!*before) {
+        say(c, "of the new %s ", counted(c));
+        say_of_classes(c);
+        say(c, " ");
+    }
+    say(c, "at r = %s", surety_shortest(radius, text));
 }
 
 /* A limit at each radius. */
 static void say_curve(surety_certificate *c) {
     enum { FEW = 16 };
     char text[32], radius[32];
+    int few = c->curve_count <= FEW;
     say(c, "fails, for all %zu radii r at once, on at most ", c->curve_count);
-    if (c->curve_count > FEW)
-        say(c, "that share of the new %s which is listed for each radius (curve)", counted(c));
-    for (size_t i = 0; i < c->curve_count && c->curve_count <= FEW; i++) {
+    if (!few) {
+        say(c, "that share of the new %s ", counted(c));
+        say_of_classes(c);
+        say(c, " which is listed for each radius (curve)");
+    }
+    for (size_t i = 0; i < c->curve_count && few; i++) {
         const surety_curve_limit *p = &c->curve[i];
         const char *before = !i ? "" : i + 1 < c->curve_count ? ", " : " and ";
         if (p->value < 1)
-            say(c, "%s%s %% %s%s%sat r = %s", before, surety_percent_up(p->value, text),
-                i ? "" : "of the new ", i ? "" : counted(c), i ? "" : " ",
-                surety_shortest(p->radius, radius));
+            say_point(c, before, surety_percent_up(p->value, text), p->radius);
         else
             say(c, "%sall at r = %s", before, surety_shortest(p->radius, radius));
     }
@@ -148,21 +171,23 @@ static void say_curve(surety_certificate *c) {
 /* The promises that are kept; many where they are listed. */
 static void say_promises(surety_certificate *c) {
     enum { FEW = 16 };
-    char text[32], radius[32];
+    char text[32];
     size_t kept = 0;
     while (kept < c->promise_count && c->promises[kept].kept) kept++;
     say(c,
         "keeps the first %zu of the %zu promises that were to be tested in this order: it fails on at most ",
         kept, c->promise_count);
-    if (kept > FEW)
-        say(c, "that share of the new %s which is listed for the radius r of each (promises)", counted(c));
+    if (kept > FEW) {
+        say(c, "that share of the new %s ", counted(c));
+        say_of_classes(c);
+        say(c, " which is listed for the radius r of each (promises)");
+    }
     for (size_t i = 0; i < kept && kept <= FEW; i++)
-        say(c, "%s%s %% %s%s%sat r = %s",
-            !i             ? ""
-            : i + 1 < kept ? ", "
-                           : " and ",
-            percent(c->promises[i].limit, text), i ? "" : "of the new ", i ? "" : counted(c), i ? "" : " ",
-            surety_shortest(c->promises[i].radius, radius));
+        say_point(c,
+                  !i             ? ""
+                  : i + 1 < kept ? ", "
+                                 : " and ",
+                  percent(c->promises[i].limit, text), c->promises[i].radius);
     say(c, ", ");
 }
 
@@ -189,11 +214,9 @@ static void say_share(surety_certificate *c) {
         say(c, "fails on at most %s %% of the ", percent(c->promise, text));
     else
         say(c, "fails on at most %s %% of the ", surety_percent_up(c->value, text));
-    say(c, "%snew %s of its ", perturbed ? "perturbed " : "", counted(c));
-    if (c->data.class_count > 2)
-        say(c, "%zu classes, ", c->data.class_count);
-    else
-        say(c, "two classes, ");
+    say(c, "%snew %s ", perturbed ? "perturbed " : "", counted(c));
+    say_of_classes(c);
+    say(c, ", ");
 }
 
 /* Why it promises nothing. */

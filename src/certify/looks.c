@@ -54,10 +54,18 @@ static double six_digits(double limit) {
     return up < limit ? up + 1e-6 : up;
 }
 
+/* Before the beginning of the SHA-256 of the file of which S is one draw: a split by another seed is another
+ * S, and whoever keeps the best of several has looked as often. A task has one S. */
+static const char drawn_from[] = ", of file ";
+enum { FILE_DIGITS = 16 };
+
 surety_look surety_certificate_look(const surety_certificate *c) {
     surety_look look = look_of(c->data.sha256_learn, c->model.sha256);
-    surety_format(look.what, sizeof look.what, "%.16s %s %.6f, %s %s %g, looks %" PRIu64, c->digest, c->bound,
-                  six_digits(c->value), c->attack.name, c->attack.norm, c->attack.radius, c->inputs.looks);
+    int drawn = c->data.shuffled && !c->data.fresh && !c->data.task[0] && c->data.file_count;
+    surety_format(look.what, sizeof look.what, "%.16s %s %.6f, %s %s %g, looks %" PRIu64 "%s%.*s", c->digest,
+                  c->bound, six_digits(c->value), c->attack.name, c->attack.norm, c->attack.radius,
+                  c->inputs.looks, drawn ? drawn_from : "", FILE_DIGITS,
+                  drawn ? c->data.files[0].sha256 : "");
     return look;
 }
 
@@ -172,8 +180,27 @@ static int is_first(const surety_looks *looks, size_t i) {
     return 1;
 }
 
+/* The file of which the S of a certificate is a draw; NULL: none is named. */
+static const char *file_of(const surety_look *look) {
+    const char *at = strcmp(look->command, "certify") ? NULL : strstr(look->what, drawn_from);
+    return at && strlen(at) == sizeof drawn_from - 1 + FILE_DIGITS ? at : NULL;
+}
+
+/* Certificates of other draws from the file of which this S is one. */
+static uint64_t count_draws(const surety_looks *looks, const char *learn) {
+    const char *file = NULL;
+    uint64_t count = 0;
+    for (size_t i = 0; i < looks->count && !file; i++)
+        if (!strcmp(looks->look[i].learn, learn)) file = file_of(&looks->look[i]);
+    for (size_t i = 0; i < looks->count && file; i++) {
+        const char *other = strcmp(looks->look[i].learn, learn) ? file_of(&looks->look[i]) : NULL;
+        count += other && !strcmp(other, file) && is_first(looks, i);
+    }
+    return count;
+}
+
 surety_look_count surety_looks_count(const surety_looks *looks, const char *learn) {
-    surety_look_count count = {0};
+    surety_look_count count = {.other_draws = count_draws(looks, learn)};
     for (size_t i = 0; i < looks->count; i++) {
         const surety_look *look = &looks->look[i];
         if (strcmp(look->learn, learn) != 0) continue;

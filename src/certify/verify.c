@@ -478,10 +478,11 @@ char *surety_verification_json(const surety_verification *out) {
     }
     return surety_json_text(SURETY_JSON_OBJECT(
         {"agrees", json_boolean(out->agrees)}, {"level", surety_json_string(out->level)},
-        {"counted", json_boolean(out->counted)}, {"retrained", json_boolean(out->retrained)},
-        {"export", exported_json(&out->exported)}, {"tolerance", surety_json_real(out->tolerance)},
-        {"reason", surety_json_string(out->reason)}, {"claim", surety_json_string(out->claim)},
-        {"refuted", refuted_json(&out->test)}, {"copies", surety_copies_json(&out->copies)},
-        {"value", surety_json_real(out->value)}, {"found", surety_json_real(out->found)},
-        {"difference_count", surety_json_count(out->differences)}, {"differences", list}));
+        {"counted", json_boolean(out->counted)}, {"rows_believed", json_boolean(out->rows_believed)},
+        {"retrained", json_boolean(out->retrained)}, {"export", exported_json(&out->exported)},
+        {"tolerance", surety_json_real(out->tolerance)}, {"reason", surety_json_string(out->reason)},
+        {"claim", surety_json_string(out->claim)}, {"refuted", refuted_json(&out->test)},
+        {"copies", surety_copies_json(&out->copies)}, {"value", surety_json_real(out->value)},
+        {"found", surety_json_real(out->found)}, {"difference_count", surety_json_count(out->differences)},
+        {"differences", list}));
 }

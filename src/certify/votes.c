@@ -382,6 +382,9 @@ surety_status surety_verify_votes(const char *path, const surety_votes_promise *
     if (status != SURETY_OK && refused.code != SURETY_OK && err) *err = refused;
     if (status == SURETY_OK) {
         out->agrees = out->counted = 1;
+        out->rows_believed = !s.rows && stated->sha256.rows[0];
+        if (out->rows_believed) strcpy(out->level, "numbers");
+        if (stated->repeats != SURETY_ABSENT) out->copies.learn_repeats = stated->repeats;
         out->value = stated->value, out->found = found->value;
         memcpy(out->claim, stated->claim, sizeof out->claim);
         surety_record_compare(&sha256_table, &stated->sha256, &found->sha256, "sha256", NULL,

@@ -518,8 +518,17 @@ void cli_look_certificate(cli *c, const surety_look *look, uint64_t paid, const 
     surety_looks looks;
     if (!cli_speaks(c)) return;
     if (surety_looks_add(look, &err) != SURETY_OK) note_unlogged(c, &err);
-    if (surety_looks_read(look->learn, &looks, NULL) != SURETY_OK) return;
-    uint64_t logged = surety_looks_count(&looks, look->learn).certificates;
+    if (surety_looks_read(NULL, &looks, NULL) != SURETY_OK) return;
+    surety_look_count count = surety_looks_count(&looks, look->learn);
+    uint64_t logged = count.certificates;
+    if (count.other_draws && logged + count.other_draws > paid)
+        cli_warn(c,
+                 "%" PRIu64
+                 " certificate%s from another S of the same file, a split by another seed, %s made "
+                 "on this machine ('surety looks' lists them), and --looks says %" PRIu64
+                 ": whoever keeps the best of them has looked as often, and this one promises too much",
+                 count.other_draws, count.other_draws == 1 ? "" : "s",
+                 count.other_draws == 1 ? "was" : "were", paid);
     if (logged > paid)
         cli_warn(c,
                  "%" PRIu64

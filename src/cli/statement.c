@@ -191,7 +191,7 @@ static void print_curve(const surety_certificate *c) {
         int length = (int)ceil(p->value * WIDTH);
         memset(bar, '#', (size_t)length);
         bar[length] = 0;
-        cli_print("%12g %10" PRIu64 " %10.6f  %s\n", p->radius, p->failed, cli_limit(p->value, 6), bar);
+        cli_print("%12.12g %10" PRIu64 " %10.6f  %s\n", p->radius, p->failed, cli_limit(p->value, 6), bar);
     }
 }
 
@@ -200,9 +200,9 @@ static void print_promises(const surety_certificate *c) {
     for (size_t i = 0; i < c->promise_count; i++) {
         const surety_promise_tested *p = &c->promises[i];
         if (p->failed == SURETY_ABSENT)
-            cli_print("%12g %10g %10s  not tested\n", p->radius, p->limit, "-");
+            cli_print("%12.12g %10.12g %10s  not tested\n", p->radius, p->limit, "-");
         else
-            cli_print("%12g %10g %10" PRIu64 "  %s\n", p->radius, p->limit, p->failed,
+            cli_print("%12.12g %10.12g %10" PRIu64 "  %s\n", p->radius, p->limit, p->failed,
                       p->kept ? "promised" : "not kept");
     }
 }

@@ -46,6 +46,10 @@ static void print_agreement(const surety_verification *v) {
             "\nThis CPU has no FMA: the certificate may have counted up to %g of the\n"
             "examples too few. Everything else follows from its counts.\n",
             v->tolerance);
+    else if (v->rows_believed)
+        cli_print(
+            "\nThe file of rows that the certificate names was not given (--rows): how many of\n"
+            "them repeat is believed. Everything else follows from votes and labels.\n");
     else if (!v->counted)
         cli_print(
             "\nThe data were not asked: the counts are believed. Everything else follows\n"
@@ -165,7 +169,8 @@ const cli_command cli_verify = {
         "bit "
         "for bit; 1 if something differs, and what. Exit code 5: level numbers. Everything follows from the "
         "stated counts; the counts were compared with a tolerance that is printed (this CPU has no FMA), or "
-        "believed (--numbers). --retrain trusts the model file no further than its settings. --export does "
+        "believed (--numbers; of votes, the rows that repeat without --rows). --retrain trusts the model "
+        "file no further than its settings. --export does "
         "the "
         "same for the C file of a device (docs/embedded.md).",
     .example = "surety verify c.json --model model.safetensors",

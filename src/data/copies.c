@@ -333,8 +333,17 @@ static int by_row(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
+/* One row of equal ones stays. */
+static void compare_kinds(surety_kinds *k, const digested *equal, size_t count, uint32_t stays) {
+    for (size_t i = 0; i < count; i++) {
+        k->other_class += k->classes && k->classes[equal[i].row] != k->classes[stays];
+        k->other_group += k->groups && k->groups[equal[i].row] != k->groups[stays];
+    }
+}
+
 surety_status surety_copies_drop(uint32_t *rows, size_t *count, const uint8_t *digests,
-                                 const surety_known *known, uint64_t seed, surety_error *err) {
+                                 const surety_known *known, uint64_t seed, surety_kinds *kinds,
+                                 surety_error *err) {
     digested *all = NULL;
     size_t more = known ? known->count : 0, total = *count + more, kept = 0;
     SURETY_TRY(surety_alloc(&all, total, sizeof *all, err));
@@ -347,8 +356,9 @@ surety_status surety_copies_drop(uint32_t *rows, size_t *count, const uint8_t *d
     for (size_t i = 0, end; i < total && status == SURETY_OK; i = end) {
         for (end = i + 1; end < total && !memcmp(all[i].digest, all[end].digest, SURETY_SHA256_BYTES);) end++;
         const surety_address address = {.purpose = SURETY_FOR_COPIES, .row = all[i].row};
-        if (!all[i].known)
-            rows[kept++] = all[i + surety_random_below(seed, address, 0, (uint32_t)(end - i))].row;
+        if (all[i].known) continue;
+        rows[kept] = all[i + surety_random_below(seed, address, 0, (uint32_t)(end - i))].row;
+        compare_kinds(kinds, all + i, end - i, rows[kept++]);
     }
     if (status == SURETY_OK) status = surety_sort(rows, kept, sizeof *rows, by_row, err);
     *count = kept;

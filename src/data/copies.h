@@ -26,8 +26,17 @@ typedef struct surety_known {
     const uint8_t *digests;
 } surety_known;
 
+/* Classes and groups by row of the table (NULL: none), and how many rows went whose own is not that of the
+ * equal row that stayed. */
+typedef struct surety_kinds {
+    const uint8_t *classes;
+    const uint32_t *groups;
+    uint64_t other_class, other_group;
+} surety_kinds;
+
 surety_status surety_copies_drop(uint32_t *rows, size_t *count, const uint8_t *digests,
-                                 const surety_known *known, uint64_t seed, surety_error *err);
+                                 const surety_known *known, uint64_t seed, surety_kinds *kinds,
+                                 surety_error *err);
 
 /* {learn_in_prior, test_in_prior, ..}; NULL: no memory. */
 json_t *surety_copies_json(const surety_copies *copies);

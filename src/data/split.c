@@ -108,8 +108,10 @@ static surety_status drop_copies(picked *p, const surety_table *t, const surety_
     size_t count = p->count, at = 0;
     if (info->copies_rule != SURETY_COPIES_DROP) return SURETY_OK;
     SURETY_TRY(check_whole_units(t, err));
-    SURETY_TRY(surety_copies_drop(p->rows, &p->count, p->digests, known, info->seed, err));
+    surety_kinds kinds = {.classes = p->classes, .groups = t->groups.of};
+    SURETY_TRY(surety_copies_drop(p->rows, &p->count, p->digests, known, info->seed, &kinds, err));
     info->copies.dropped += count - p->count;
+    if (!known) info->dropped_other_class = kinds.other_class, info->dropped_other_group = kinds.other_group;
     for (size_t i = 0; i < t->rows; i++)
         if (at < p->count && p->rows[at] == i)
             at++;

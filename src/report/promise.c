@@ -29,7 +29,7 @@ static int says(const surety_certificate *c, surety_statement statement) {
 /* The limit: one that was found is rounded up, one that was promised is what it is. */
 static const char *print_value(const surety_certificate *c, char text[32]) {
     if (!says(c, SURETY_SAY_RADIUS) && !says(c, SURETY_SAY_PROMISES)) return surety_percent(c->value, text);
-    surety_format(text, 32, "%.6g %%", 100 * c->value);
+    surety_format(text, 32, "%.12g %%", 100 * c->value);
     return text;
 }
 
@@ -277,7 +277,7 @@ static void print_curve(surety_growing *page, const surety_certificate *c) {
         "<div class=\"wide\" tabindex=\"0\"><table><caption>At every radius, all at once</caption><thead><tr>"
         "<th>radius</th><th>not proved on S</th><th>limit</th></tr></thead><tbody>\n");
     for (size_t i = 0; i < c->curve_count; i++)
-        surety_print(page, "<tr><td>%.6g</td><td>%s</td><td>%s</td></tr>\n", c->curve[i].radius,
+        surety_print(page, "<tr><td>%.12g</td><td>%s</td><td>%s</td></tr>\n", c->curve[i].radius,
                      surety_share((size_t)c->curve[i].failed, (size_t)c->inputs.m, share),
                      surety_percent(c->curve[i].value, limit));
     surety_print(page, "</tbody></table></div>\n");
@@ -293,7 +293,7 @@ static void print_promises(surety_growing *page, const surety_certificate *c) {
                  "</th><th>failed on S</th><th>promised</th></tr></thead><tbody>\n");
     for (size_t i = 0; i < c->promise_count; i++) {
         const surety_promise_tested *p = &c->promises[i];
-        surety_print(page, "<tr><td>%.6g</td><td>%s</td>", p->radius, surety_percent(p->limit, limit));
+        surety_print(page, "<tr><td>%.12g</td><td>%s</td>", p->radius, surety_percent(p->limit, limit));
         if (p->failed == SURETY_ABSENT)
             surety_print(page, "<td>not looked at</td>");
         else

@@ -274,7 +274,9 @@ static void test_sentence_of_curves_and_tables(void **state) {
     told.curve[0] = (surety_curve_limit){.radius = 0.25, .value = 0.125};
     told.curve[1] = (surety_curve_limit){.radius = 0.5, .value = 0.25};
     check_ok(surety_certificate_word(&told, &err));
-    check_contains(told.claim, "% of the new inputs at r = 0.25 and 25.01 % at r = 0.5 (between two radii");
+    check_contains(
+        told.claim,
+        "% of the new inputs of its two classes at r = 0.25 and 25.01 % at r = 0.5 (between two radii");
     strcpy(told.statement, surety_statement_name(SURETY_SAY_PROMISES));
     told.promise_count = 4;
     for (int i = 0; i < 4; i++)
@@ -283,8 +285,8 @@ static void test_sentence_of_curves_and_tables(void **state) {
     check_contains(told.claim,
                    "keeps the first 3 of the 4 promises that were to be tested in this order: it");
     check_contains(told.claim,
-                   "on at most 12.5 % of the new inputs at r = 0, 25 % at r = 0.125 and 37.5 % at r = "
-                   "0.25, ");
+                   "on at most 12.5 % of the new inputs of its two classes at r = 0, 25 % at r = 0.125 and "
+                   "37.5 % at r = 0.25, ");
     strcpy(told.statement, surety_statement_name(SURETY_SAY_CLASSES));
     told.limit_count = 2;
     told.limits[0] = (surety_class_limit){.label = "a", .value = 0.125};
@@ -316,8 +318,10 @@ static void test_sentence_is_never_cut_off(void **state) {
         const char *words;
     } many[] = {
         {SURETY_SAY_PROMISES,
-         "on at most that share of the new units which is listed for the radius r of each (promises), "},
-        {SURETY_SAY_CURVE, "on at most that share of the new units which is listed for each radius (curve)"},
+         "on at most that share of the new units of its two classes which is listed for the radius r of each "
+         "(promises), "},
+        {SURETY_SAY_CURVE,
+         "on at most that share of the new units of its two classes which is listed for each radius (curve)"},
         {SURETY_SAY_CLASSES, "of the new inputs of each class that is listed for it (classes)"},
         {SURETY_SAY_GROUPS, "of the new inputs of each group that is listed for it (groups)"}};
     surety_certificate c, told;
@@ -352,12 +356,12 @@ static void test_sentence_is_never_cut_off(void **state) {
     strcpy(told.statement, surety_statement_name(SURETY_SAY_PROMISES));
     told.promise_count = 2;
     check_ok(surety_certificate_word(&told, &err));
-    check_contains(told.claim, " % of the new units at r = ");
+    check_contains(told.claim, " % of the new units of its two classes at r = ");
     strcpy(told.statement, surety_statement_name(SURETY_SAY_CURVE));
     told.curve_count = 1;
     told.curve[0] = (surety_curve_limit){.radius = 0.25, .value = 0.125};
     check_ok(surety_certificate_word(&told, &err));
-    check_contains(told.claim, " % of the new units at r = 0.25 (");
+    check_contains(told.claim, " % of the new units of its two classes at r = 0.25 (");
     memset(told.claim, 'x', SURETY_CLAIM - 1);
     assert_int_equal(surety_claim_whole(told.claim, &err), SURETY_E_CHECK);
     check_contains(err.what, "would be cut off");

@@ -76,6 +76,37 @@ def test_the_numbers_are_those_of_the_votes():
     assert said["agrees"] and said["level"] == "bits"
 
 
+def test_without_the_rows_their_repeats_are_believed():
+    """Whoever takes the repeats out of the sentence and seals it is found out by the rows alone; without them that is said."""
+    options, _, _ = make()
+    rows = np.repeat(np.random.default_rng(5).random((60, 4)), 5, axis=0)
+    np.save(path("R.npy"), rows)
+    made = answer("certify", *options, "--threat", "coins", "--rows", path("R.npy"), "--looks", 1, "--out", path("r.json"))
+    assert made["repeats"] == 240
+    first, rest = made["claim"].split("; 240 of the 300 rows")
+    forged = {**made, "repeats": 0, "claim": first + rest[rest.index("; this assumes"):]}
+    with open(path("r2.json"), "w") as file:
+        json.dump(seal(forged), file)
+    assert answer("verify", path("r2.json"), *options, "--rows", path("R.npy"), code=1)["reason"]
+    for name, repeats in (("r.json", 240), ("r2.json", 0)):
+        said = answer("verify", path(name), *options, code=5)
+        assert said["level"] == "numbers" and said["rows_believed"] and said["copies"]["learn_repeats"] == repeats
+    assert "repeat is believed" in run("verify", path("r2.json"), *options, code=5).stdout
+    assert not answer("verify", path("r.json"), *options, "--rows", path("R.npy"))["rows_believed"]
+
+
+def test_a_sentence_is_not_cut_off():
+    """Its last words are whose word the votes are: with names that leave them no room there is no certificate."""
+    options, failed, _ = make()
+    labels = np.load(path("Y.npy"))
+    with open(path("long.txt"), "w") as file:
+        file.writelines(f"{'abc'[k] * 4000}\n" for k in labels)
+    votes = np.full((300, 1), (np.bincount(labels).argmax() + 1) % 3, np.uint8)  # no better than a constant, whose name is said
+    np.save(path("L.npy"), votes)
+    e = error("certify", "--votes", path("L.npy"), "--labels", path("long.txt"), "--looks", 1, "--out", path("long.json"), code=1)
+    assert "would be cut off" in e["what"] and not os.path.exists(path("long.json")), e
+
+
 def test_classes_pay_for_each():
     options, failed, made = make("--per-class")
     labels = np.load(path("Y.npy"))
@@ -84,9 +115,9 @@ def test_classes_pay_for_each():
         assert one["m"] == inside.sum() and one["failed"] == failed[inside].sum()
         assert abs(one["value"] - exact(one["failed"], one["m"], 0.05 / 3 / 2)) < 1e-9
     assert made["value"] == max(one["value"] for one in made["classes"])
-    assert answer("verify", path("c.json"), *options)["agrees"]
+    assert answer("verify", path("c.json"), *options, "--rows", path("X.npy"))["agrees"]
     options, _, many = make("--per-class", K=40, m=200)
-    assert "listed" in many["claim"] and many["value"] == 1 and answer("verify", path("c.json"), *options)["agrees"]
+    assert "listed" in many["claim"] and many["value"] == 1 and answer("verify", path("c.json"), *options, "--rows", path("X.npy"))["agrees"]
 
 
 def leaves(value, where=()):
@@ -147,8 +178,8 @@ def test_rows_that_repeat():
         many = bool(count)
         assert ("repeat an earlier one, so these are not independent draws" in made["claim"]) == many, (name, made["claim"])
         assert ("repeat an earlier one" in done.stderr) == many, (name, done.stderr)
-        for again in (words, options):  # with the rows, or without them
-            assert answer("verify", path("c.json"), *again)["agrees"], (name, again)
+        for again, code in ((words, 0), (options, 5)):  # with the rows, or without them
+            assert answer("verify", path("c.json"), *again, code=code)["agrees"], (name, again)
 
 
 def test_mistakes_get_a_sentence():
@@ -189,7 +220,7 @@ def test_a_look_is_logged_by_the_rows():
     event = shown[0]["events"][0]
     assert event["model"] == first["sha256"]["votes"] and event["what"].startswith(first["digest"][:16])
     assert answer("looks", path("3.json"), env=log)["sets"][0]["sha256_learn"] == third["sha256"]["labels"]
-    assert answer("verify", path("1.json"), *options, env=log)["agrees"]
+    assert answer("verify", path("1.json"), *options, "--rows", path("X.npy"), env=log)["agrees"]
     assert len(answer("looks", env=log)["sets"]) == 2  # to verify is no look
 
 

@@ -221,6 +221,37 @@ def test_the_limit_on_fresh_rows_is_the_exact_one():
     assert abs(tail - 0.05 / 2) < 1e-9, tail
 
 
+def test_dropped_rows_took_their_group_along():
+    """Two sites share 600 hard inputs, and each has 600 easy ones of its own. Of equal rows one is left, with one site: among the rows
+    of a site that are left a third is hard, of its distinct inputs half. A limit for each site, or class, would be about the former."""
+    rng = np.random.default_rng(8)
+    rows = []
+    hard = [(f"{rng.uniform(-0.1, 0.1):.7f},{rng.random():.7f}", int(rng.integers(2))) for _ in range(600)]
+    for site in "AB":
+        rows += [(x, y, site) for x, y in hard]
+        rows += [(f"{rng.normal(4 * (2 * y - 1), 0.5):.7f},{rng.random():.7f}", y, site) for y in rng.integers(2, size=600)]
+
+    def table(name, some):
+        with open(path(name), "w", encoding="utf-8") as f:
+            f.write("a,b,kind,site\n" + "".join(f"{x},{'ny'[y]},{site}\n" for x, y, site in some))
+        return ["--train", path(name), "--label-column", "kind"]
+
+    words = ["--drop", "site", "--copies", "drop", "--kind", "linear", "--quiet", "--out", path("sites")]
+    ask = ["certify", path("sites"), "--attack", "none", "--looks", 1, "--quiet", "--out", path("sites.json")]
+    data = table("sites.csv", rows)
+    run("train", *data, *words)
+    assert 0.1 < answer(*ask, *data)["risks"]["averaged_max"] < 0.2  # of all distinct inputs a third is hard
+    e = error(*ask, *data, "--groups", "site", code=1)
+    assert "600 rows that were dropped are of another group than" in e["what"], e
+    assert [c["class"] for c in answer(*ask, *data, "--per-class")["classes"]] == ["n", "y"]  # equal rows have one class
+    data = table("sites.csv", [*rows, *((x, 1 - y, "B") for x, y in hard[:40])])
+    run("train", *data, *words)
+    assert "of another class than the equal row that stayed" in error(*ask, *data, "--per-class", code=1)["what"]
+    data = table("sites.csv", rows[:1200] + rows[:300])  # copies of one site alone
+    run("train", *data, *words)
+    assert [g["group"] for g in answer(*ask, *data, "--groups", "site")["groups"]] == ["A"]
+
+
 def test_older_models_are_trained_again():
     """Without the digests of rows nothing can be called new; the model's own data need none."""
     with open(MODEL, "rb") as f:

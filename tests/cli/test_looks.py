@@ -1,6 +1,7 @@
 """The log of looks at S: what is written, counted and said; and that nothing depends on it."""
 import json
 import os
+import random
 import subprocess
 import tempfile
 
@@ -73,6 +74,26 @@ def test_fewer_looks_than_certificates():
     said = certify("2.json", "--looks", 1, "--delta", 0.01, env=log).stderr
     assert "2 certificates" in said and "--looks says 1" in said, said
     assert certify("3.json", "--looks", 3, "--delta", 0.02, env=log).stderr == ""
+
+
+def test_other_splits_of_one_file():
+    """Labels are coin tosses; the best limit of two dozen splits was 46.5 %. Each split is another S, of the same file."""
+    log, rng = state("splits"), random.Random(4)
+    with open(path("coin.csv"), "w", encoding="utf-8") as f:
+        f.write("a,b,kind\n" + "".join(f"{rng.random():.6f},{rng.random():.6f},{rng.choice('xy')}\n" for _ in range(300)))
+    own = ["--train", path("coin.csv")]
+    for seed in (1, 2):
+        run("train", *own, "--kind", "linear", "--seed", seed, *QUICK, "--out", path(f"s{seed}"), env=log)
+
+    def split(seed, looks, *words):
+        return run("certify", path(f"s{seed}"), *own, "--attack", "none", "--looks", looks, *words, *QUICK, "--out", path("s.json"), env=log).stderr
+
+    assert split(1, 1) == "" and split(1, 1) == ""  # the same one again
+    assert "1 certificate from another S of the same file" in split(2, 1)
+    assert split(2, 3, "--delta", 0.01) == ""  # this one, the one before, and that of the other split
+    said = split(2, 1, "--delta", 0.02)
+    assert "1 certificate from another S" in said and "3 certificates from this S" in said, said
+    assert split(1, 1, "--delta", 0.02) and "3 certificates from another S" in split(1, 1)
 
 
 def test_looks_are_mandatory():

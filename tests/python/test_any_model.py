@@ -93,7 +93,10 @@ def test_the_command_makes_and_verifies_the_same(tmp_path):
     files = ["--votes", tmp_path / "g.votes.npy", "--labels", tmp_path / "g.labels.npy", "--rows", tmp_path / "g.rows.npy"]
     said = tap.answer("verify", path, *files)
     assert said["agrees"] and said["level"] == "bits"
-    assert surety.verify_votes(path, tmp_path / "g.votes.npy", tmp_path / "g.labels.npy")
+    believed = surety.verify_votes(path, tmp_path / "g.votes.npy", tmp_path / "g.labels.npy")
+    assert believed and believed.level == "numbers"  # how many rows repeat
+    assert surety.verify_votes(path, *files[1::2]).level == "bits"
+    assert "radius 0.12345678, clipped to [0, 1.0000001]," in surety.Noise("linf", 0.12345678, box=(0, 1.0000001)).words()
     made = tap.answer("certify", *files, "--looks", 2, "--delta", 0.1, "--threat", noise.words(), "--of", "RandomForestClassifier",
                       "--classes", 2, "--out", tmp_path / "c.json")
     assert made == g.document

@@ -190,7 +190,10 @@ def test_statements(certified):
     per_class = certified.certify(looks=2, per_class=True)
     assert [c["label"] for c in per_class.classes] == ["0", "1"] and all(c["value"] < 1 for c in per_class.classes)
     assert certified.certify(looks=2, promise_risk=0.2).radius > 0
-    curve = certified.certify(looks=2, curve=[0.05, 0.1, 0.2]).curve
+    curve = certified.certify(looks=2, curve=np.array([0.05, 0.1, 0.2])).curve
+    for asked in ({"promise_risk": 0.0}, {"curve": []}, {"promises": []}):  # nothing that makes sense, and not one limit instead
+        with pytest.raises(surety.Error):
+            certified.certify(looks=2, **asked)
     assert len(curve) == 3 and curve[0]["value"] <= curve[2]["value"]
     with pytest.raises(surety.UsageError, match="do not go together"):
         certified.certify(looks=2, per_class=True, promise_risk=0.1)
