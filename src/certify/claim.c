@@ -110,9 +110,9 @@ static void say_groups(surety_certificate *c) {
         say(c, "fails, for all %zu groups by '%s' that S has at once, on at most ", c->group_count,
             c->group_column);
     say_each(c, c->groups, c->group_count, "group", "groups");
-    say(c, " (of those ");
+    say(c, " (inputs ");
     say_of_classes(c);
-    say(c, "; of other groups nothing is said), ");
+    say(c, " alone; of other groups nothing is said), ");
 }
 
 /* 100 x, as whoever asked for x wrote it. */
