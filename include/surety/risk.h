@@ -251,6 +251,7 @@ typedef struct surety_votes_result {
     surety_learned learning;
     surety_bound_input input;                 /* all that went into the bounds; its arrays are those above */
     surety_bound_value bounds[SURETY_BOUNDS]; /* in the order of surety_bound_id */
+    int flat;                                 /* the file of votes has the shape (m, H) */
 } surety_votes_result;
 
 /* Risks and every bound for these votes. Votes that are NaN or outside [-1,1], scores that do not sum to 1,

@@ -110,9 +110,9 @@ static void say_groups(surety_certificate *c) {
         say(c, "fails, for all %zu groups by '%s' that S has at once, on at most ", c->group_count,
             c->group_column);
     say_each(c, c->groups, c->group_count, "group", "groups");
-    say(c, " (of those ");
+    say(c, " (inputs ");
     say_of_classes(c);
-    say(c, "; of other groups nothing is said), ");
+    say(c, " alone; of other groups nothing is said), ");
 }
 
 /* 100 x, as whoever asked for x wrote it. */
@@ -259,7 +259,9 @@ static void say_limit(surety_certificate *c) {
             is_imported(c)
                 ? "which had no part in the training of this imported model by the word of whoever "
                   "declared it"
-                : "none of which trained the model");
+            : c->data.unit[0] ? "none of whose rows trained the model, and which are other units than those "
+                                "that did by the word of whoever declared it"
+                              : "none of which trained the model");
     else
         say(c, "confidence %s %% over the draw of the %" PRIu64 " %s of S%s%s, ",
             surety_confidence(c->delta, level), c->inputs.m, c->data.unit[0] ? "units" : "examples",

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/number.h"
 #include "certify/certifying.h"
 #include "certify/exported.h"
 #include "data/copies.h"
@@ -335,6 +336,35 @@ static surety_status check_numbers(verifying *v, surety_error *err) {
     return SURETY_OK;
 }
 
+/* What is a small share of S is a large one of a class, a group or a T that has few examples: their counts
+ * may exceed the stated ones by a share of their own m, or by `least`. */
+static void compare_part(surety_verification *out, const char *field, uint64_t m, double least,
+                         uint64_t stated, uint64_t found) {
+    char texts[2][32];
+    if ((double)found <= (double)stated + fmax(least, TOLERANCE * (double)m)) return;
+    surety_verification_differs(out, field, surety_shortest((double)stated, texts[0]),
+                                surety_shortest((double)found, texts[1]));
+}
+
+static void compare_each(surety_verification *out, const char *list, const surety_class_limit *stated,
+                         const surety_class_limit *found, size_t count) {
+    for (size_t k = 0; k < count; k++) {
+        char field[64];
+        snprintf(field, sizeof field, "%s[%zu].failed", list, k);
+        compare_part(out, field, found[k].m, 1, stated[k].failed, found[k].failed);
+    }
+}
+
+static void compare_parts(surety_verification *out, const surety_certificate *c,
+                          const surety_certificate *found) {
+    int votes = !strcmp(c->risk, surety_risk_kind_name(SURETY_RISK_AVERAGED));
+    if (!out->agrees) return; /* as many of them */
+    compare_each(out, "classes", c->limits, found->limits, c->limit_count);
+    compare_each(out, "groups", c->groups, found->groups, c->group_count);
+    compare_part(out, "test.failed", found->test.m, votes ? (double)c->inputs.n : 1, c->test.failed,
+                 found->test.failed);
+}
+
 /* Bit for bit, unless this CPU cannot give the bits that one with FMA gave: then the counts may be off by the
  * tolerance, and all else must follow from the stated counts. */
 static surety_status compare(verifying *v, surety_error *err) {
@@ -365,6 +395,7 @@ static surety_status compare(verifying *v, surety_error *err) {
     counted.test.refuted = c->test.refuted;
     surety_record_compare(&surety_certificate_table, c, &counted, "", allowed, surety_verification_differs,
                           out);
+    compare_parts(out, c, &counted);
     surety_verification_explain(out, "");
     return out->agrees ? check_numbers(v, err) : SURETY_OK;
 }

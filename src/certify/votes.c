@@ -304,6 +304,15 @@ static surety_status fill(certificate *c, const surety_votes_promise *s, const s
         surety_fail_expected(err, "--threat TEXT: how the perturbations were made");
         return SURETY_E_USAGE;
     }
+    if (c->threat[0] && r->flat && risks->voter_count > 1) {
+        surety_fail(err, SURETY_E_USAGE,
+                    "votes of the shape (%" PRIu64
+                    ", %zu) on perturbed examples: %zu voters on one "
+                    "perturbation of each, or one classifier on %zu?",
+                    risks->m, risks->voter_count, risks->voter_count, risks->voter_count);
+        surety_fail_expected(err, "(m, 1, H) for H voters, (m, n, 1) for n perturbations");
+        return SURETY_E_USAGE;
+    }
     SURETY_TRY(share_delta(s, parts, &c->inputs.delta_share, err));
     for (size_t k = 0; k < K && s->per_class; k++) {
         surety_class_limit *one = &c->limits[k];

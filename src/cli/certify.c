@@ -200,7 +200,8 @@ static surety_status certify(cli *c, options *o, const surety_model *model) {
     cli_progress_end(c);
     if (status == SURETY_OK) {
         surety_look look = surety_certificate_look(&certificate);
-        cli_look_certificate(c, &look, certificate.inputs.looks, c->words[0]);
+        cli_look_certificate(c, &look, certificate.inputs.looks,
+                             o->data.fresh ? o->out : c->words[0]); /* which knows its own S alone */
     }
     const char *refused =
         strstr(c->error.what, " refutes"); /* S was looked at, and the message tells of it */

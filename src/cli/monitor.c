@@ -125,7 +125,12 @@ static surety_status count_rows(cli *c, const options *o, watch *w, const surety
 }
 
 /* Rows that trained the model say little about it; a few may be equal by chance. */
-static void warn_if_known(const cli *c, const surety_model *model, const surety_data *data) {
+static void warn_if_known(const cli *c, const watch *w, const surety_model *model, const surety_data *data) {
+    if (!strcmp(surety_data_describe(data)->set_sha256[SURETY_SET_LEARN], w->certificate.learn)) {
+        cli_warn(c, "these rows are the S of the certificate: the promise was made of their outcomes");
+        return;
+    }
+    if (surety_model_imported(model)) return;
     surety_error known = SURETY_ERROR_NONE;
     if (surety_model_check_fresh(model, surety_data_describe(data), &known) != SURETY_OK)
         cli_warn(c, "%s: these outcomes say less than they seem to", known.what);
@@ -149,7 +154,7 @@ static surety_status add_rows(cli *c, options *o, watch *w) {
     o->data.copies = SURETY_COPIES_KEEP; /* every row is an outcome */
     if (w->certificate.group_count) o->data.group = w->certificate.group_column;
     if (status == SURETY_OK) status = cli_open_data(c, &data, &o->data, NULL);
-    if (status == SURETY_OK && !surety_model_imported(model)) warn_if_known(c, model, data);
+    if (status == SURETY_OK) warn_if_known(c, w, model, data);
     if (status == SURETY_OK) status = count_rows(c, o, w, model, data);
     cli_progress_end(c);
     surety_data_free(data);

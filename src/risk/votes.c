@@ -189,6 +189,7 @@ surety_status surety_bound_votes(const surety_votes_settings *settings, surety_v
     surety_status status = surety_vote_source_open(&s, settings, err);
     if (status == SURETY_OK) status = bound_source(&s, settings, run, out, err);
     out->class_names = s.names, s.names = NULL;
+    out->flat = s.flat;
     surety_vote_source_close(&s);
     if (status != SURETY_OK) surety_votes_result_free(out);
     return status;

@@ -388,6 +388,14 @@ static void test_sentence_of_conditions(void **state) {
     check_ok(surety_certificate_word(&told, &err));
     check_contains(told.claim, "by another one, all others being as likely, with one probability, the same");
     check_contains(told.claim, "at least 12.5 % and at most 66.6 %");
+    told.data.fresh = 1;
+    check_ok(surety_certificate_word(&told, &err));
+    check_contains(told.claim, "rows declared fresh, none of which trained the model, ");
+    strcpy(told.data.unit, "who"); /* rows are compared with those of the training, units are not */
+    check_ok(surety_certificate_word(&told, &err));
+    check_contains(told.claim,
+                   "units declared fresh, none of whose rows trained the model, and which are "
+                   "other units than those that did by the word of whoever declared it, ");
     surety_certificate_free(&c);
 }
 

@@ -1,5 +1,6 @@
 """Limits per class, and what is said of a model that is no better than always answering the largest class."""
 import json
+import math
 import os
 import tempfile
 
@@ -104,6 +105,50 @@ def test_a_class_that_s_does_not_have():
     assert c["classes"][2] == {"class": "2", "m": 0, "failed": 0, "value": 1.0} and c["value"] == 1 and not c["vacuous"]
     assert "all of those of class 2" in c["claim"] and "% of all" not in c["claim"], c["claim"]
     assert verify("rare", where[:2])["agrees"]
+
+
+def test_a_small_class_has_a_small_tolerance():
+    """Without FMA a certificate may have counted one example in a thousand too few; not five of the sixty of one class."""
+    rng = np.random.default_rng(3)
+    with open(path("rare.csv"), "w", encoding="utf-8") as f:
+        f.write("a,b,kind\n")
+        for _ in range(12500):
+            rare = rng.random() < 0.012
+            f.write(f"{rng.normal(0.3 if rare else -2):.5f},{rng.normal():.5f},{'rare' if rare else 'usual'}\n")
+    rare = ["--train", path("rare.csv")]
+    run("train", *rare, "--kind", "linear", "--balance", "--epochs", 3, *QUICK, "--out", path("rare.m"))
+    c = answer("certify", path("rare.m"), *rare, "--attack", "none", "--per-class", "--looks", 1, "--out", path("c.json"), *QUICK)
+    entry = c["classes"][0]
+    m, limit = c["inputs"]["m"], entry["value"]
+    assert m == 5000 and entry["class"] == "rare" and entry["m"] < 90 and entry["failed"] > 4, entry
+    lie = json.loads(json.dumps(c))
+    one = lie["classes"][0]
+    one["failed"] -= 4
+    wrong = c["counts"]["wrong"] - 4
+    for key in ("wrong", "max_wrong", "prior_wrong", "prior_max_wrong"):
+        lie["counts"][key] -= 4
+    lie["risks"]["averaged"] = lie["risks"]["averaged_max"] = wrong / m
+    k, delta = one["failed"], c["delta"] / 2
+    low, high = 0.0, 1.0
+    for _ in range(80):
+        p = (low + high) / 2
+        low, high = (p, high) if mpmath.betainc(one["m"] - k, k + 1, 0, 1 - p, regularized=True) > delta else (low, p)
+    one["value"] = high
+    value = lie["value"] = max(e["value"] for e in lie["classes"])
+    for old, new, words in ((limit, one["value"], "{} of the new inputs of class rare"), (c["value"], value, "so on at most {} of all")):
+        assert words.format(up(old)) in lie["claim"]
+        lie["claim"] = lie["claim"].replace(words.format(up(old)), words.format(up(new)))
+    with open(path("lie.json"), "w", encoding="utf-8") as f:
+        json.dump(sealed(lie), f)
+    generic = {"SURETY_CPU": "generic"}
+    assert verify("rare.m", rare, code=5, env=generic)["agrees"]
+    words = ["verify", path("lie.json"), "--model", path("rare.m"), *rare, *QUICK]
+    said = answer(*words, env=generic, code=1)
+    assert [d["field"] for d in said["differences"]] == ["classes[0].failed"], said
+
+
+def up(x):
+    return f"{math.ceil(x * 1e4) / 100:.2f} %"
 
 
 def test_refused():

@@ -95,6 +95,23 @@ def test_without_the_rows_their_repeats_are_believed():
     assert not answer("verify", path("r.json"), *options, "--rows", path("R.npy"))["rows_believed"]
 
 
+def test_voters_or_perturbations():
+    """Of five voters the majority may be right where each of five perturbations fools one in ten: (m, 5) does not say which."""
+    rng = np.random.default_rng(1)
+    labels = rng.integers(2, size=1000)
+    votes = np.where(rng.random((1000, 5)) < 0.1, 1 - labels[:, None], labels[:, None]).astype(np.uint8)
+    np.save(path("L5.npy"), labels)
+
+    def words(array):
+        np.save(path("V5.npy"), array)
+        return ["certify", "--votes", path("V5.npy"), "--labels", path("L5.npy"), "--threat", "noise", "--looks", 1, "--out", path("5.json")]
+
+    e = error(*words(votes), code=2)
+    assert "(1000, 5)" in e["what"] and "5 voters on one perturbation" in e["what"] and "(m, n, 1)" in e["expected"], e
+    assert answer(*words(votes[:, :, None]))["value"] > 0.4 and answer(*words(votes[:, None]))["value"] < 0.03
+    assert answer(*words(votes[:, :1]))["inputs"]["n"] == 1
+
+
 def test_a_sentence_is_not_cut_off():
     """Its last words are whose word the votes are: with names that leave them no room there is no certificate."""
     options, failed, _ = make()

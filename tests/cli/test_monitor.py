@@ -151,6 +151,8 @@ def test_rows_and_labels():
     again = run("monitor", path("r.json"), "--fresh", path("new.csv"), "--from-start", *ask, "--state", path("s"), "--json", code=code)
     assert json.loads(again.stdout) == whole  # nothing is counted twice
     assert "fewer outcomes" in error("monitor", path("r.json"), "--fresh", path("part.csv"), "--from-start", *ask, "--state", path("s"), code=3)["what"]
+    run("certify", path("rm"), "--fresh", path("new.csv"), "--attack", "none", "--looks", 1, *QUICK, "--out", path("rf.json"))
+    assert "are the S of the certificate" in run("monitor", path("rf.json"), "--fresh", path("new.csv"), "--model", path("rm"), *QUICK).stderr
     assert "say less" in run("monitor", path("r.json"), "--fresh", path("train.csv"), "--model", path("rm"), "--state", path("t")).stderr
     assert "not the certified model" in error("monitor", path("r.json"), "--fresh", path("new.csv"), "--model", path("m"), *QUICK, code=1)["what"]
     error("monitor", path("r.json"), "--fresh", path("new.csv"), code=2)
