@@ -66,14 +66,15 @@ SURETY_API void surety_bytes_free(uint8_t *bytes);
 SURETY_API const char *surety_nearest(const char *word, const char *const *names, size_t count);
 
 /* The next character of a text from outside (an error record, a claim, a path) in a form that cannot steer a
- * terminal: itself, or \u001b for control characters, line ends and marks that turn the direction of writing,
- * or \xff for a byte that is not UTF-8. Returns how many bytes of text it took; 0 at the end. */
+ * terminal. Control characters, line ends and marks that turn the direction of writing become \u001b and the
+ * like, a byte that is not UTF-8 becomes \xff; all others stay. Returns how many bytes of text it took; 0 at
+ * the end. */
 enum { SURETY_PRINTABLE = 12 };
 SURETY_API size_t surety_printable(const char *text, char shown[SURETY_PRINTABLE]);
 
 /* Numbers in texts, with a decimal point whatever the locale of the program. surety_number is strtod in the C
- * locale: *end == text if there is no number; end may be NULL. surety_numbers: 1 if the text is count finite
- * numbers with separators between them ("0,1") and nothing else, which are then in numbers. */
+ * locale: *end == text if there is no number; end may be NULL. surety_numbers reads count finite numbers with
+ * separators between them ("0,1"): 1 if the text is that and nothing else. */
 SURETY_API double surety_number(const char *text, char **end);
 SURETY_API int surety_numbers(const char *text, char separator, double *numbers, size_t count);
 
@@ -125,16 +126,16 @@ SURETY_API surety_status surety_agree(const char *what, const char *text, const 
                                       surety_error *err);
 
 /* How the calling thread reads files from now on. run (NULL: none) is polled and told of progress while a
- * long file is read, also by calls that take no run of their own; it must live until the next call. largest:
- * bytes that a file may have in memory, decompressed, 0 being SURETY_LARGEST_FILE; a larger one is
+ * long file is read, also by calls that take no run of their own; it must live until the next call. largest
+ * is the most bytes that a file may have in memory, decompressed (0: SURETY_LARGEST_FILE); a larger one is
  * SURETY_E_INPUT.
  */
 #define SURETY_LARGEST_FILE ((uint64_t)4 << 30)
 SURETY_API void surety_reading(const surety_run *run, uint64_t largest);
 
-/* 1: from now on blocks of a megabyte or more that the calling thread asks for, and all that it reads, lie in
- * files without a name instead of in memory, in $TMPDIR or else /var/tmp, and files may have any size: for
- * data that is larger than memory. Results are the same. 0, the default: in memory. */
+/* For data that is larger than memory. 1: from now on blocks of a megabyte or more that the calling thread
+ * asks for, and all that it reads, lie in files without a name, in $TMPDIR or else /var/tmp; and files may
+ * have any size. Results are the same. 0, the default: in memory. */
 SURETY_API void surety_streaming(int on);
 
 /* 0: from now on this process writes no file: what calls would write goes nowhere, and they succeed. For

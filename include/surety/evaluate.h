@@ -1,9 +1,9 @@
 /* surety/evaluate.h - how well a model withstands attacks: rows of the paper's tables, examples one by one,
  * curves.
  *
- * A row (docs/theory.md 4.1): the perturbed sets S and T are drawn by attacking the vote of the *prior*, n
- * perturbations per example, so that their distribution is fixed before S is used; risks of the posterior's
- * vote on T, risks and all bounds on S; and R_att, the posterior's own vote attacked on T without noise.
+ * A row (docs/theory.md 4.1) has risks of the posterior's vote on T, risks and all bounds on S, and R_att:
+ * the posterior's own vote attacked on T, without noise. The perturbed sets S and T are drawn by attacking
+ * the vote of the *prior*, n perturbations per example, so that their distribution is fixed before S is used.
  *
  * Or the worst case (docs/theory.md 8): no attack and no sample, but limits over every point of the ball. */
 #ifndef SURETY_EVALUATE_H
@@ -196,11 +196,15 @@ SURETY_API surety_status surety_evaluate_worst(const surety_model *model, const 
 SURETY_API surety_status surety_worst_input(const surety_risks *risks, const surety_model *model,
                                             surety_bound_input *input, surety_error *err);
 
-/* One line per example of a set: index, row, label, clean vote, vote at the attacked point (the posterior's
- * own vote attacked), norm of that perturbation, share of the n perturbations (drawn under the prior) on
- * which the vote is wrong; then certified_radius, the largest radius found (by bisection) for which the vote
- * is proved right, and verdict: robust (proved right in the whole ball), vulnerable (a point of the ball was
- * found where it is wrong) or open (neither). Both at once would be SURETY_E_CHECK. Written safely.
+/* One line per example of a set:
+ *     index, row, label
+ *     clean vote
+ *     vote at the attacked point (the posterior's own vote attacked), norm of that perturbation
+ *     share of the n perturbations (drawn under the prior) on which the vote is wrong
+ *     certified_radius: the largest radius found (by bisection) for which the vote is proved right
+ *     verdict: robust (proved right in the whole ball), vulnerable (a point of the ball was found where it is
+ *         wrong) or open (neither); both at once would be SURETY_E_CHECK
+ * Written safely.
  *
  * Of two classes the label is -1 or +1. Of more it is that of labels (K), NULL: class numbers; behind it
  * comes answer, the clean vote's ("tied" where there is none), and margins stand for votes. */

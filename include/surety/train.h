@@ -30,10 +30,13 @@ SURETY_API surety_status surety_objective_parse(const char *name, surety_objecti
                                                 surety_error *err);
 SURETY_API const char *surety_objective_name(surety_objective objective);
 
-/* What step 1 lowers: the mean linear loss (1 - M)/2 of the vote's smallest margin M, weights and voters
- * together, as the paper does; or a logistic loss of all margins, with uniform weights, which looks most at
- * examples that are wrong or nearly so (docs/theory.md 9.4); or a bounded loss, which begins as the logistic
- * one and ends as a smooth count of errors, so that hopeless examples lose their weight. */
+/* What step 1 lowers.
+ * linear: the mean linear loss (1 - M)/2 of the vote's smallest margin M, weights and voters together, as the
+ *     paper does.
+ * logistic: a logistic loss of all margins, with uniform weights, which looks most at examples that are wrong
+ *     or nearly so (docs/theory.md 9.4).
+ * bounded: begins as the logistic one and ends as a smooth count of errors, so that hopeless examples lose
+ *     their weight. */
 typedef enum surety_loss {
     SURETY_LOSS_AUTO,
     SURETY_LOSS_LINEAR,

@@ -35,7 +35,7 @@ def tolerance_of(features, asked: Optional[Tolerance]):
     unknown = sorted(set(map(str, asked)) - set(known))
     if unknown:
         raise UsageError(f"a tolerance for '{unknown[0]}', which is no feature", expected="names of features: " +
-                         ", ".join(known[:20]))
+                         ", ".join(known[:20]) + (", .." if len(known) > 20 else ""))
     limits = np.tile([0.0, -np.inf, np.inf], (features.d, 1))
     for name, value in asked.items():
         given = np.atleast_1d(np.asarray(value, float))

@@ -189,10 +189,10 @@ def _points(rows: np.ndarray, threat, words: Optional[str]):
         return rows[:, np.newaxis], None
     if isinstance(threat, Noise):
         return threat.draw(rows), threat.words()
-    if isinstance(threat, Threat):
+    if isinstance(threat, (Threat, str)):
         raise UsageError("only what is sampled can be asked of any classifier", expected="Noise(..), or perturbed rows (m, n, d)")
     points = np.asarray(threat)
-    if points.shape[0] != len(rows) or points.ndim < rows.ndim or points.shape[-1] != rows.shape[-1]:
+    if points.ndim < rows.ndim or points.shape[0] != len(rows) or points.shape[-1] != rows.shape[-1]:
         raise UsageError(f"perturbations of the shape {points.shape} for rows of {rows.shape}", expected="(m, n, d)")
     if points.ndim == rows.ndim:
         points = points[:, np.newaxis]

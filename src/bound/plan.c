@@ -81,10 +81,13 @@ static double surely_enough(const surety_plan *p) {
 
 surety_status surety_plan_examples(const surety_plan *p, uint64_t *examples, surety_error *err) {
     SURETY_TRY(validate(p, err));
-    if (p->expected >= p->promise)
-        return surety_fail(err, SURETY_E_USAGE,
-                           "at an expected risk of %g no number of examples allows the promise %g",
-                           p->expected, p->promise);
+    if (p->expected >= p->promise) {
+        surety_fail(err, SURETY_E_USAGE,
+                    "at an expected risk of %g no number of examples allows the promise %g", p->expected,
+                    p->promise);
+        surety_fail_expected(err, "a promise above the expected risk");
+        return SURETY_E_USAGE;
+    }
     double top = ceil(surely_enough(p));
     if (!(top <= SURETY_PLAN_MOST)) {
         surety_fail(err, SURETY_E_USAGE, "the promise %g is too near to the expected risk %g", p->promise,

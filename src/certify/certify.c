@@ -187,14 +187,19 @@ static surety_status settle_bound(certifying *w, surety_error *err) {
     if (w->fresh && w->named->q != SURETY_Q_FROZEN)
         return surety_fail(err, SURETY_E_CHECK, "%s is about a vote that S chose; fresh rows choose none: %s",
                            w->named->name, surety_bound_list()[best[0]].name);
-    if (w->named->risk != SURETY_RISK_WORST_CASE && is_worst(w))
-        return surety_fail(err, SURETY_E_CHECK,
-                           "%s is about perturbations that were drawn, not the worst case", w->named->name);
-    if (w->named->risk == SURETY_RISK_WORST_CASE && !is_worst(w))
-        return surety_fail(
-            err, SURETY_E_CHECK,
-            "%s is about every point of the ball, which perturbations that were drawn cannot prove",
-            w->named->name);
+    if (w->named->risk != SURETY_RISK_WORST_CASE && is_worst(w)) {
+        surety_fail(err, SURETY_E_CHECK, "%s is about perturbations that were drawn, not the worst case",
+                    w->named->name);
+        surety_fail_expected(err, "a bound on the worst case, such as worst_case_frozen");
+        return SURETY_E_CHECK;
+    }
+    if (w->named->risk == SURETY_RISK_WORST_CASE && !is_worst(w)) {
+        surety_fail(err, SURETY_E_CHECK,
+                    "%s is about every point of the ball, which perturbations that were drawn cannot prove",
+                    w->named->name);
+        surety_fail_expected(err, "--attack worst-case, or a bound on what was drawn");
+        return SURETY_E_CHECK;
+    }
     w->events[0] = w->named->event;
     w->event_count = 1;
     return check_form(w, err);

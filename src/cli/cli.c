@@ -271,7 +271,7 @@ surety_status cli_parse(cli *c, size_t min_words, size_t max_words) {
     cli_int(c, "threads", "N", &c->run.threads, "threads; 0 is one per core; results never depend on it");
     cli_other(c, "largest-file", "SIZE", &c->largest_file, read_bytes, show_bytes,
               "files that are larger, decompressed, are refused; in bytes, or as 500M, 16G");
-    cli_flag(c, "mpi", &mpi, "one of several processes under mpirun, which is known without it");
+    cli_flag(c, "mpi", &mpi, "one of several processes; under mpirun this is noticed without it");
     cli_flag(c, "json", &c->json, "print one JSON document instead of text");
     cli_flag(c, "quiet", &c->quiet, "no progress and no messages");
     cli_flag(c, "help", &help, "this text");

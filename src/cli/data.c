@@ -198,12 +198,11 @@ const cli_command cli_data = {
     .usage = "list | show | fetch NAME | tolerances [options]",
     .summary = "datasets and tasks: where they are, what is in them",
     .text =
-        "list: the tasks and where their data is. show: classes, split and checksums of one task or of own "
-        "files. tolerances: writes a table to fill in, how far each feature may move, for --tolerance of the "
-        "other "
-        "commands. fetch mnist or fetch fashion-mnist: looks for the dataset, and downloads it if it is not "
-        "there. "
-        "Every file is checked against its SHA-256 before it is used.",
+        "list: the tasks, and where their data are. show: what is understood of a task or of "
+        "own files, with columns, classes, split and checksums. fetch mnist, fetch "
+        "fashion-mnist: looks for the dataset, and downloads it if it is not there; every file "
+        "is checked against its SHA-256 before it is used. tolerances: writes a table to fill "
+        "in, how far each feature may move, for --tolerance of the other commands.",
     .example = "surety data show --task fashion-sandal-v-boot",
     .run = run,
     .first = "list show fetch tolerances",

@@ -373,13 +373,13 @@ const cli_command cli_evaluate = {
     .usage = "MODEL [--attacks A,B,..] [options]",
     .summary = "risks and bounds of a model under attacks",
     .text =
-        "For each attack: R_att, the posterior's vote attacked on T; the risks of the posterior's vote on T "
-        "perturbed by attacking the prior's vote (n perturbations each); and every bound, from S perturbed "
-        "in the same way; then R_att of each class, and the clean vote's answers to each class beside always "
-        "giving the most frequent one. Data, ball and seed are the model's unless given; data of which S' "
-        "and S are not "
-        "the model's give risks on T but no bounds, unless the rows are new to the model and declared so "
-        "(--fresh).",
+        "For each attack, first R_att: the posterior's vote itself is attacked, on T. Then the "
+        "prior's vote is attacked, n perturbations for each example: the risks of the "
+        "posterior's vote on T perturbed so, and every bound, from S perturbed so. Last, R_att "
+        "of each class, and the clean vote's answers beside always giving the most frequent "
+        "class. Data, ball and seed are the model's unless given. Where S' and S are not the "
+        "model's, there are risks on T but no bounds, unless the rows are new to the model and "
+        "declared so (--fresh).",
     .example = "surety evaluate model.safetensors --attacks none,pgdu",
     .run = run_evaluate,
     .has_parts = true,

@@ -1,4 +1,5 @@
 /* surety export: a model for others. */
+#include <ctype.h>
 #include <string.h>
 
 #include "cli/cli.h"
@@ -11,11 +12,14 @@ typedef struct options {
 } options;
 
 static void print(const options *o, const surety_export_result *r) {
+    char upper[64] = "";
+    for (size_t i = 0; o->export.prefix[i] && i + 1 < sizeof upper; i++)
+        upper[i] = (char)toupper((unsigned char)o->export.prefix[i]);
     cli_print("%s: %llu bytes of constants, %llu of arrays on the stack\n", o->out,
               (unsigned long long)r->data, (unsigned long long)r->stack);
     cli_print("one prediction: at most %llu comparisons, %llu multiply-adds\n",
               (unsigned long long)r->comparisons, (unsigned long long)r->products);
-    cli_print("%llu test vectors: compile with -D.._SELF_CHECK\n", (unsigned long long)r->vectors);
+    cli_print("%llu test vectors: compile with -D%s_SELF_CHECK\n", (unsigned long long)r->vectors, upper);
 }
 
 static surety_status export(cli *c, options *o) {

@@ -68,10 +68,9 @@ static surety_status run(cli *c) {
     cli_input(c, "expect", "P.npy", &o.expect,
               "the maker's raw scores of these rows, (m) or (m, classes): XGBoost's and LightGBM's margins, "
               "scikit-learn's decision_function or, of forests, predict_proba");
-    cli_real(
-        c, "threshold", "P", &o.import.threshold,
-        "two classes: the second is answered where its probability is above P; unless given, as its maker "
-        "does");
+    cli_real(c, "threshold", "P", &o.import.threshold,
+             "two classes: the second is answered where its probability is above P; 0: as its maker "
+             "does");
     cli_text(c, "iterations", "best|all", &o.iterations,
              "XGBoost with early stopping: trees up to best_iteration, as XGBClassifier predicts, or all, as "
              "Booster does");
@@ -90,11 +89,12 @@ const cli_command cli_import = {
     .usage = "FILE --out MODEL [options]",
     .summary = "trees of XGBoost, LightGBM or scikit-learn become a model",
     .text =
-        "Reads XGBoost's JSON or UBJSON, LightGBM's text, or what python/surety_sklearn.py writes of "
-        "scikit-learn's models, and makes a model that predicts with the arithmetic and the decisions of its "
-        "maker. predict, attack, evaluate, curve, certify and verify take it; bounds come from rows that had "
-        "no part in its training, by your word (--fresh). What is not supported is named and refused. With "
-        "--check nothing is written unless all raw scores are equal, bit for bit.",
+        "Reads a model of XGBoost (JSON or UBJSON), LightGBM (text) or scikit-learn (what "
+        "python/surety_sklearn.py writes). The model that it makes predicts with the arithmetic "
+        "and the decisions of its maker; predict, attack, evaluate, curve, certify and verify "
+        "take it. Bounds come from rows that had no part in its training, by your word "
+        "(--fresh). What is not supported is named and refused. With --check nothing is written "
+        "unless all raw scores are equal, bit for bit.",
     .example = "surety import model.json --out trees.model \\\n    --check X.npy --expect margins.npy",
     .run = run,
 };

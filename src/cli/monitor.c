@@ -49,6 +49,12 @@ static surety_status too_few(cli *c, const char *file, uint64_t seen) {
     return SURETY_E_INPUT;
 }
 
+static surety_status unreadable(cli *c, const char *file, const char *why) {
+    snprintf(c->error.file, sizeof c->error.file, "%s", file);
+    snprintf(c->error.what, sizeof c->error.what, "cannot read it: %s", why);
+    return c->error.code = SURETY_E_INPUT;
+}
+
 /* Adds the outcomes. From a pipe the state is saved once a second too: there is no file to read again. */
 static surety_status add_lines(cli *c, const options *o, watch *w, FILE *in) {
     int pipe = in == stdin;
@@ -73,13 +79,13 @@ static surety_status add_lines(cli *c, const options *o, watch *w, FILE *in) {
             saved = time(NULL);
         }
     }
-    if (ferror(in) && errno != EINTR) return cli_wrong(c, "%s cannot be read", o->labels);
+    if (ferror(in) && errno != EINTR) return unreadable(c, o->labels, strerror(errno));
     return skip && !pipe ? too_few(c, o->labels, seen) : SURETY_OK;
 }
 
 static surety_status add_file(cli *c, const options *o, watch *w) {
     FILE *in = strcmp(o->labels, "-") ? fopen(o->labels, "r") : stdin;
-    if (!in) return cli_wrong(c, "%s cannot be read: %s", o->labels, strerror(errno));
+    if (!in) return unreadable(c, o->labels, strerror(errno));
     surety_status status = add_lines(c, o, w, in);
     if (in != stdin) fclose(in);
     return status;

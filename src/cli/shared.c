@@ -267,14 +267,13 @@ void cli_preparation_options(cli *c, surety_data_settings *data) {
         "risks count units");
     cli_other(c, "categorical", "A,B,..", data, read_categorical, NULL,
               "columns of categories: each becomes a feature of 0 or 1, which no threat changes");
-    cli_other(
-        c, "missing", "error|median|flag|keep", &data->missing, read_missing, show_missing,
-        "empty fields, NA and NaN: refused; the median of S'; the same and a feature that says so; left as "
-        "they are, for kinds of voters that can take them");
-    cli_other(
-        c, "scale", "none|standard|minmax", &data->scaling, read_scaling, show_scaling,
-        "features by mean and standard deviation, or smallest and largest value, of S'; radii are then in "
-        "that scale");
+    cli_other(c, "missing", "error|median|flag|keep", &data->missing, read_missing, show_missing,
+              "empty fields, NA and NaN. error: refused. median: that of the column in S'. flag: the "
+              "same, and a feature that says so. keep: left as they are, for kinds of voters that can "
+              "take them");
+    cli_other(c, "scale", "none|standard|minmax", &data->scaling, read_scaling, show_scaling,
+              "standard: features by their mean and standard deviation in S'; minmax: by their "
+              "smallest and largest value. Radii are then in that scale");
 }
 
 /* What a user should know before anything is trained. */
@@ -355,11 +354,10 @@ void cli_ball_options(cli *c, surety_threat *attack) {
     cli_other(c, "norm", "l2|linf|l1", &attack->ball.norm, read_norm, show_norm, "norm of the ball");
     cli_real(c, "eps", "B", &attack->ball.radius,
              "radius of the ball; tasks: unless given 1 for l2, 0.1 for linf, 10 for l1; with a tolerance 1");
-    cli_input(
-        c, "tolerance", "FILE", &tolerance_file,
-        "CSV with the columns feature, radius and, if wanted, lo and hi: how far each feature may move, "
-        "in its own unit (0: it cannot change); radius, steps and noise are then multiples of these. "
-        "'surety data tolerances' writes one to fill in");
+    cli_input(c, "tolerance", "FILE", &tolerance_file,
+              "CSV with the columns feature, radius and, if wanted, lo and hi: how far each feature "
+              "may move, in its own unit (0: it cannot change). 'surety data tolerances' writes one "
+              "to fill in. Radius, steps and noise are then multiples of these");
     cli_size(c, "steps", "K", &attack->steps, "steps of the iterated attacks");
     cli_real(c, "step-size", "S", &attack->step_size, "length of a step; 0 is 2.5 radius / steps");
     cli_real(c, "noise", "W", &attack->noise,

@@ -71,12 +71,11 @@ void cli_statement_options(cli *c, cli_statement *s) {
               "what remains of the limit if new inputs with their labels come from another distribution, at "
               "most so far from that of S: tv=0.02 (total variation), kl=0.01, chi2=0.01, ratio=1.5 (of "
               "densities)");
-    cli_other(
-        c, "label-noise", "NAME=E", s, read_noise, NULL,
-        "what remains of it, judged by right labels, if labels are wrong: flips=0.02 (each replaced by "
-        "another one, all others being as likely, with the same probability, at least so much; of two "
-        "classes at most a half), pairs=0.02 (at most that share where S was drawn from), rows=0.02 (at "
-        "most that share of S)");
+    cli_other(c, "label-noise", "NAME=E", s, read_noise, NULL,
+              "what remains of the limit, judged by right labels, if some labels are wrong. "
+              "flips=0.02: every label was replaced with the same probability, this or more (of two "
+              "classes at most a half), all others being as likely. pairs=0.02: at most this share "
+              "where S was drawn from. rows=0.02: at most this share of S");
 }
 
 /* ---- settings ---- */

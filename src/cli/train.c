@@ -112,7 +112,7 @@ static const char *show_layers(const void *target, char *buffer, size_t size) {
     size_t used = 0;
     for (size_t l = 0; l < SURETY_LAYERS && layers[l] && used < size; l++)
         used += (size_t)snprintf(buffer + used, size - used, "%s%zu", l ? "," : "", layers[l]);
-    return used ? buffer : "none";
+    return used ? buffer : NULL;
 }
 
 enum { KINDS_HEAD = 16 }; /* "kind of voters: " */
@@ -136,22 +136,21 @@ static void add_options(cli *c, options *o) {
         "2, 2500 "
         "batches, the last epoch kept, and the certified defense if a radius is given, else none. auto: "
         "paper for tasks, table for own data");
-    cli_other(
-        c, "defense", "NAME", &t->defense.kind, read_defense, show_defense,
-        "attack applied to each batch of step 1; certified: the worst case over the whole ball is "
-        "lowered instead, and --objective baseline, --voters real, --trees 10, --depth 3, --mask 0, --decay, "
-        "--keep last "
-        "are the defaults, because they gave the smallest worst case (docs/notes/worst-case.md)");
+    cli_other(c, "defense", "NAME", &t->defense.kind, read_defense, show_defense,
+              "attack applied to each batch of step 1. certified: the worst case over the whole ball "
+              "is lowered instead. The defaults are then those that gave the smallest worst case "
+              "(docs/notes/worst-case.md): --objective baseline, --voters real, --trees 10, --depth "
+              "3, --mask 0, --decay, --keep last");
     cli_real(c, "mix", "W", &t->mix, "defense certified: weight of the loss at pgd's points beside it");
     cli_other(
         c, "objective", "NAME", &t->objective, read_objective, show_objective,
         "what step 2 lowers: chromatic, average-max, seeger, average-max-seeger, worst-case; baseline: no "
         "step 2, and the default for more than two classes");
-    cli_other(
-        c, "loss", "NAME", &t->loss, read_loss, show_loss,
-        "what step 1 lowers: linear, as the paper; logistic, with uniform weights; bounded, logistic at "
-        "first and a count of errors at the end; auto: bounded for certified networks of two classes, "
-        "logistic for other networks, for more than two classes or against the worst case, else linear");
+    cli_other(c, "loss", "NAME", &t->loss, read_loss, show_loss,
+              "what step 1 lowers. linear: as the paper. logistic: with uniform weights. bounded: "
+              "logistic at first, a count of errors at the end. auto: bounded for certified networks "
+              "of two classes; logistic for other networks, for more than two classes and against the "
+              "worst case; else linear");
     cli_voter_set_option(c, "voters", &t->voter_set,
                          "signed: a voter only names a class; real: its value counts. Unless given, real for "
                          "more than two classes");

@@ -164,15 +164,13 @@ const cli_command cli_verify = {
     .usage = "C.json [--model MODEL] [options]",
     .summary = "derive a certificate again from the raw data",
     .text =
-        "Opens the data files and the model, draws every perturbation again, counts, computes the bound, "
-        "writes the sentence and compares every field with the certificate. Exit code 0 only if all agree, "
-        "bit "
-        "for bit; 1 if something differs, and what. Exit code 5: level numbers. Everything follows from the "
-        "stated counts; the counts were compared with a tolerance that is printed (this CPU has no FMA), or "
-        "believed (--numbers; of votes, the rows that repeat without --rows). --retrain trusts the model "
-        "file no further than its settings. --export does "
-        "the "
-        "same for the C file of a device (docs/embedded.md).",
+        "Opens the data files and the model, draws every perturbation again, counts, computes "
+        "the bound, writes the sentence and compares every field with the certificate. Exit "
+        "code 0: all agree, bit for bit. 1: something differs, and what. 5, level numbers: "
+        "everything follows from the stated counts, and these were compared with a tolerance "
+        "that is printed (this CPU has no FMA), or believed (--numbers; of votes, the rows that "
+        "repeat, without --rows). --retrain trusts the model file no further than its settings. "
+        "--export also checks the C file of a device (docs/embedded.md).",
     .example = "surety verify c.json --model model.safetensors",
     .run = run,
 };

@@ -38,6 +38,7 @@ def test_the_whole_way():
         said = [(words[0], words[1], out) for words, out in commands(folder)]
         assert [s[:2] for s in said[:4]] == [("surety", "train"), ("surety", "certify"), ("surety", "export"), ("cc", "-std=c99")], said
         assert all("has the model's bits on" in s[2] for s in said[4:]) and len(said) >= 5, said
+        assert "-DCELLS_SELF_CHECK" in said[2][2], said[2]
         text = open(place("cells.c"), encoding="ascii").read()
         for line in blocks[0].splitlines():  # the functions that the page names are there
             assert line.split(";")[0] in text, line

@@ -106,7 +106,7 @@ def test_bad_input():
         e = error("monitor", path(name), "--labels", path("odd"), code=3)
         assert e["place"] == place and "1 (the vote failed)" in e["expected"] and "\x1b" not in e["what"], e
         assert not os.path.exists(path(name + ".monitor"))
-    error("monitor", path(name), "--labels", path("absent"), code=2)
+    assert error("monitor", path(name), "--labels", path("absent"), code=3)["file"] == path("absent")
     error("monitor", path(name), "--alpha", 0, code=2)
     error("monitor", path(name), "--state", path(name), code=2)
     monitor("--labels", put("one", [0]), name=name)

@@ -154,6 +154,8 @@ def test_sentences_say_what_they_cannot_vouch_for():
     assert hopeless.value == 1 and "promises nothing" in hopeless.sentence
     with pytest.raises(surety.UsageError, match="sampled"):
         surety.guarantee(model, X[300:], Y[300:], surety.WorstCase("linf", 0.1), looks=1)
+    with pytest.raises(surety.UsageError, match="sampled"):
+        surety.guarantee(model, X[300:], Y[300:], "noise", looks=1)
     with pytest.raises(surety.CheckFailed, match="paid"):
         surety.guarantee(model, X[300:], Y[300:], looks=0)
 
