@@ -944,8 +944,9 @@ static void wrong_settings_get_a_sentence(void **state) {
     surety_threat good = settings_of(SURETY_ATTACK_PGDU, SURETY_L2, 1);
     surety_error err = SURETY_ERROR_NONE;
     check_ok(surety_threat_validate(&good, &err));
-    surety_threat bad[20];
-    for (size_t i = 0; i < 20; i++) bad[i] = good;
+    enum { CASES = 25 };
+    surety_threat bad[CASES];
+    for (size_t i = 0; i < CASES; i++) bad[i] = good;
     bad[0].ball.radius = -1;
     bad[1].ball.radius = NAN;
     bad[2].ball.radius = HUGE_VAL;
@@ -966,7 +967,12 @@ static void wrong_settings_get_a_sentence(void **state) {
     bad[17].ball.norm = (surety_norm)3;
     bad[18].steps = 1000001;
     bad[19].kind = SURETY_ATTACK_APGD, bad[19].restarts = SURETY_RESTART_LIMIT / 2;
-    for (size_t i = 0; i < 20; i++) {
+    bad[20].budget = SURETY_BUDGET_MOST + UINT64_C(1);
+    bad[21] = bad[20], bad[21].kind = SURETY_WORST_CASE;
+    bad[22].ball.slack = 1;
+    bad[23].step_size = 2 * SURETY_LARGEST;
+    bad[24].noise = 2 * SURETY_LARGEST;
+    for (size_t i = 0; i < CASES; i++) {
         err = (surety_error)SURETY_ERROR_NONE;
         check(surety_threat_validate(&bad[i], &err) == SURETY_E_USAGE && err.what[0], "case %zu passes", i);
     }

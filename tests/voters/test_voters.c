@@ -702,7 +702,13 @@ static void wrong_settings_get_a_sentence(void **state) {
                {{.kind = "soft-forest", .count = 5, .depth = 2, .mask = 0.5}, (size_t)1 << 60},
                {{.kind = "lipschitz", .count = 1}, 4},
                {{.kind = "lipschitz", .count = 1, .layers = {4, 5000}}, 4},
-               {{.kind = "lipschitz", .count = 0, .layers = {4}}, 4}};
+               {{.kind = "lipschitz", .count = 0, .layers = {4}}, 4},
+               {{.kind = "lipschitz", .count = 1, .layers = {4}, .scale = 3}, 4},
+               {{.kind = "lipschitz", .count = 1, .layers = {4}, .scale = -4}, 4},
+               {{.kind = "lipschitz", .count = 1, .layers = {4}, .scale = 0x1p41}, 4},
+               {{.kind = "lipschitz", .count = 1, .layers = {4}, .scale = NAN}, 4},
+               {{.kind = "soft-forest", .count = 5, .depth = 2, .classes = 1}, 4},
+               {{.kind = "soft-forest", .count = 5, .depth = 2, .classes = 256}, 4}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         surety_error err = SURETY_ERROR_NONE;
         surety_voters *v = NULL;
