@@ -51,6 +51,12 @@ static inline long check_count(long small, long large) {
         if (!text_ || !strstr(text_, part_)) fail_msg("'%s' not in '%s'", part_, text_ ? text_ : ""); \
     } while (0)
 
+/* For surety_memory_hook: the allocation behind *left more fails. */
+static inline int check_fail_at(void *left, size_t bytes) {
+    (void)bytes;
+    return (*(long *)left)-- != 0;
+}
+
 /* Fails with a message unless the condition holds; unlike assert_true it says which numbers. */
 #define check(condition, ...)                    \
     do {                                         \

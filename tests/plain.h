@@ -13,4 +13,12 @@ static inline surety_data_settings plain_settings(void) {
     return s;
 }
 
+/* Opens the data of such settings and frees them again: for files_fail_allocations. */
+static inline surety_status plain_open(void *settings, surety_error *err) {
+    surety_data *data = NULL;
+    surety_status status = surety_data_open(settings, &data, err);
+    surety_data_free(data);
+    return status;
+}
+
 #endif

@@ -2,6 +2,7 @@
 
 A test is a function whose name starts with test_; it fails by raising, and skips by raising Skip.
 """
+import ast
 import json
 import os
 import subprocess
@@ -45,6 +46,43 @@ def error(*words, code, **options):
     return record
 
 
+def values(error):
+    """What a failed assertion spoke of: the names, attributes and items in it that are no calls, with their values."""
+    if not isinstance(error, AssertionError):
+        return ""
+    said = ""
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        try:
+            with open(frame.f_code.co_filename) as f:
+                tree = ast.parse(f.read())
+        except (OSError, SyntaxError):
+            continue
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Assert) and node.lineno <= line <= node.end_lineno:
+                said = "".join(describe(part, frame) for part in parts(node.test))
+    return said
+
+
+def parts(node):
+    """The largest sub-expressions without a call that have a value of their own."""
+    if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) and not any(
+            isinstance(inner, (ast.Call, ast.NamedExpr)) for inner in ast.walk(node)):
+        yield node
+        return
+    if not isinstance(node, (ast.GeneratorExp, ast.ListComp, ast.SetComp, ast.DictComp, ast.Lambda)):
+        for inner in ast.iter_child_nodes(node):
+            yield from parts(inner)
+
+
+def describe(node, frame):
+    text = ast.unparse(node)
+    try:
+        value = eval(text, frame.f_globals, frame.f_locals)
+    except Exception:
+        return ""
+    return "" if callable(value) or isinstance(value, type(sys)) else f"{text} = {value!r:.500}\n"
+
+
 def main():
     module = sys.modules["__main__"]
     tests = [(name, value) for name, value in vars(module).items() if name.startswith("test_")]
@@ -56,8 +94,8 @@ def main():
             print(f"ok {number} - {name}", flush=True)
         except Skip as why:
             print(f"ok {number} - {name} # SKIP {why}", flush=True)
-        except Exception:
+        except Exception as why:
             failed += 1
             print(f"not ok {number} - {name}", flush=True)
-            print("# " + traceback.format_exc().replace("\n", "\n# "), flush=True)
+            print("# " + (traceback.format_exc() + values(why)).replace("\n", "\n# "), flush=True)
     sys.exit(failed > 0)

@@ -58,21 +58,25 @@ SURETY_API surety_threat_kind surety_threat_plain(surety_threat_kind kind);
 
 enum { SURETY_BUDGET_MOST = 1000000000 };
 
-/* An attack with its settings, or the worst case; and the ball. */
+/* An attack with its settings, or the worst case, which reads ball and budget alone; and the ball. What is
+ * out of its range is SURETY_E_USAGE (surety_threat_validate), also where the kind does not use it, but for
+ * steps.
+ */
 typedef struct surety_threat {
     surety_threat_kind kind;
     surety_ball ball;
     /* of attacks: */
-    size_t steps;     /* k, at least 1 where the kind steps; 1 to 1000000 */
-    double step_size; /* 0: 2.5 radius / steps, which can cross the ball and come back */
+    size_t steps;     /* k, 1 to 1000000, where the kind takes many */
+    double step_size; /* at least 0; 0: 2.5 radius / steps, which can cross the ball and come back */
     double noise;     /* half width of the u-attacks' noise, at least 0; in units of a tolerance */
-    size_t samples;   /* n, perturbations per example of the u-attacks; the others give 1 */
-    size_t restarts;  /* attacks with a random start: so many starts, the best result is kept; at least 1.
-                         apgd: so many pairs of adaptive passes */
-    uint64_t budget;  /* search, and the worst case of kinds that search: steps for an example, so that a
-                         result never depends on the machine; 0: none, which leaves the worst case treewise */
+    size_t samples;   /* n, perturbations per example of the u-attacks, 1 to 2^24 - 1; the others give 1 */
+    size_t restarts;  /* attacks with a random start: so many starts, the best result is kept; 1 to 4095.
+                         apgd: so many pairs of adaptive passes, 1 to 2047 */
+    uint64_t budget;  /* search, and the worst case of kinds that search: steps for an example, at most
+                         SURETY_BUDGET_MOST, so that a result never depends on the machine; 0: none, which
+                         leaves the worst case treewise */
     uint64_t seed;    /* below 2^63 */
-    uint32_t epoch;   /* of a training, part of the address of the random numbers */
+    uint32_t epoch;   /* below 2^20: of a training, part of the address of the random numbers */
     int early_stop;   /* 1: an example stops where its vote is wrong. 0 only for benchmarks */
 } surety_threat;
 

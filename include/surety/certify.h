@@ -67,8 +67,8 @@ typedef struct surety_certify_settings {
                        before S was seen. At least 1; 0 (not said) is refused */
     surety_statement statement;
     double promise;                       /* RADIUS: in (0,1) */
-    surety_promise points[SURETY_POINTS]; /* CURVE: radii that grow; PROMISES */
-    size_t point_count;
+    surety_promise points[SURETY_POINTS]; /* CURVE: radii that grow; PROMISES: limits in (0,1) */
+    size_t point_count;                   /* at least 1 of CURVE and PROMISES */
     /* For LIMIT and RADIUS: further assumptions. The limit that holds under them is stated too, as a
      * conditional (docs/theory.md 12.9, 12.10). Zero: none. */
     surety_label_noise noise; /* the labels of S may be wrong; ROWS: LIMIT only, by a bound that counts */
@@ -379,8 +379,8 @@ typedef struct surety_votes_promise {
     const char *rows; /* a file with the rows of S, in any form: its SHA-256 is kept. In an NPY array (m, ..)
                          in C order, or a text of a line for each, rows that repeat are counted. NULL: none
                        */
-    const char *threat; /* how perturbations were made, in words; NULL: there are none, n is 1 */
-    const char *of;     /* what the votes are of, in words, or NULL */
+    const char *threat; /* how perturbations were made, in at most 511 bytes; NULL: there are none, n is 1 */
+    const char *of;     /* what the votes are of, in at most 127 bytes, or NULL */
 } surety_votes_promise;
 
 /* All that the file of such a certificate says. */

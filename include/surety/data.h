@@ -242,7 +242,11 @@ typedef struct surety_data_settings {
 
 SURETY_API surety_data_settings surety_data_defaults(void);
 
-/* SURETY_E_USAGE with the admissible range if a setting, or a combination, makes no sense. */
+/* SURETY_E_USAGE with the admissible range if a setting, or a combination, makes no sense: neither task nor
+ * train; a task with files, fresh, or label_column, drop, categorical, classes or test_size; test_size with
+ * test or fresh; test_labels without test; one class, or one that is named twice; a size of 2^32 or more, a
+ * learn_share outside (0, 1), a test_share outside [0, 1); a box that is empty or not finite. What arrays do
+ * not go with, surety_data_from_arrays refuses in the same way. */
 SURETY_API surety_status surety_data_validate(const surety_data_settings *settings, surety_error *err);
 
 typedef struct surety_data surety_data;

@@ -94,8 +94,8 @@ SURETY_API int surety_clean_constant(const surety_clean *clean);
 
 typedef struct surety_row_settings {
     surety_threat threat;     /* its epoch is set here */
-    double delta;             /* of each event on its own */
-    uint64_t priors_compared; /* T_p */
+    double delta;             /* in (0,1): of each event on its own */
+    uint64_t priors_compared; /* T_p, at least 1 */
     uint64_t looks;           /* at least 1, as in surety_bound_input */
 } surety_row_settings;
 

@@ -151,8 +151,8 @@ SURETY_API surety_status surety_model_check_fresh(const surety_model *model, con
 /* How a file of trees becomes a model (docs/trees.md). */
 typedef struct surety_import_settings {
     const char *format;         /* "auto", or a name of surety_import_format */
-    double threshold;           /* of two classes: the second is answered where its probability is above this;
-                                   0: as its maker does */
+    double threshold;           /* of two classes: the second is answered where its probability is above this,
+                                   which lies in (0,1); 0: as its maker does */
     int all_iterations;         /* XGBoost: 1: all trees, also those behind best_iteration */
     int each_tree;              /* a forest: each tree becomes a voter, its class shares are its vote */
     const char *const *classes; /* (class_count): labels by class number; class_count 0: those of the file, or

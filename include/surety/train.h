@@ -69,15 +69,15 @@ typedef struct surety_train_settings {
     surety_voters_settings voters; /* their kind, and how many */
     surety_augment augment;
     int balance;         /* 1: every class has the same weight in the loss of step 1 */
-    size_t step1_epochs; /* T'; 0: as many as make SURETY_TRAIN_STEPS batches */
-    size_t step2_epochs; /* T; 0: the same */
-    size_t batch;        /* 1 to 65536 */
+    size_t step1_epochs; /* T', at most 100000; 0: as many as make SURETY_TRAIN_STEPS batches */
+    size_t step2_epochs; /* T, at most 100000; 0: the same */
+    size_t batch;        /* 1 to 65536; networks: to 4096 */
     double lr;           /* of Adam, above 0 */
     int decay;           /* 1: lr falls linearly to 0 over the second half of the epochs of a step */
     double delta;        /* in (0,1): used by the objective, and the certificate's default */
-    double holdout; /* 0: S chooses the epoch of step 1. Else this share of S' does and trains nothing; T_p =
-                       1 */
-    uint64_t seed;
+    double holdout;      /* 0: S chooses the epoch of step 1. Else this share of S', below 1, does and trains
+                            nothing; T_p = 1 */
+    uint64_t seed;       /* below 2^63 */
 } surety_train_settings;
 
 /* Batches of a step of training where epochs are 0: about as many as the paper's tasks take in 20 epochs. */
@@ -90,7 +90,8 @@ SURETY_API void surety_train_certified(surety_train_settings *settings);
 
 /* Turns settings, whose kind is set, into those that suit the kind; 0, and nothing, for kinds that are
  * trained as soft trees are.
- * trees (docs/theory.md 10.5), which go with the defense none or the worst case over a linf ball:
+ * trees (docs/theory.md 10.5), which go with the defense none or the worst case over a linf ball, real votes,
+ * no mix, and the objective baseline unless voters.apart is 1:
  * SURETY_GROWN_TREES of depth SURETY_GROWN_DEPTH, mask SURETY_GROWN_MASK, real votes, no step 2, a hold-out
  * of S' that chooses how many trees are kept. voters.count, the number of trees, is that of the epochs of
  * step 1. lipschitz (docs/theory.md 11): the worst case, one network with two layers of SURETY_NETWORK_UNITS
@@ -133,6 +134,7 @@ SURETY_API const char *surety_train_warning(const surety_train_settings *setting
 /* The paper's: pgdu in the l2 ball of radius 1, objective chromatic, signed votes, 25 trees of depth 2, mask
  * 0.5, 20 epochs, batches of 64, lr 0.01, delta 0.05. */
 SURETY_API surety_train_settings surety_train_defaults(void);
+/* SURETY_E_USAGE with the admissible range if a setting, or a combination, makes no sense. */
 SURETY_API surety_status surety_train_validate(const surety_train_settings *settings, surety_error *err);
 
 /* Where the time of a training went, in seconds, and how many rows went through the two products. */

@@ -27,21 +27,23 @@ enum { SURETY_LAYERS = 6 }; /* most layers of units */
 /* How voters are made. */
 typedef struct surety_voters_settings {
     const char *kind; /* a name of surety_kind_name */
-    size_t count;     /* H >= 1: trees, linear voters, or networks */
-    size_t depth;     /* soft-forest: of the trees, 1 to 8 */
+    size_t count;     /* H, 1 to a million: trees, linear voters, or networks */
+    size_t depth;     /* soft-forest: of the trees, 1 to 8; trees: 1 to 12 */
     double mask; /* soft-forest, trees: a split does not see a feature with this probability, 0 <= mask < 1 */
-    size_t classes; /* K, 2 to 255; 0 is 2. A training takes that of its data */
+    size_t classes; /* K, 2 to 255 (trees: 64); 0 is 2. A training takes that of its data */
     int apart;      /* trees, two classes: 1: each tree is a voter, so that weights can be learned; 0: their
                        sum is one voter, which proofs can search as a whole */
     size_t layers[SURETY_LAYERS]; /* lipschitz: units of the layers, 1 to 4096 each; 0 behind the last */
-    /* lipschitz: s of h = f / s, a power of two; 0 is 4. A training takes one that suits its ball. */
+    /* lipschitz: s of h = f / s, a power of two from 2^-40 to 2^40; 0 is 4. A training takes one that suits
+     * its ball. */
     double scale;
 } surety_voters_settings;
 
 /* A soft forest of 25 trees of depth 2, mask 0.5. */
 SURETY_API surety_voters_settings surety_voters_defaults(void);
 
-/* New voters with random parameters (Glorot normal), drawn by address from seed. */
+/* New voters over 1 to 2^30 features with random parameters (Glorot normal), drawn by address from seed,
+ * which is below 2^63. */
 SURETY_API surety_status surety_voters_new(const surety_voters_settings *settings, size_t d, uint64_t seed,
                                            surety_voters **out, surety_error *err);
 SURETY_API void surety_voters_free(surety_voters *voters);
@@ -125,11 +127,11 @@ typedef struct surety_ball {
     surety_norm norm;
     double radius; /* b >= 0 */
     int has_box;
-    double lo, hi; /* the box, if there is one; its ends are taken as floats, like the features */
+    double lo, hi; /* the box, if there is one: lo < hi; its ends are taken as floats, like the features */
     const surety_tolerance *tolerance; /* borrowed; NULL: one unit for all */
     /* What proofs add to the radius for features that were scaled in float when they were read, in shares of
      * |x_j| + b r_j (docs/theory.md 8.1, "Scaled features"): SURETY_SCALED, or 0 (the default) if they were
-     * not. Attacks do not use it. */
+     * not; below 1. Attacks do not use it. */
     double slack;
 } surety_ball;
 

@@ -99,6 +99,10 @@ void surety_train_certified(surety_train_settings *s) {
 surety_status surety_train_validate(const surety_train_settings *s, surety_error *err) {
     if ((unsigned)s->objective >= SURETY_OBJECTIVES)
         return surety_fail(err, SURETY_E_USAGE, "unknown objective %d", (int)s->objective);
+    if ((unsigned)s->loss > SURETY_LOSS_BOUNDED || (unsigned)s->augment > SURETY_AUGMENT_SHIFT ||
+        (unsigned)s->voter_set > SURETY_REAL)
+        return surety_fail(err, SURETY_E_USAGE, "unknown loss %d, augment %d or voter set %d", (int)s->loss,
+                           (int)s->augment, (int)s->voter_set);
     SURETY_TRY(surety_threat_validate(&s->defense, err));
     if (s->step1_epochs > 100000 || s->step2_epochs > 100000)
         return surety_fail(err, SURETY_E_USAGE, "a step has at most 100000 epochs, not %zu and %zu",

@@ -362,13 +362,23 @@ static surety_status new_empty(surety_voters **out, size_t H, size_t d, size_t c
     return status;
 }
 
+/* The proof divides by scales as forward does: exactly. */
+static int is_scale(double scale) {
+    int exponent;
+    return scale >= 0x1p-40 && scale <= 0x1p40 && frexp(scale, &exponent) == 0.5;
+}
+
 static surety_status check_layers(const surety_voters_settings *s, surety_error *err) {
     for (size_t l = 0; l < SURETY_LAYERS; l++)
         if (s->layers[l] > SURETY_LAYER_WIDEST)
             return surety_fail(err, SURETY_E_USAGE, "a layer has 1 to %d units, not %zu", SURETY_LAYER_WIDEST,
                                s->layers[l]);
-    return s->layers[0] ? SURETY_OK
-                        : surety_fail(err, SURETY_E_USAGE, "a network needs at least one layer of units");
+    if (!s->layers[0]) return surety_fail(err, SURETY_E_USAGE, "a network needs at least one layer of units");
+    if (s->scale != 0 && !is_scale(s->scale))
+        return surety_fail(err, SURETY_E_USAGE,
+                           "a scale is a power of two from 2^-40 to 2^40, or 0, which is 4; not %g",
+                           s->scale);
+    return SURETY_OK;
 }
 
 static surety_status start_weights(surety_voters *v, uint64_t seed, surety_error *err) {
@@ -432,15 +442,11 @@ static surety_status open_shapes(surety_voters **out, const surety_shape *shapes
     return new_empty(out, first->shape[0], first->shape[2], classes, hidden, err);
 }
 
-/* The proof divides by scales as forward does: exactly. */
 static surety_status check_scales(const surety_voters *v, surety_error *err) {
-    for (size_t t = 0; t < v->H; t++) {
-        int exponent;
-        float scale = surety_network_scales(v)[t];
-        if (scale >= 0x1p-40f && scale <= 0x1p40f && frexpf(scale, &exponent) == 0.5f) continue;
-        return surety_shape_wrong("scale", "it holds something else than a power of two",
-                                  "powers of two from 2^-40 to 2^40", err);
-    }
+    for (size_t t = 0; t < v->H; t++)
+        if (!is_scale((double)surety_network_scales(v)[t]))
+            return surety_shape_wrong("scale", "it holds something else than a power of two",
+                                      "powers of two from 2^-40 to 2^40", err);
     return SURETY_OK;
 }
 

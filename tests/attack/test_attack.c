@@ -6,6 +6,7 @@
 #include "attack/l1.h"
 #include "base/parallel.h"
 #include "cases.h"
+#include "levels.h"
 #include "tolerance.h"
 #include "voters/ball.h"
 #include "voters/kind.h"
@@ -192,7 +193,7 @@ static void the_result_is_what_it_says(void **state) {
             assert_int_equal(result->fooled[i], wrong_at(&v.vote, result->x[i], e.y[i]));
             if (!(result->fooled[i] && v.vote.voter_set == SURETY_SIGNED))
                 check_that(result->loss[i], >=, from->loss[i]);
-            if (from->fooled[i]) assert_true(result->fooled[i]);
+            check_that(result->fooled[i], >=, from->fooled[i]);
         }
         surety_attacker_free(a), surety_attacker_free(b);
         random_set_free(&set);
@@ -915,28 +916,6 @@ static void same_bits_for_any_number_of_threads(void **state) {
     for (int i = 0; i < 3; i++) check_that(digest_sets(threads[i], rounds), ==, first);
 }
 
-static char *own_path;
-
-static void ask_child(const char *level, char *answer, int size) {
-    char command[4400];
-    snprintf(command, sizeof command, "SURETY_CPU=%s '%s' --digest", level, own_path);
-    FILE *child = popen(command, "r"); /* NOLINT: own path */
-    assert_non_null(child);
-    assert_non_null(fgets(answer, size, child));
-    assert_int_equal(pclose(child), 0);
-}
-
-static void same_bits_at_every_level_with_fma(void **state) {
-    (void)state;
-    char avx2[64], avx512[64];
-    if (surety_cpu_highest() < SURETY_AVX512) skip();
-    ask_child("avx2", avx2, sizeof avx2);
-    ask_child("avx512", avx512, sizeof avx512);
-    assert_memory_equal(avx2, "avx2 ", 5);
-    assert_memory_equal(avx512, "avx512 ", 7);
-    assert_string_equal(strchr(avx2, ' '), strchr(avx512, ' '));
-}
-
 /* ---- bad input, stopping, memory ---- */
 
 static void wrong_settings_get_a_sentence(void **state) {
@@ -944,8 +923,9 @@ static void wrong_settings_get_a_sentence(void **state) {
     surety_threat good = settings_of(SURETY_ATTACK_PGDU, SURETY_L2, 1);
     surety_error err = SURETY_ERROR_NONE;
     check_ok(surety_threat_validate(&good, &err));
-    surety_threat bad[20];
-    for (size_t i = 0; i < 20; i++) bad[i] = good;
+    enum { CASES = 25 };
+    surety_threat bad[CASES];
+    for (size_t i = 0; i < CASES; i++) bad[i] = good;
     bad[0].ball.radius = -1;
     bad[1].ball.radius = NAN;
     bad[2].ball.radius = HUGE_VAL;
@@ -966,7 +946,12 @@ static void wrong_settings_get_a_sentence(void **state) {
     bad[17].ball.norm = (surety_norm)3;
     bad[18].steps = 1000001;
     bad[19].kind = SURETY_ATTACK_APGD, bad[19].restarts = SURETY_RESTART_LIMIT / 2;
-    for (size_t i = 0; i < 20; i++) {
+    bad[20].budget = SURETY_BUDGET_MOST + UINT64_C(1);
+    bad[21] = bad[20], bad[21].kind = SURETY_WORST_CASE;
+    bad[22].ball.slack = 1;
+    bad[23].step_size = 2 * SURETY_LARGEST;
+    bad[24].noise = 2 * SURETY_LARGEST;
+    for (size_t i = 0; i < CASES; i++) {
         err = (surety_error)SURETY_ERROR_NONE;
         check(surety_threat_validate(&bad[i], &err) == SURETY_E_USAGE && err.what[0], "case %zu passes", i);
     }
@@ -1019,11 +1004,6 @@ static surety_status refuse(void *arg, size_t i, size_t j, const float *x, suret
     return i == 20 ? surety_fail(err, SURETY_E_SYSTEM, "full") : SURETY_OK;
 }
 
-static int fail_at(void *arg, size_t bytes) {
-    (void)bytes;
-    return (*(int *)arg)-- != 0;
-}
-
 static void failing_along_the_way(void **state) {
     (void)state;
     draw r = {34};
@@ -1043,12 +1023,13 @@ static void failing_along_the_way(void **state) {
     run.stop = NULL;
     surety_status status = SURETY_E_MEMORY;
     for (int k = 0; status != SURETY_OK; k++) {
-        int left = k;
+        long left = k;
         err = (surety_error)SURETY_ERROR_NONE;
-        surety_memory_hook(fail_at, &left);
+        surety_memory_hook(check_fail_at, &left);
         status = surety_attack_set(&s, &v.vote, &set.set, NULL, &result, &run, &err);
         surety_memory_hook(NULL, NULL);
-        assert_true(status == SURETY_OK || status == SURETY_E_MEMORY);
+        check(status == SURETY_OK || status == SURETY_E_MEMORY, "allocation %d: %s, %s", k,
+              surety_status_name(status), err.what);
     }
     char *json = surety_attack_result_json(&result);
     assert_non_null(strstr(json, "\"norm_max\": "));
@@ -1058,10 +1039,12 @@ static void failing_along_the_way(void **state) {
     random_vote_free(&v);
 }
 
+static uint64_t digest(void) {
+    return digest_sets(2, 60);
+}
+
 int main(int argc, char **argv) {
-    own_path = argv[0];
-    if (argc > 1 && !strcmp(argv[1], "--digest"))
-        return printf("%s %016llx\n", surety_cpu_level(), (unsigned long long)digest_sets(2, 60)) < 0;
+    if (levels_begin(argc, argv, digest)) return 0;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(linear_voters_reach_the_optimum),
         cmocka_unit_test(boxes_that_bind),

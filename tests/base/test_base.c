@@ -39,11 +39,6 @@ static void nearest_names(void **state) {
     assert_null(surety_nearest("carlini", names, 7));
 }
 
-static int fail_after(void *arg, size_t bytes) {
-    (void)bytes;
-    return (*(int *)arg)-- > 0;
-}
-
 static void memory_is_aligned_zero_and_can_fail(void **state) {
     (void)state;
     surety_error err = SURETY_ERROR_NONE;
@@ -54,8 +49,8 @@ static void memory_is_aligned_zero_and_can_fail(void **state) {
     surety_free(x);
     assert_int_equal(surety_alloc(&x, SIZE_MAX / 2, 4, &err), SURETY_E_MEMORY);
     assert_null(x);
-    int left = 1;
-    surety_memory_hook(fail_after, &left);
+    long left = 1;
+    surety_memory_hook(check_fail_at, &left);
     err = (surety_error)SURETY_ERROR_NONE;
     check_ok(surety_alloc(&x, 1, 1, &err));
     void *y = x;
@@ -90,11 +85,13 @@ static void sorting_is_stable_and_can_fail(void **state) {
             assert_int_equal(surety_sort(list, counts[c], sizeof *list, by_key, NULL), SURETY_OK);
             surety_streaming(0);
             for (size_t i = 1; i < counts[c]; i++)
-                assert_true(list[i - 1].key < list[i].key ||
-                            (list[i - 1].key == list[i].key && list[i - 1].place < list[i].place));
+                check(list[i - 1].key < list[i].key ||
+                          (list[i - 1].key == list[i].key && list[i - 1].place < list[i].place),
+                      "%d of place %d before %d of place %d", list[i - 1].key, list[i - 1].place, list[i].key,
+                      list[i].place);
         }
-    int left = 0;
-    surety_memory_hook(fail_after, &left);
+    long left = 0;
+    surety_memory_hook(check_fail_at, &left);
     assert_int_equal(surety_sort(list, 10, sizeof *list, by_key, NULL), SURETY_E_MEMORY);
     surety_memory_hook(NULL, NULL);
     surety_free(list);

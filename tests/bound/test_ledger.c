@@ -106,18 +106,13 @@ static void bad_arguments(void **state) {
     surety_ledger_free(ledger);
 }
 
-static int fail_after(void *arg, size_t bytes) {
-    (void)bytes;
-    return (*(int *)arg)-- > 0;
-}
-
 /* Every allocation fails once; nothing leaks and the entries so far stay. */
 static void memory_can_fail(void **state) {
     (void)state;
     for (int k = 0; k < 4; k++) {
-        int left = k;
+        long left = k;
         surety_ledger *ledger = NULL;
-        surety_memory_hook(fail_after, &left);
+        surety_memory_hook(check_fail_at, &left);
         surety_status status = surety_ledger_new(0.05, &ledger, NULL);
         for (int i = 0; i < 20 && status == SURETY_OK; i++) {
             char name[16];

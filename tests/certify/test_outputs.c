@@ -4,7 +4,6 @@
 #include "base/memory.h"
 #include "draw.h"
 #include "io/files.h"
-#include "io/npy.h"
 #include "plain.h"
 #include "surety/surety.h"
 
@@ -76,10 +75,7 @@ static int begin(void **state) {
     files_text("bad", "nothing that surety wrote");
     files_text("y.txt", text);
     files_text("t.csv", "a,y\n1,0\n2,1\n3,0\n4,1\n5,0\n6,1\n7,0\n8,1\n");
-    surety_npy_writer *w;
-    check_ok(surety_npy_writer_open(&w, files_path("v.npy"), SURETY_F8, 2, (size_t[]){ROWS, 1}, &err));
-    check_ok(surety_npy_writer_append(w, votes, ROWS, &err));
-    check_ok(surety_npy_writer_commit(w, &err));
+    files_npy("v.npy", SURETY_F8, votes, ROWS, 1);
     surety_certify_settings p = promise();
     surety_certificate c;
     check_ok(surety_certify(model, data, &p, &c, NULL, &err));
@@ -485,12 +481,6 @@ static void test_stopped(void **state) {
     stopped = 0;
 }
 
-static int fail_at(void *arg, size_t bytes) {
-    long *left = arg;
-    (void)bytes;
-    return (*left)-- != 0;
-}
-
 static void test_no_memory(void **state) {
     (void)state;
     for (size_t i = 0; i < CALLS; i++) {
@@ -498,7 +488,7 @@ static void test_no_memory(void **state) {
         for (long k = 0; status != SURETY_OK; k++) {
             int empty;
             long left = k;
-            surety_memory_hook(fail_at, &left);
+            surety_memory_hook(check_fail_at, &left);
             status = calls[i].make(&empty, NULL);
             surety_memory_hook(NULL, NULL);
             check(status == SURETY_OK || (status == SURETY_E_MEMORY && empty),

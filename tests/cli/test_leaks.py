@@ -4,14 +4,11 @@ import hashlib
 import json
 import math
 import os
-import sys
 import tempfile
 
 import numpy as np
-from tap import SOURCE, answer, error, main, run
-
-sys.path.insert(0, os.path.join(SOURCE, "tests", "model"))
-from read_safetensors import read  # noqa: E402
+from read_safetensors import read
+from tap import answer, error, main, run
 
 FOLDER = tempfile.TemporaryDirectory()
 TRAIN = ["--defense", "none", "--objective", "baseline", "--mask", 0, "--trees", 10, "--depth", 4, "--lr", 0.05, "--quiet"]

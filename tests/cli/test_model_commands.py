@@ -2,16 +2,13 @@
 import json
 import os
 import struct
-import sys
 import tempfile
 
 import numpy as np
 
 import small
-from tap import SOURCE, answer, error, main, run
-
-sys.path.insert(0, os.path.join(SOURCE, "tests", "model"))
-from read_safetensors import read  # noqa: E402
+from read_safetensors import read
+from tap import answer, error, main, run
 
 FOLDER = tempfile.TemporaryDirectory()
 DATA = small.write(FOLDER.name, pool=4)  # d = 49

@@ -4,7 +4,6 @@
 
 #include <math.h>
 
-#include "io/npy.h"
 #include "plain.h"
 #include "surety/data.h"
 
@@ -17,15 +16,6 @@ static const char *make_csv(const char *name, int m, int first) {
     const char *path = files_text(name, text);
     free(text);
     return path;
-}
-
-static void put_npy(const char *name, surety_dtype dtype, const void *values, size_t m, size_t d) {
-    surety_error err = SURETY_ERROR_NONE;
-    surety_npy_writer *writer = NULL;
-    const size_t shape[2] = {m, d};
-    check_ok(surety_npy_writer_open(&writer, files_path(name), dtype, d ? 2 : 1, shape, &err));
-    check_ok(surety_npy_writer_append(writer, values, d ? m * d : m, &err));
-    check_ok(surety_npy_writer_commit(writer, &err));
 }
 
 static const char *const eight_three[] = {"8", "3"}, *const three_eight[] = {"3", "8"};
@@ -218,9 +208,10 @@ static void arrays_and_other_formats(void **state) {
     surety_data *in = NULL, *file = NULL;
     check_ok(surety_data_from_arrays(&a, &s, &in, &err));
     files_put("arrays-labels-idx1-ubyte", labels, sizeof labels);
-    put_npy("X_bytes.npy", SURETY_U1, idx + 16, M, D), put_npy("y_bytes.npy", SURETY_U1, labels + 8, M, 0);
-    put_npy("X_floats.npy", SURETY_F4, x, M, D), put_npy("y_floats.npy", SURETY_I8, y, M, 0);
-    put_npy("X_doubles.npy", SURETY_F8, wide, M, D), put_npy("y_doubles.npy", SURETY_I8, y, M, 0);
+    files_npy("X_bytes.npy", SURETY_U1, idx + 16, M, D),
+        files_npy("y_bytes.npy", SURETY_U1, labels + 8, M, 0);
+    files_npy("X_floats.npy", SURETY_F4, x, M, D), files_npy("y_floats.npy", SURETY_I8, y, M, 0);
+    files_npy("X_doubles.npy", SURETY_F8, wide, M, D), files_npy("y_doubles.npy", SURETY_I8, y, M, 0);
     const char *names[] = {"arrays-images-idx3-ubyte", "X_bytes.npy", "X_floats.npy", "X_doubles.npy"};
     files_put(names[0], idx, sizeof idx);
     for (int i = 0; i < 4; i++) {

@@ -490,7 +490,7 @@ static void equal_rows_are_counted(void **state) {
 
 static void settings_are_checked(void **state) {
     (void)state;
-    enum { CASES = 17 };
+    enum { CASES = 26 };
     surety_data_settings s[CASES];
     for (int i = 0; i < CASES; i++) s[i] = own("train.csv", "test.csv");
     s[0].train = NULL;
@@ -510,6 +510,15 @@ static void settings_are_checked(void **state) {
     s[14].header = (surety_header)3;
     s[15] = plain_settings();
     s[16] = plain_settings(), s[16].task = "mnist-1v7", s[16].test_size = 4;
+    s[17] = plain_settings(), s[17].task = "mnist-1v7", s[17].fresh = 1;
+    s[18].test = NULL, s[18].test_share = 1;
+    s[19].test = NULL, s[19].test_size = (size_t)1 << 32;
+    s[20].class_count = 1, s[20].classes = (const char *const[]){"8"};
+    s[21].missing = (surety_missing)4;
+    s[22].scaling = (surety_scaling)4;
+    s[23].boxed = (surety_box_rule)2;
+    s[24].copies = (surety_copies_rule)3;
+    s[25] = plain_settings(), s[25].task = "mnist-1v7", s[25].label_column = "y";
     for (int i = 0; i < CASES; i++) {
         surety_error err = SURETY_ERROR_NONE;
         check(surety_data_validate(&s[i], &err) == SURETY_E_USAGE, "case %d passes", i);

@@ -120,7 +120,8 @@ static void idx_with_other_header(void **state) {
             surety_status status = open_file(files_put("train-images-idx3-ubyte", bytes, sizeof bytes), &err);
             check(status == (other == images[at] ? SURETY_OK : SURETY_E_INPUT), "byte %zu = %d: %s", at,
                   other, err.what);
-            assert_true(status == SURETY_OK || (err.file[0] && err.place[0]));
+            check(status == SURETY_OK || (err.file[0] && err.place[0]),
+                  "byte %zu = %d: file '%s', place '%s'", at, other, err.file, err.place);
         }
 }
 
@@ -367,7 +368,8 @@ static void csv_cut_at_every_byte(void **state) {
     for (size_t cut = 0; cut < sizeof text; cut++) {
         surety_error err = SURETY_ERROR_NONE;
         surety_status status = open_file(files_put("cut.csv", text, cut), &err);
-        assert_true(status == SURETY_OK || (status == SURETY_E_INPUT && err.what[0] && err.file[0]));
+        check(status == SURETY_OK || (status == SURETY_E_INPUT && err.what[0] && err.file[0]),
+              "cut at %zu: %s, %s, file '%s'", cut, surety_status_name(status), err.what, err.file);
         int whole_lines = 0; /* three rows are needed: S', S and T */
         for (size_t i = 0; i < cut; i++) whole_lines += text[i] == '\n';
         check(status != SURETY_OK || whole_lines >= 3, "cut at %zu was accepted", cut);
@@ -396,7 +398,8 @@ static void csv_noise(void **state) {
             text[size] = letters[(seed >> 33) % (sizeof letters - 1)];
         }
         surety_status status = open_file(files_put("noise.csv", text, size), NULL);
-        assert_true(status == SURETY_OK || status == SURETY_E_INPUT);
+        check(status == SURETY_OK || status == SURETY_E_INPUT, "%s: %.*s", surety_status_name(status),
+              (int)size, text);
     }
 }
 

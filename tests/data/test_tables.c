@@ -477,13 +477,6 @@ static void units_stay_together(void **state) {
 
 /* ---- failing allocations ---- */
 
-static surety_status open_for_allocations(void *arg, surety_error *err) {
-    surety_data *data = NULL;
-    surety_status status = surety_data_open(arg, &data, err);
-    surety_data_free(data);
-    return status;
-}
-
 static void failing_allocations(void **state) {
     (void)state;
     static const char *const b[] = {"b"}, *const c[] = {"c"};
@@ -495,11 +488,11 @@ static void failing_allocations(void **state) {
     s.categorical = b, s.categorical_count = 1;
     s.drop = c, s.drop_count = 1;
     s.missing = SURETY_MISSING_FLAG;
-    files_fail_allocations(open_for_allocations, &s);
+    files_fail_allocations(plain_open, &s);
     s = as_it_is(files_path("packed.npz"));
-    files_fail_allocations(open_for_allocations, &s);
+    files_fail_allocations(plain_open, &s);
     s = as_it_is(files_path("m.libsvm"));
-    files_fail_allocations(open_for_allocations, &s);
+    files_fail_allocations(plain_open, &s);
 }
 
 int main(void) {

@@ -189,11 +189,6 @@ static void bad_texts_are_refused(void **state) {
     }
 }
 
-static int refuse_one(void *arg, size_t bytes) {
-    (void)bytes;
-    return (*(long *)arg)-- != 0;
-}
-
 static void every_allocation_may_fail(void **state) {
     (void)state;
     surety_status status = SURETY_E_MEMORY;
@@ -202,7 +197,7 @@ static void every_allocation_may_fail(void **state) {
         long left = n;
         surety_tolerance *t = NULL;
         surety_error err = SURETY_ERROR_NONE;
-        surety_memory_hook(refuse_one, &left);
+        surety_memory_hook(check_fail_at, &left);
         status = surety_tolerance_read(path, &features, &t, &err);
         surety_memory_hook(NULL, NULL);
         check(status == SURETY_OK || (status == SURETY_E_MEMORY && !t), "allocation %ld: %s", n, err.what);

@@ -11,6 +11,7 @@
 #include "base/memory.h"
 #include "check.h"
 #include "io/json.h"
+#include "io/npy.h"
 
 static char files_folder[256];
 
@@ -45,6 +46,16 @@ static inline const char *files_put(const char *name, const void *bytes, size_t 
     assert_int_equal(fwrite(bytes, 1, size, file), size);
     assert_int_equal(fclose(file), 0);
     return path;
+}
+
+/* An NPY file of shape (m, d), or (m) where d is 0. */
+static inline void files_npy(const char *name, surety_dtype dtype, const void *values, size_t m, size_t d) {
+    surety_error err = SURETY_ERROR_NONE;
+    surety_npy_writer *writer = NULL;
+    const size_t shape[2] = {m, d};
+    check_ok(surety_npy_writer_open(&writer, files_path(name), dtype, d ? 2 : 1, shape, &err));
+    check_ok(surety_npy_writer_append(writer, values, d ? m * d : m, &err));
+    check_ok(surety_npy_writer_commit(writer, &err));
 }
 
 static inline const char *files_text(const char *name, const char *text) {

@@ -79,7 +79,8 @@ static void damaged_at_every_byte(void **state) {
             memcpy(copy, whole.data, whole.size);
             copy[at] = (uint8_t)value;
             surety_status status = read_all(&other, &members, &bytes, NULL);
-            assert_true(status == SURETY_OK ? bytes <= 60 : status == SURETY_E_INPUT);
+            check(status == SURETY_OK ? bytes <= 60 : status == SURETY_E_INPUT,
+                  "byte %zu = %d: %s, %zu bytes", at, value, surety_status_name(status), bytes);
         }
     free(copy);
     surety_file_close(&whole);

@@ -376,18 +376,13 @@ static void packing_again(void **state) {
     surety_weights_free(weights);
 }
 
-static int fail_at(void *arg, size_t bytes) {
-    (void)bytes;
-    return (*(int *)arg)-- != 0;
-}
-
 static void weights_can_fail(void **state) {
     (void)state;
     surety_weights *weights = NULL;
     for (int k = 0; k < 3; k++) {
         surety_error err = SURETY_ERROR_NONE;
-        int at = k;
-        surety_memory_hook(fail_at, &at);
+        long at = k;
+        surety_memory_hook(check_fail_at, &at);
         assert_int_equal(surety_weights_new(&weights, 75, 784, &err), SURETY_E_MEMORY);
         surety_memory_hook(NULL, NULL);
         assert_null(weights);

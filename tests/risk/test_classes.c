@@ -486,11 +486,6 @@ static void bad_votes_are_refused(void **state) {
     refused(surety_risk_new(&s, &a, &err), &err, SURETY_E_USAGE, "");
 }
 
-static int fail_at(void *arg, size_t bytes) {
-    (void)bytes;
-    return (*(int *)arg)-- != 0;
-}
-
 static void every_allocation_may_fail(void **state) {
     (void)state;
     const double q[] = {.5, .5};
@@ -498,11 +493,11 @@ static void every_allocation_may_fail(void **state) {
     surety_risk_settings s = {.voter_count = 2, .samples = 2, .posterior = q, .classes = 3};
     surety_status status = SURETY_E_MEMORY;
     for (int k = 0; status != SURETY_OK; k++) {
-        int left = k;
+        long left = k;
         surety_error err = SURETY_ERROR_NONE;
         surety_risk *a = NULL;
         surety_risks r = {0};
-        surety_memory_hook(fail_at, &left);
+        surety_memory_hook(check_fail_at, &left);
         status = surety_risk_new(&s, &a, &err);
         if (status == SURETY_OK) status = surety_risk_add_labels(a, labels, 2, 1, &err);
         if (status == SURETY_OK) status = surety_risk_result(a, &r, &err);

@@ -554,11 +554,6 @@ static void stops_before_overflow(void **state) {
     surety_risk_free(a);
 }
 
-static int fail_at(void *arg, size_t bytes) {
-    (void)bytes;
-    return (*(int *)arg)-- != 0;
-}
-
 /* The vote's margin covers (H + 1) u twice and the rounding of its own addition to a value below 4. */
 static void margins_cover_the_roundings(void **state) {
     (void)state;
@@ -686,11 +681,11 @@ static void every_allocation_may_fail(void **state) {
     surety_risk_settings s = settings_of(&p);
     surety_status status = SURETY_E_MEMORY;
     for (int k = 0; status != SURETY_OK; k++) {
-        int left = k;
+        long left = k;
         surety_error err = SURETY_ERROR_NONE;
         surety_risk *a = NULL;
         surety_risks r = {0};
-        surety_memory_hook(fail_at, &left);
+        surety_memory_hook(check_fail_at, &left);
         status = surety_risk_new(&s, &a, &err);
         if (status == SURETY_OK) status = surety_risk_add(a, p.votes, 3, 1, &err);
         if (status == SURETY_OK) status = surety_risk_result(a, &r, &err);

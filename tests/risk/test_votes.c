@@ -548,19 +548,14 @@ static void bad_classes(void **state) {
     refused_for(&s, "", "all votes and all labels are of one class", "2 to 255 classes");
 }
 
-static int fail_at(void *arg, size_t bytes) {
-    (void)bytes;
-    return (*(int *)arg)-- != 0;
-}
-
 static void allocations_may_fail(const surety_votes_settings *s) {
     surety_status status = SURETY_E_MEMORY;
     for (int k = 0; status != SURETY_OK; k++) {
-        int left = k;
+        long left = k;
         surety_error err = SURETY_ERROR_NONE;
         surety_votes_result r;
         surety_run run = {.threads = 1};
-        surety_memory_hook(fail_at, &left);
+        surety_memory_hook(check_fail_at, &left);
         status = surety_bound_votes(s, &r, &run, &err);
         surety_memory_hook(NULL, NULL);
         if (status != SURETY_OK) assert_int_equal(status, SURETY_E_MEMORY);

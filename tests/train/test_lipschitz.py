@@ -3,17 +3,13 @@ proofs beside a NumPy network with its own constant and its own attack; certific
 import csv
 import json
 import os
-import random
-import signal
 import struct
-import subprocess
 import tempfile
-import time
 
 import numpy as np
 
 import small
-from tap import FULL, SURETY, answer, error, main, run
+from tap import FULL, answer, error, main, run
 
 FOLDER = tempfile.TemporaryDirectory()
 
@@ -117,21 +113,7 @@ def test_same_bytes_for_any_threads():
 
 def test_kill_and_resume():
     words = [*BASE, *BALL, "--layers", "32,32", "--epochs", 25, "--threads", 1]
-    began = time.time()
-    run(*words, "--out", path("whole"), "--checkpoint", path("c0"))
-    lasts, rng = time.time() - began, random.Random(2)
-    for attempt in range(5 if FULL else 1):
-        out, kills = path(f"resumed-{attempt}"), 0
-        again = [SURETY, *map(str, words), "--out", out, "--checkpoint", path(f"c-{attempt}"), "--resume"]
-        while not os.path.exists(out):
-            process = subprocess.Popen(again, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            try:
-                process.wait(rng.uniform(0.2, 0.9) * lasts if kills < 2 else None)
-            except subprocess.TimeoutExpired:
-                process.send_signal(signal.SIGKILL)
-                kills += 1
-            process.wait()
-        assert content(f"resumed-{attempt}") == content("whole"), attempt
+    small.kill_and_resume(words, FOLDER.name, attempts=5 if FULL else 1, most=2)
 
 
 def test_radii_beside_numpy():

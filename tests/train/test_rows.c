@@ -1,7 +1,6 @@
 /* train: the same rows give the same model, byte for byte, whether they come from a file of any format or
  * from memory; and a model knows its rows again wherever they come from. */
 #include "io/files.h"
-#include "io/npy.h"
 #include "plain.h"
 #include "surety/evaluate.h"
 #include "surety/train.h"
@@ -26,15 +25,6 @@ static void make_rows(void) {
     }
 }
 
-static void put_npy(const char *name, surety_dtype dtype, const void *values, size_t m, size_t d) {
-    surety_error err = SURETY_ERROR_NONE;
-    surety_npy_writer *writer = NULL;
-    const size_t shape[2] = {m, d};
-    check_ok(surety_npy_writer_open(&writer, files_path(name), dtype, d ? 2 : 1, shape, &err));
-    check_ok(surety_npy_writer_append(writer, values, d ? m * d : m, &err));
-    check_ok(surety_npy_writer_commit(writer, &err));
-}
-
 static void put_idx(const char *images, const char *names, int first, int m) {
     uint8_t head[16] = {0, 0, 8, 3, 0, 0, 0, (uint8_t)m, 0, 0, 0, 2, 0, 0, 0, D / 2}, file[16 + M * D];
     memcpy(file, head, 16);
@@ -57,11 +47,12 @@ static void put_csv(const char *name, int first, int m) {
 
 static void put_files(void) {
     put_csv("train.csv", 0, M), put_csv("test.csv", M, TEST);
-    put_npy("X_f4.npy", SURETY_F4, x, M, D), put_npy("y_f4.npy", SURETY_I8, y, M, 0);
-    put_npy("X_f4_test.npy", SURETY_F4, x[M], TEST, D), put_npy("y_f4_test.npy", SURETY_I8, y + M, TEST, 0);
-    put_npy("X_u1.npy", SURETY_U1, bytes, M, D), put_npy("y_u1.npy", SURETY_U1, labels, M, 0);
-    put_npy("X_u1_test.npy", SURETY_U1, bytes[M], TEST, D),
-        put_npy("y_u1_test.npy", SURETY_U1, labels + M, TEST, 0);
+    files_npy("X_f4.npy", SURETY_F4, x, M, D), files_npy("y_f4.npy", SURETY_I8, y, M, 0);
+    files_npy("X_f4_test.npy", SURETY_F4, x[M], TEST, D),
+        files_npy("y_f4_test.npy", SURETY_I8, y + M, TEST, 0);
+    files_npy("X_u1.npy", SURETY_U1, bytes, M, D), files_npy("y_u1.npy", SURETY_U1, labels, M, 0);
+    files_npy("X_u1_test.npy", SURETY_U1, bytes[M], TEST, D),
+        files_npy("y_u1_test.npy", SURETY_U1, labels + M, TEST, 0);
     put_idx("train-images-idx3-ubyte", "train-labels-idx1-ubyte", 0, M);
     put_idx("test-images-idx3-ubyte", "test-labels-idx1-ubyte", M, TEST);
 }

@@ -5,20 +5,15 @@ import hashlib
 import json
 import math
 import os
-import random
 import signal
 import struct
 import subprocess
-import sys
 import tempfile
-import time
 
 import numpy as np
-
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "model"))
-import small  # noqa: E402
-from read_safetensors import read  # noqa: E402
-from tap import FULL, SANITIZED, SURETY, answer, error, main, run  # noqa: E402
+import small
+from read_safetensors import read
+from tap import FULL, SURETY, answer, error, main, run
 
 FOLDER = tempfile.TemporaryDirectory()
 
@@ -67,22 +62,7 @@ def test_same_bytes_for_any_threads():
 
 def test_kill_and_resume():
     words = [*BASE, *ROBUST, "--trees", 40, "--depth", 5, "--threads", 2]
-    began = time.time()
-    run(*words, "--out", path("whole"), "--checkpoint", path("c0"))
-    lasts = time.time() - began
-    rng = random.Random(2)
-    for attempt in range(10 if FULL else 2):
-        out, kills = path(f"resumed-{attempt}"), 0
-        again = [SURETY, *map(str, words), "--out", out, "--checkpoint", path(f"c-{attempt}"), "--resume"]
-        while not os.path.exists(out):
-            process = subprocess.Popen(again, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            try:
-                process.wait(rng.uniform(0.2, 0.9) * lasts if kills < 4 else None)
-            except subprocess.TimeoutExpired:
-                process.send_signal(signal.SIGKILL)
-                kills += 1
-            process.wait()
-        assert content(f"resumed-{attempt}") == content("whole"), attempt
+    small.kill_and_resume(words, FOLDER.name, attempts=10 if FULL else 2, most=4)
 
 
 def test_damaged_trees_of_the_best_epoch_are_refused():

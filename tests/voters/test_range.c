@@ -9,6 +9,7 @@
 #include <mpfr.h>
 
 #include "limits.h"
+#include "spread.h"
 #include "voters/forest_kernel.h"
 #include "voters/range_kernel.h"
 
@@ -27,15 +28,7 @@ static surety_voters *spread_voters(draw *r, size_t most_depth, size_t most_d, s
                                 .classes = K};
     if (draw_size(r, 0, 3) == 0) s = (surety_voters_settings){.kind = "linear", .count = H, .classes = K};
     check_ok(surety_voters_new(&s, d, draw_bits(r) >> 1, &v, &err));
-    for (size_t k = 0; k < surety_voters_tensors(v); k++) {
-        surety_tensor t = surety_voters_tensor(v, k);
-        for (size_t i = 0; i < t.rows; i++)
-            for (size_t j = 0; j < t.length; j++)
-                if (!t.mask || t.mask[i * t.stride + j])
-                    t.values[i * t.stride + j] =
-                        (float)(spread * (double)t.values[i * t.stride + j] + (k ? 0.3 * draw_normal(r) : 0));
-    }
-    surety_voters_changed(v);
+    spread_parameters(r, v, spread);
     return v;
 }
 
@@ -588,11 +581,6 @@ static void margins_cover_the_last_step(void **state) {
     for (int i = 0; i < 4; i++) check(most[i / 2][i % 2] < 0.75, "a margin is nearly used up");
 }
 
-static int refuse_one(void *arg, size_t bytes) {
-    (void)bytes;
-    return (*(long *)arg)-- != 0;
-}
-
 static void every_allocation_may_fail(void **state) {
     (void)state;
     draw r = {8};
@@ -604,7 +592,7 @@ static void every_allocation_may_fail(void **state) {
         long left = n;
         surety_range *range;
         surety_error err = SURETY_ERROR_NONE;
-        surety_memory_hook(refuse_one, &left);
+        surety_memory_hook(check_fail_at, &left);
         status = surety_range_new(&range, v, &ball, 0, &err);
         surety_memory_hook(NULL, NULL);
         check(status == SURETY_OK || (status == SURETY_E_MEMORY && !range), "allocation %ld", n);

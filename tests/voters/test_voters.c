@@ -9,6 +9,8 @@
 
 #include "base/parallel.h"
 #include "draw.h"
+#include "levels.h"
+#include "spread.h"
 #include "voters/forest_kernel.h"
 #include "voters/kind.h"
 
@@ -90,15 +92,7 @@ static surety_voters *random_voters(draw *r, size_t most_depth, size_t most_d) {
                                     .classes = K};
         check_ok(surety_voters_new(&s, d, draw_bits(r) >> 1, &v, &err));
     }
-    for (size_t k = 0; k < surety_voters_tensors(v); k++) {
-        surety_tensor t = surety_voters_tensor(v, k);
-        for (size_t i = 0; i < t.rows; i++)
-            for (size_t j = 0; j < t.length; j++)
-                if (!t.mask || t.mask[i * t.stride + j])
-                    t.values[i * t.stride + j] =
-                        (float)(spread * (double)t.values[i * t.stride + j] + (k ? 0.3 * draw_normal(r) : 0));
-    }
-    surety_voters_changed(v);
+    spread_parameters(r, v, spread);
     return v;
 }
 
@@ -579,29 +573,6 @@ static void same_bits_for_any_number_of_threads(void **state) {
     for (int i = 0; i < 4; i++) check_that(digest_everything(threads[i]), ==, first);
 }
 
-static char *own_path;
-
-/* A child process with SURETY_CPU set prints its level and digest. */
-static void ask_child(const char *level, char *answer, int size) {
-    char command[4400];
-    snprintf(command, sizeof command, "SURETY_CPU=%s '%s' --digest", level, own_path);
-    FILE *child = popen(command, "r"); /* NOLINT: own path */
-    assert_non_null(child);
-    assert_non_null(fgets(answer, size, child));
-    assert_int_equal(pclose(child), 0);
-}
-
-static void same_bits_at_every_level_with_fma(void **state) {
-    (void)state;
-    char avx2[64], avx512[64];
-    if (surety_cpu_highest() < SURETY_AVX512) skip();
-    ask_child("avx2", avx2, sizeof avx2);
-    ask_child("avx512", avx512, sizeof avx512);
-    assert_memory_equal(avx2, "avx2 ", 5);
-    assert_memory_equal(avx512, "avx512 ", 7);
-    assert_string_equal(strchr(avx2, ' '), strchr(avx512, ' '));
-}
-
 enum { GH = 3, GDEPTH = 3, GI = 7, GJ = 8, GK = 5, GLD = 128 };
 
 /* What the kernels between the products give at one level. */
@@ -702,7 +673,13 @@ static void wrong_settings_get_a_sentence(void **state) {
                {{.kind = "soft-forest", .count = 5, .depth = 2, .mask = 0.5}, (size_t)1 << 60},
                {{.kind = "lipschitz", .count = 1}, 4},
                {{.kind = "lipschitz", .count = 1, .layers = {4, 5000}}, 4},
-               {{.kind = "lipschitz", .count = 0, .layers = {4}}, 4}};
+               {{.kind = "lipschitz", .count = 0, .layers = {4}}, 4},
+               {{.kind = "lipschitz", .count = 1, .layers = {4}, .scale = 3}, 4},
+               {{.kind = "lipschitz", .count = 1, .layers = {4}, .scale = -4}, 4},
+               {{.kind = "lipschitz", .count = 1, .layers = {4}, .scale = 0x1p41}, 4},
+               {{.kind = "lipschitz", .count = 1, .layers = {4}, .scale = NAN}, 4},
+               {{.kind = "soft-forest", .count = 5, .depth = 2, .classes = 1}, 4},
+               {{.kind = "soft-forest", .count = 5, .depth = 2, .classes = 256}, 4}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         surety_error err = SURETY_ERROR_NONE;
         surety_voters *v = NULL;
@@ -732,11 +709,6 @@ static void wrong_settings_get_a_sentence(void **state) {
 }
 
 /* Whichever allocation fails: an error, nothing lost (the sanitizer build would tell). */
-static int fail_at(void *arg, size_t bytes) {
-    (void)bytes;
-    return (*(int *)arg)-- != 0;
-}
-
 static surety_status use_everything(surety_error *err) {
     surety_voters_settings s = {.kind = "soft-forest", .count = 3, .depth = 2, .mask = 0.5};
     surety_voters *forest = NULL, *linear = NULL;
@@ -758,19 +730,22 @@ static void every_allocation_may_fail(void **state) {
     surety_status status = SURETY_E_MEMORY;
     for (int k = 0; status != SURETY_OK; k++) {
         surety_error err = SURETY_ERROR_NONE;
-        int left = k;
-        surety_memory_hook(fail_at, &left);
+        long left = k;
+        surety_memory_hook(check_fail_at, &left);
         status = use_everything(&err);
         surety_memory_hook(NULL, NULL);
-        assert_true(status == SURETY_OK || (status == SURETY_E_MEMORY && err.what[0]));
+        check(status == SURETY_OK || (status == SURETY_E_MEMORY && err.what[0]), "%s, '%s'",
+              surety_status_name(status), err.what);
         check_that(k, <, 1000);
     }
 }
 
+static uint64_t digest(void) {
+    return digest_everything(2);
+}
+
 int main(int argc, char **argv) {
-    own_path = argv[0];
-    if (argc > 1 && !strcmp(argv[1], "--digest"))
-        return printf("%s %016llx\n", surety_cpu_level(), (unsigned long long)digest_everything(2)) < 0;
+    if (levels_begin(argc, argv, digest)) return 0;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(outputs_agree_with_the_twin),
         cmocka_unit_test(a_row_never_sees_its_neighbours),
