@@ -525,13 +525,15 @@ static surety_status count_others(const surety_set *set, size_t k, uint64_t *oth
     return SURETY_OK;
 }
 
-/* The class that S' has most of, and on how many examples of S it is the wrong answer. */
+/* The class that S' has most of (without S', the class that S has most of), and on how many examples of S it
+ * is the wrong answer. */
 static surety_status set_majority(surety_certificate *c, const surety_data *data, surety_error *err) {
     const surety_data_info *info = surety_data_describe(data);
     const size_t *prior = info->class_m[SURETY_SET_PRIOR];
+    const size_t *rows = info->m[SURETY_SET_PRIOR] ? prior : info->class_m[SURETY_SET_LEARN];
     size_t most = 0;
     for (size_t k = 1; k < info->classes; k++)
-        if (prior[k] > prior[most]) most = k;
+        if (rows[k] > rows[most]) most = k;
     surety_certificate_copy(c->majority.label, sizeof c->majority.label, info->labels[most]);
     c->majority.rows_prior = prior[most];
     return count_others(surety_data_set(data, SURETY_SET_LEARN), most, &c->majority.failed, err);

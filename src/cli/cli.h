@@ -25,7 +25,7 @@ typedef struct cli_command {
     const char *text;    /* a paragraph for `surety help NAME`, or NULL */
     const char *example; /* a command that works */
     surety_status (*run)(cli *c);
-    bool has_parts; /* --part makes parts of it, which merge puts together (parts.h) */
+    bool has_parts;    /* --part makes parts of it, which merge puts together (parts.h) */
     const char *first; /* what its first word is chosen from, for the completion; NULL: a file */
 } cli_command;
 

@@ -183,5 +183,17 @@ def test_no_better_than_the_majority():
     assert c["value"] < 0.1 and "no better" not in c["claim"]
 
 
+def test_without_a_training_set_the_majority_is_that_of_s():
+    imbalanced(0.95, noise=True)  # always answers 1
+    rng = np.random.default_rng(3)
+    np.save(path("X_new.npy"), np.clip(rng.normal(0.3, 0.05, (400, 4)), 0, 1).astype(np.float32))
+    np.save(path("y_new.npy"), (rng.random(400) < 0.95).astype(np.int64))
+    where = ["--fresh", path("X_new.npy")]
+    c = certify("some", where, "--attack", "none")
+    assert c["majority"]["class"] == "1" and c["majority"]["rows_prior"] == 0
+    assert f"this model is no better than always answering 1, which fails on {c['majority']['failed']} of its 400" in c["claim"], c["claim"]
+    assert verify("some", where)["agrees"]
+
+
 if __name__ == "__main__":
     main()
