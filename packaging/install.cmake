@@ -35,10 +35,13 @@ file(MAKE_DIRECTORY ${made}/temp)
 set(SURETY_PYTHON_BUILD ${SURETY_PYTHON} -W ignore setup.py -q egg_info --egg-base ${made}/temp
     build --build-base ${made}/temp --build-lib ${made}/package install_egg_info --install-dir ${made}/package)
 add_custom_target(surety_python WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}/python DEPENDS surety_static
-                  COMMAND ${CMAKE_COMMAND} -E env SURETY_BUILD=${PROJECT_BINARY_DIR} ${SURETY_PYTHON_BUILD}
-                  COMMAND ${CMAKE_STRIP} --strip-unneeded ${made}/package/surety/_core.abi3.so)
+                  COMMAND ${CMAKE_COMMAND} -E env SURETY_BUILD=${PROJECT_BINARY_DIR} ${SURETY_PYTHON_BUILD})
 install(DIRECTORY ${made}/package/ DESTINATION lib/python3/dist-packages COMPONENT python EXCLUDE_FROM_ALL OPTIONAL
         PATTERN __pycache__ EXCLUDE)
+install(CODE "if(CMAKE_INSTALL_DO_STRIP)
+  execute_process(COMMAND ${CMAKE_STRIP} --strip-unneeded
+                  \$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/lib/python3/dist-packages/surety/_core.abi3.so)
+endif()" COMPONENT python EXCLUDE_FROM_ALL)
 
 # cmake --build build --target uninstall: removes what the last installation wrote.
 add_custom_target(uninstall COMMAND sh ${PROJECT_SOURCE_DIR}/packaging/uninstall.sh
