@@ -4,9 +4,11 @@
 
 #include <limits.h>
 #include <mpi.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 static surety_status sum(void *arg, int64_t *values, size_t count, surety_error *err) {
     enum { MOST = 1 << 30 }; /* of one call; MPI counts in int */
@@ -68,23 +70,42 @@ int surety_mpi_speaks(void) {
     return !told;
 }
 
-/* Each process hears from each other one. MPICH 4.0 over UCX's TCP may wait for ever in MPI_Finalize where
- * two processes are still about to connect: one is then behind its last look at the network (pmodels/mpich
- * 6596).
- */
+/* Each process hears from each other one, and goes on listening for a moment. MPICH 4.0 over UCX's TCP may
+ * wait for ever in MPI_Finalize where two processes are still about to connect: one of them is then behind
+ * its last look at the network (pmodels/mpich 6596). */
 static void meet_all(void) {
-    int size;
+#ifdef MPICH_VERSION
+    enum { LOOKS = 30 };
+#else
+    enum { LOOKS = 0 };
+#endif
+    const struct timespec pause = {.tv_nsec = 10000000};
+    int size, there;
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     char *bytes = calloc((size_t)size, 2);
     if (bytes) MPI_Alltoall(bytes, 1, MPI_BYTE, bytes + size, 1, MPI_BYTE, MPI_COMM_WORLD);
     free(bytes);
     MPI_Barrier(MPI_COMM_WORLD);
+    for (int i = 0; i < LOOKS && size > 1; i++, nanosleep(&pause, NULL))
+        MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &there, MPI_STATUS_IGNORE);
 }
 
-void surety_mpi_stop(int exit_code) {
+static int code_of_end;
+
+static void end(int signal_number) {
+    (void)signal_number;
+    _exit(code_of_end);
+}
+
+void surety_mpi_stop(int exit_code, int failed) {
+    enum { PATIENCE = 10 };
     const struct timespec passed_on = {.tv_nsec = 200000000}; /* MPICH's launcher may lose the last words */
-    if (exit_code) nanosleep(&passed_on, NULL);
-    if (exit_code) MPI_Abort(MPI_COMM_WORLD, exit_code); /* the others may wait for a sum */
+    if (failed) nanosleep(&passed_on, NULL);
+    if (failed) MPI_Abort(MPI_COMM_WORLD, exit_code); /* the others may wait for a sum */
     meet_all();
+    code_of_end = exit_code; /* all is done and written: nobody waits for ever */
+    signal(SIGALRM, end);
+    alarm(PATIENCE);
     MPI_Finalize();
+    alarm(0);
 }

@@ -13,7 +13,8 @@ int surety_mpi_start(surety_everyone *everyone);
  * first that failed speaks, and then ends the others. */
 int surety_mpi_speaks(void);
 
-/* Ends MPI. A code other than 0 ends the other processes too, wherever they are. */
-void surety_mpi_stop(int exit_code);
+/* Ends MPI, with the code that this process will end with. Failed: the other processes end too, wherever they
+ * are. */
+void surety_mpi_stop(int exit_code, int failed);
 
 #endif

@@ -144,6 +144,6 @@ int cli_main(int argc, char **argv) {
     }
     free(c.words);
     int exit_code = status == SURETY_OK ? c.exit_code : surety_status_exit(status);
-    cli_mpi_stop(&c, status == SURETY_OK ? 0 : exit_code);
+    cli_mpi_stop(exit_code, status != SURETY_OK);
     return exit_code;
 }

@@ -14,7 +14,7 @@ static const struct {
 
 static surety_everyone everyone;
 static int (*speaks)(void);
-static void (*stop)(int);
+static void (*stop)(int, int);
 static int own_output = -1, own_errors = -1; /* where the words of a silent process went */
 
 /* The module of this launcher, or NULL if this process is alone. */
@@ -82,7 +82,7 @@ surety_status cli_mpi_start(cli *c, int argc, char **argv) {
         struct {
             int (*start)(surety_everyone *);
             int (*speaks)(void);
-            void (*stop)(int);
+            void (*stop)(int, int);
         } as;
     } entry = {{NULL}};
     static const char *const names[] = {"surety_mpi_start", "surety_mpi_speaks", "surety_mpi_stop"};
@@ -111,9 +111,8 @@ void cli_mpi_failed(const cli *c) {
         cli_print_to(stderr, "surety: process %zu failed\n", everyone.rank);
 }
 
-void cli_mpi_stop(const cli *c, int exit_code) {
-    (void)c;
+void cli_mpi_stop(int exit_code, bool failed) {
     if (!stop) return;
     fflush(NULL);
-    stop(exit_code);
+    stop(exit_code, failed);
 }

@@ -15,6 +15,6 @@ bool cli_speaks(const cli *c);
 void cli_mpi_failed(const cli *c);
 
 /* Before the program ends, with its exit code. */
-void cli_mpi_stop(const cli *c, int exit_code);
+void cli_mpi_stop(int exit_code, bool failed);
 
 #endif

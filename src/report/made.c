@@ -112,7 +112,10 @@ static void print_settings(surety_growing *page, const surety_model *model) {
     const char *text = surety_model_text(model, "settings");
     json_t *settings = NULL;
     surety_error unused = SURETY_ERROR_NONE;
-    if (!text || surety_json_parse(&settings, text, strlen(text), "settings", &unused) != SURETY_OK) return;
+    if (!text) return;
+    surety_status status = surety_json_parse(&settings, text, strlen(text), "settings", &unused);
+    page->failed |= status == SURETY_E_MEMORY;
+    if (status != SURETY_OK) return; /* of another version */
     for (size_t i = 0; i < sizeof shown / sizeof *shown; i++)
         if (strcmp(shown[i][0], "step2_epochs") != 0 ||
             strcmp(surety_model_about(model)->objective, "baseline") != 0)
