@@ -34,6 +34,7 @@ typedef struct verifying {
     const char *path;
     const surety_verify_settings *s;
     surety_certificate stated, found;
+    surety_certificate other; /* of one function at a time: too large for a small stack */
     char *model_path;
     surety_model *model;
     surety_tolerance *tolerance; /* as the certificate states it, or NULL */
@@ -272,9 +273,9 @@ static surety_status read_certificate(verifying *v, surety_error *err) {
     v->out->value = v->stated.value;
     v->out->copies = v->stated.copies;
     if (digest_fits) return SURETY_OK;
-    surety_certificate copy = v->stated; /* shares the arrays: not freed */
-    SURETY_TRY(surety_certificate_seal(&copy, err));
-    surety_verification_differs(v->out, "digest", v->stated.digest, copy.digest);
+    v->other = v->stated; /* shares the arrays: not freed */
+    SURETY_TRY(surety_certificate_seal(&v->other, err));
+    surety_verification_differs(v->out, "digest", v->stated.digest, v->other.digest);
     surety_verification_explain(v->out, ": the certificate was changed after it was written");
     return SURETY_OK;
 }
@@ -312,27 +313,27 @@ static surety_status derive(verifying *v, const surety_run *run, surety_error *e
 static surety_status check_numbers(verifying *v, surety_error *err) {
     surety_verification *out = v->out;
     surety_certify_settings settings;
-    surety_certificate again;
+    surety_certificate *again = &v->other;
     surety_error refused = SURETY_ERROR_NONE;
     const double allowed[SURETY_UNITS] = {[SURETY_UNIT_VALUE] = ROUNDING, [SURETY_UNIT_SHARE] = ROUNDING};
     strcpy(out->level, "numbers");
     settings_of(v, &settings);
-    surety_status status = surety_certify_again(&again, v->model, &v->stated, &settings, &refused);
+    surety_status status = surety_certify_again(again, v->model, &v->stated, &settings, &refused);
     if (is_refusal(status)) return set_reason(out, refused.what), SURETY_OK;
     if (status != SURETY_OK) {
         if (err) *err = refused;
         return status;
     }
-    out->found = again.value;
-    out->test = test_of(&again);
-    if (strcmp(again.counts_sha256, v->stated.counts_sha256) != 0)
-        surety_verification_differs(out, "counts_sha256", v->stated.counts_sha256, again.counts_sha256);
-    surety_record_compare(&surety_certificate_table, &v->stated, &again, "", allowed,
+    out->found = again->value;
+    out->test = test_of(again);
+    if (strcmp(again->counts_sha256, v->stated.counts_sha256) != 0)
+        surety_verification_differs(out, "counts_sha256", v->stated.counts_sha256, again->counts_sha256);
+    surety_record_compare(&surety_certificate_table, &v->stated, again, "", allowed,
                           surety_verification_differs, out);
     if (out->agrees) /* each comparison forgives what is too large on one side */
-        surety_record_compare(&surety_certificate_table, &again, &v->stated, "", allowed, differs_back, out);
+        surety_record_compare(&surety_certificate_table, again, &v->stated, "", allowed, differs_back, out);
     surety_verification_explain(out, "");
-    surety_certificate_free(&again);
+    surety_certificate_free(again);
     return SURETY_OK;
 }
 
@@ -386,16 +387,17 @@ static surety_status compare(verifying *v, surety_error *err) {
         [SURETY_UNIT_EXAMPLES] = t * m,      [SURETY_UNIT_VOTES] = t * m * n,
         [SURETY_UNIT_LOSS] = t * m * 0x1p32, [SURETY_UNIT_LOSSES] = t * m * n * 0x1p32};
     out->tolerance = t;
-    surety_certificate counted = v->found; /* what follows from counts is the other question; shares arrays */
-    memcpy(&counted.software, &c->software, sizeof counted.software);
-    memcpy(counted.claim, c->claim, sizeof counted.claim);
-    memcpy(counted.bound, c->bound, sizeof counted.bound);
-    counted.inputs = c->inputs;
-    counted.vacuous = c->vacuous;
-    counted.test.refuted = c->test.refuted;
-    surety_record_compare(&surety_certificate_table, c, &counted, "", allowed, surety_verification_differs,
+    surety_certificate *counted = &v->other;
+    *counted = v->found; /* what follows from counts is the other question; shares arrays */
+    memcpy(&counted->software, &c->software, sizeof counted->software);
+    memcpy(counted->claim, c->claim, sizeof counted->claim);
+    memcpy(counted->bound, c->bound, sizeof counted->bound);
+    counted->inputs = c->inputs;
+    counted->vacuous = c->vacuous;
+    counted->test.refuted = c->test.refuted;
+    surety_record_compare(&surety_certificate_table, c, counted, "", allowed, surety_verification_differs,
                           out);
-    compare_parts(out, c, &counted);
+    compare_parts(out, c, counted);
     surety_verification_explain(out, "");
     return out->agrees ? check_numbers(v, err) : SURETY_OK;
 }
