@@ -5,6 +5,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "io/json.h"
+#include "io/sha256.h"
+
 const surety_run fuzz_run = {.threads = 1};
 
 static char folder[256];
@@ -52,6 +55,32 @@ void fuzz_take_file(fuzz_take take, const char *path) {
     require(f);
     take(bytes, fread(bytes, 1, sizeof bytes, f));
     fclose(f);
+}
+
+void fuzz_take_as(fuzz_take take, char which, const char *name) {
+    static char bytes[1 << 16];
+    FILE *f = fopen(fuzz_path(name), "rb");
+    require(f);
+    bytes[0] = which;
+    take(bytes, 1 + fread(bytes + 1, 1, sizeof bytes - 1, f));
+    fclose(f);
+}
+
+const char *fuzz_sealed_file(const char *name, const uint8_t *bytes, size_t size) {
+    surety_error err = SURETY_ERROR_NONE;
+    json_t *root = NULL;
+    char sum[SURETY_SHA256_TEXT];
+    if (surety_json_parse(&root, (const char *)bytes, size, "input", &err) != SURETY_OK) return NULL;
+    json_object_del(root, "digest");
+    char *text = surety_json_canonical(json_incref(root));
+    require(text && surety_sha256(text, strlen(text), sum, NULL) == SURETY_OK);
+    free(text);
+    json_object_set_new(root, "digest", json_string(sum));
+    text = surety_json_text(root);
+    require(text);
+    const char *path = fuzz_file(name, text, strlen(text));
+    free(text);
+    return path;
 }
 
 size_t fuzz_npy(uint8_t *out, const char *type, const char *shape, const void *values, size_t size) {

@@ -32,8 +32,12 @@ void fuzz_seeds(fuzz_take take);
 /* A file of this name in the program's own folder; with bytes, written anew. */
 const char *fuzz_path(const char *name);
 const char *fuzz_file(const char *name, const void *bytes, size_t size);
-void fuzz_sweep(const char *folder);                   /* removes it and what is in it */
-void fuzz_take_file(fuzz_take take, const char *path); /* its bytes are a seed */
+void fuzz_sweep(const char *folder);                             /* removes it and what is in it */
+void fuzz_take_file(fuzz_take take, const char *path);           /* its bytes are a seed */
+void fuzz_take_as(fuzz_take take, char which, const char *name); /* which, then the bytes of our own file */
+
+/* As fuzz_file, for JSON, with a digest that fits; NULL if it is no JSON. */
+const char *fuzz_sealed_file(const char *name, const uint8_t *bytes, size_t size);
 
 /* An NPY array of size bytes of values: 128 bytes more. Returns its size. */
 size_t fuzz_npy(uint8_t *out, const char *type, const char *shape, const void *values, size_t size);

@@ -4,8 +4,6 @@
 #include <sys/stat.h>
 
 #include "fuzz.h"
-#include "io/json.h"
-#include "io/sha256.h"
 
 static char digest[65] = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 
@@ -60,18 +58,8 @@ static void read_certificate(const uint8_t *bytes, size_t size) {
     static surety_votes_certificate c, again;
     surety_error err = SURETY_ERROR_NONE;
     surety_certificate_head head;
-    json_t *root = NULL;
-    char sum[SURETY_SHA256_TEXT];
-    if (surety_json_parse(&root, (const char *)bytes, size, "input", &err) != SURETY_OK) return;
-    json_object_del(root, "digest");
-    char *text = surety_json_canonical(json_incref(root));
-    require(text && surety_sha256(text, strlen(text), sum, NULL) == SURETY_OK);
-    free(text);
-    json_object_set_new(root, "digest", json_string(sum));
-    text = surety_json_text(root);
-    require(text);
-    const char *path = fuzz_file("votes.json", text, strlen(text));
-    free(text);
+    const char *path = fuzz_sealed_file("votes.json", bytes, size);
+    if (!path) return;
     if (!fuzz_accepts(surety_votes_certificate_load(path, &c, &err), &err)) return;
     require(surety_certificate_head_load(path, &head, &err) == SURETY_OK && head.value == c.value);
     require(surety_votes_certificate_save(&c, fuzz_path("again.json"), &err) == SURETY_OK);
@@ -84,15 +72,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     const char *which = size ? memchr("mlv", bytes[0], 3) : NULL;
     if (which) read[which - "mlv"](bytes + 1, size - 1);
     return 0;
-}
-
-static void take_as(fuzz_take take, char which, const char *name) {
-    static char bytes[1 << 16];
-    FILE *f = fopen(fuzz_path(name), "rb");
-    require(f);
-    bytes[0] = which;
-    take(bytes, 1 + fread(bytes + 1, 1, sizeof bytes - 1, f));
-    fclose(f);
 }
 
 /* A class for each of four rows. */
@@ -114,12 +93,12 @@ void fuzz_seeds(fuzz_take take) {
     surety_monitor m = a_monitor();
     for (int i = 0; i < 9; i++) surety_monitor_add(&m, i % 4 == 0);
     require(surety_monitor_save(&m, digest, fuzz_path("seed.json"), &err) == SURETY_OK);
-    take_as(take, 'm', "seed.json");
+    fuzz_take_as(take, 'm', "seed.json");
     surety_look look = {.command = "certify", .what = "0.05"};
     memcpy(look.learn, digest, sizeof digest), memcpy(look.model, digest, sizeof digest);
     const char *name = log_file();
     require(surety_looks_add(&look, &err) == SURETY_OK && surety_looks_add(&look, &err) == SURETY_OK);
-    take_as(take, 'l', name);
+    fuzz_take_as(take, 'l', name);
     make_certificate();
-    take_as(take, 'v', "seed.json");
+    fuzz_take_as(take, 'v', "seed.json");
 }

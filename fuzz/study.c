@@ -5,7 +5,6 @@
 
 #include "fuzz.h"
 #include "io/json.h"
-#include "io/sha256.h"
 #include "report/report.h"
 #include "study/study.h"
 
@@ -44,24 +43,12 @@ static void open_study(const uint8_t *bytes, size_t size) {
 
 /* The file with a digest that fits; 0 if it is no JSON. */
 static int seal(const uint8_t *bytes, size_t size) {
-    surety_error err = SURETY_ERROR_NONE;
-    json_t *root = NULL;
-    char sum[SURETY_SHA256_TEXT];
-    if (surety_json_parse(&root, (const char *)bytes, size, "input", &err) != SURETY_OK) return 0;
-    json_object_del(root, "digest");
-    char *text = surety_json_canonical(json_incref(root));
-    require(text && surety_sha256(text, strlen(text), sum, NULL) == SURETY_OK);
-    free(text);
-    json_object_set_new(root, "digest", json_string(sum));
-    text = surety_json_text(root);
-    require(text);
     char name[SURETY_CELL_NAME], path[SURETY_CELL_NAME + 16];
     surety_cell_name(
         &(surety_cell){.norm = SURETY_L2, .voter_set = SURETY_SIGNED, .defense = SURETY_ATTACK_NONE}, name);
     snprintf(path, sizeof path, "cells/%s.json", name);
-    folder(), fuzz_file(path, text, strlen(text));
-    free(text);
-    return 1;
+    folder();
+    return fuzz_sealed_file(path, bytes, size) != NULL;
 }
 
 static void check_counts(const surety_results *r) {
@@ -119,23 +106,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     return 0;
 }
 
-static void take_as(fuzz_take take, char which, const char *name) {
-    static char bytes[1 << 16];
-    FILE *f = fopen(fuzz_path(name), "rb");
-    require(f);
-    bytes[0] = which;
-    take(bytes, 1 + fread(bytes + 1, 1, sizeof bytes - 1, f));
-    fclose(f);
-}
-
 void fuzz_seeds(fuzz_take take) {
     surety_error err = SURETY_ERROR_NONE;
     surety_study_settings s = settings();
     require(surety_study_open(folder(), &s, &err) == SURETY_OK);
-    take_as(take, 's', "study.json");
+    fuzz_take_as(take, 's', "study.json");
     take(a_cell, sizeof a_cell - 1);
     read_cell((const uint8_t *)a_cell + 1, sizeof a_cell - 2);
-    take_as(take, 'r', "results.csv");
+    fuzz_take_as(take, 'r', "results.csv");
     read_cell((const uint8_t *)a_cell + 1, sizeof a_cell - 2);
-    take_as(take, 'j', "results.json");
+    fuzz_take_as(take, 'j', "results.json");
 }

@@ -162,7 +162,8 @@ static surety_status settle_bound(certifying *w, surety_error *err) {
     if (w->units && (classes || !strcmp(name, "best"))) {
         surety_fail(err, SURETY_E_CHECK, "where units are counted, %s cannot be certified",
                     classes ? "limits per class or group" : "the best of several bounds");
-        surety_fail_expected(err, "--bound vote_frozen_max or worst_case_frozen");
+        surety_fail_expected(err, classes ? "one limit for all, or a model trained without --unit"
+                                          : "--bound vote_frozen_max or worst_case_frozen");
         return SURETY_E_CHECK;
     }
     if (form(w)->counts && !strcmp(name, "best"))

@@ -170,15 +170,25 @@ static surety_status add_rows(cli *c, options *o, watch *w) {
 
 /* What is watched, where it is not one limit for all inputs. */
 static void print_about(const surety_certificate_head *head) {
-    if (!isnan(head->assumed))
-        cli_print("The certificate's limit under a condition, %.6f, is another promise and not watched.\n",
-                  cli_limit(head->assumed, 6));
+    char text[sizeof head->groups + 1024];
+    size_t used;
+    if (!isnan(head->assumed)) {
+        snprintf(text, sizeof text,
+                 "The certificate's limit under a condition, %.6f, is another promise and not watched.",
+                 cli_limit(head->assumed, 6));
+        cli_print_wrapped(text, 0, 0);
+    }
     if (!head->group_count) return;
-    cli_print("Only inputs of the %zu group%s by '%s' that are listed in the certificate belong to it (",
-              head->group_count, head->group_count == 1 ? "" : "s", head->group_column);
-    for (size_t g = 0; g < head->group_count; g++) cli_print("%s%s", g ? ", " : "", head->groups[g]);
-    cli_print("),\nand it is the largest of their limits, that of '%s': of others nothing is promised.\n",
-              head->groups[head->largest]);
+    used = (size_t)snprintf(text, sizeof text,
+                            "Only inputs of the %zu group%s by '%s' that are listed in the certificate "
+                            "belong to it (",
+                            head->group_count, head->group_count == 1 ? "" : "s", head->group_column);
+    for (size_t g = 0; g < head->group_count; g++)
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%s", g ? ", " : "", head->groups[g]);
+    snprintf(text + used, sizeof text - used,
+             "), and it is the largest of their limits, that of '%s': of others nothing is promised.",
+             head->groups[head->largest]);
+    cli_print_wrapped(text, 0, 0);
 }
 
 static void print_state(const watch *w) {

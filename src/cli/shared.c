@@ -522,7 +522,7 @@ void cli_look_certificate(cli *c, const surety_look *look, uint64_t paid, const 
     if (count.other_draws && logged + count.other_draws > paid)
         cli_warn(c,
                  "%" PRIu64
-                 " certificate%s from another S of the same file, a split by another seed, %s made "
+                 " certificate%s from another split of the same file %s made "
                  "on this machine ('surety looks' lists them), and --looks says %" PRIu64
                  ": whoever keeps the best of them has looked as often, and this one promises too much",
                  count.other_draws, count.other_draws == 1 ? "" : "s",
