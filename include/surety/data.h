@@ -236,7 +236,7 @@ typedef struct surety_data_settings {
     const surety_everyone *everyone;
     /* 1, with everyone: a process has the features of its own share of the rows of each set alone
      * (surety_my_share), and surety_set_row reads them. For calls that share examples: evaluation,
-     * certificates, and trainings that do not need all rows (surety_train_needs_all_rows). */
+     * certificates, trainings. */
     int own_rows;
 } surety_data_settings;
 

@@ -105,11 +105,6 @@ enum { SURETY_NETWORK_UNITS = 128, SURETY_NETWORK_BATCH = 32, SURETY_NETWORK_EPO
 #define SURETY_GROWN_HOLDOUT 0.15
 #define SURETY_NETWORK_RATE 0.003
 
-/* 1 if each of several processes needs the features of all rows: with a hold-out, with augmented images, and
- * of trees. Other trainings receive the rows of a batch from the processes that have them, and data may be
- * opened with own_rows. */
-SURETY_API int surety_train_needs_all_rows(const surety_train_settings *settings);
-
 /* Turns settings, whose defense stays, into those for tables that are not images: real votes, logistic loss,
  * no step 2, SURETY_TRAIN_STEPS batches, a learning rate that falls to 0, the last epoch kept
  * (docs/notes/tables.md). */

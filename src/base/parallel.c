@@ -1,7 +1,9 @@
 #include "base/parallel.h"
 
+#include <math.h>
 #include <omp.h>
 #include <pthread.h>
+#include <string.h>
 
 #include "base/memory.h"
 
@@ -44,6 +46,19 @@ void surety_my_rows(const surety_run *run, size_t *first, size_t *end) {
 surety_status surety_sum_everyone(const surety_run *run, int64_t *values, size_t count, surety_error *err) {
     const surety_everyone *all = run ? run->everyone : NULL;
     return all ? all->sum(all->arg, values, count, err) : SURETY_OK;
+}
+
+surety_status surety_most_everyone(const surety_run *run, double *values, size_t count, surety_error *err) {
+    const surety_everyone *all = run ? run->everyone : NULL;
+    double *of;
+    if (!all || !all->share) return SURETY_OK;
+    SURETY_TRY(surety_alloc(&of, all->size * count, sizeof *of, err));
+    memcpy(of + all->rank * count, values, count * sizeof *of);
+    surety_status status = all->share(all->arg, of, all->size, 1, count * sizeof *of, err);
+    for (size_t i = 0; i < all->size * count && status == SURETY_OK; i++)
+        values[i % count] = fmax(values[i % count], of[i]);
+    surety_free(of);
+    return status;
 }
 
 surety_status surety_share_everyone(const surety_run *run, void *rows, size_t count, size_t unit,

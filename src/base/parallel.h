@@ -34,6 +34,9 @@ void surety_my_rows(const surety_run *run, size_t *first, size_t *end);
  * that one process alone knows, where the others have 0, becomes known to all. */
 surety_status surety_sum_everyone(const surety_run *run, int64_t *values, size_t count, surety_error *err);
 
+/* Replaces values[0..count) by the largest of all processes. */
+surety_status surety_most_everyone(const surety_run *run, double *values, size_t count, surety_error *err);
+
 /* Rows that each process has made of its own share of rows [0, count), cut at multiples of unit, become known
  * to all. */
 surety_status surety_share_everyone(const surety_run *run, void *rows, size_t count, size_t unit,

@@ -360,7 +360,7 @@ static surety_status train(cli *c, options *o) {
     surety_model *model = NULL;
     surety_train_result result = {0};
     surety_status status = cli_check_out(c, o->out);
-    o->data.own_rows = c->stream && !surety_train_needs_all_rows(&o->train);
+    o->data.own_rows = c->stream;
     if (status == SURETY_OK) status = cli_open_data(c, &data, &o->data, &o->train.defense);
     if (status == SURETY_OK) settle_classes(c, o, data);
     if (status == SURETY_OK)

@@ -25,6 +25,7 @@
 #include "evaluate/perturbed.h"
 #include "evaluate/vote.h"
 #include "train/adam.h"
+#include "train/rows.h"
 #include "voters/robust.h"
 
 typedef struct loop {
@@ -489,8 +490,7 @@ static double progress(const loop *l) {
     return epochs / (double)l->phase->epochs;
 }
 
-/* The examples of the batch. Where each process has rows of its own, the others give zeros for them: the sum
- * of the bits is the row. */
+/* The examples of the batch. Where each process has rows of its own, all receive them. */
 static surety_status fetch_batch(loop *l, const surety_run *run, surety_error *err) {
     const surety_set *set = l->phase->train;
     for (size_t i = 0; i < l->count; i++) {
@@ -505,7 +505,7 @@ static surety_status fetch_batch(loop *l, const surety_run *run, surety_error *e
     l->batch = *set;
     l->batch.m = l->count, l->batch.before = l->batch.behind = 0;
     l->batch.x = l->x, l->batch.y = l->y, l->batch.row = l->source, l->batch.stride = l->stride;
-    return l->scattered ? surety_sum_everyone(run, (void *)l->x, l->count * l->stride / 2, err) : SURETY_OK;
+    return l->scattered ? surety_rows_gather(l->x, l->count, l->stride, run, err) : SURETY_OK;
 }
 
 /* Which rows this batch has, those that are this process's, and the radius of its worst case. */
@@ -705,13 +705,6 @@ static void weigh_classes(loop *l) {
                             : 1;
 }
 
-static surety_status find_scattered(loop *l, const surety_run *run, surety_error *err) {
-    int64_t lacking = l->phase->train->before + l->phase->train->behind > 0;
-    SURETY_TRY(surety_sum_everyone(run, &lacking, 1, err));
-    l->scattered = lacking > 0;
-    return SURETY_OK;
-}
-
 static surety_status loop_new(loop *l, const surety_run *run, surety_error *err) {
     const surety_voters *v = l->state->voters;
     size_t batch = l->s->batch;
@@ -740,7 +733,7 @@ static surety_status loop_new(loop *l, const surety_run *run, surety_error *err)
     SURETY_TRY(surety_alloc(&l->asking, l->threads * l->asking_floats, sizeof *l->asking, err));
     SURETY_TRY(surety_alloc(&l->order, l->phase->train->m, sizeof *l->order, err));
     SURETY_TRY(surety_alloc(&l->steps, l->phase->train->m, sizeof *l->steps, err));
-    SURETY_TRY(find_scattered(l, run, err));
+    SURETY_TRY(surety_rows_scattered(l->phase->train, &l->scattered, run, err));
     SURETY_TRY(surety_alloc(&l->x, batch * l->stride, sizeof *l->x, err));
     SURETY_TRY(surety_alloc(&l->y, batch, sizeof *l->y, err));
     SURETY_TRY(surety_alloc(&l->source, batch, sizeof *l->source, err));

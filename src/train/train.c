@@ -13,10 +13,10 @@
 #include "evaluate/sampler.h"
 #include "evaluate/vote.h"
 #include "io/lock.h"
-#include "train/augment.h"
 #include "train/checkpoint.h"
 #include "train/phase.h"
 #include "train/recipe.h"
+#include "train/rows.h"
 #include "train/settings.h"
 #include "voters/ball.h"
 
@@ -172,7 +172,7 @@ typedef struct training {
     surety_set prior_set, choose, learn,
         test;         /* S' (what of it trains), the set that chooses step 1's epoch, S, T */
     surety_set train; /* prior_set with its copies */
-    surety_augmented room;
+    surety_made made_train, made_choose;
     const surety_checkpointing *checkpointing;
     surety_lock lock;       /* on the checkpoint */
     double next_checkpoint; /* not before this second */
@@ -196,7 +196,8 @@ static surety_status keep(void *arg, const surety_train_state *state, surety_err
 
 /* S' alone chooses (T_p = 1): its last share is held out and trains nothing. Else S chooses among the epochs.
  */
-static surety_status split_prior_set(training *t, const surety_data *data, surety_error *err) {
+static surety_status split_prior_set(training *t, const surety_data *data, const surety_run *run,
+                                     surety_error *err) {
     const surety_set *prior_set = surety_data_set(data, SURETY_SET_PRIOR);
     size_t held = (size_t)floor(t->s.holdout * (double)prior_set->m);
     if (t->s.holdout > 0 && held < 1) held = 1; /* of the smallest sets */
@@ -218,7 +219,10 @@ static surety_status split_prior_set(training *t, const surety_data *data, suret
     t->prior_set.unit = t->choose.unit = t->learn.unit =
         NULL; /* a training learns from rows; promises count units */
     t->train = t->prior_set;
-    return surety_augment_rows(&t->train, &t->room, t->s.augment, t->info, err);
+    if (held)
+        SURETY_TRY(surety_rows_make(&t->choose, &t->made_choose, SURETY_AUGMENT_NONE, t->info, run, err));
+    if (!held && t->s.augment == SURETY_AUGMENT_NONE) return SURETY_OK; /* the data's shares stand */
+    return surety_rows_make(&t->train, &t->made_train, t->s.augment, t->info, run, err);
 }
 
 /* An existing checkpoint is read, or refused without touching it: it may be another training's. */
@@ -251,14 +255,13 @@ static surety_loss suiting_loss(const surety_train_settings *s, const surety_vot
                                      : SURETY_LOSS_LINEAR;
 }
 
-int surety_train_needs_all_rows(const surety_train_settings *s) {
-    return s->holdout > 0 || s->augment != SURETY_AUGMENT_NONE || surety_kind_grows(s->voters.kind);
-}
-
-static surety_status need_all_rows(const surety_data *data, surety_error *err) {
+/* All rows, or this process's share of them. */
+static surety_status need_rows(const surety_data *data, const surety_run *run, surety_error *err) {
     for (int k = 0; k < SURETY_SETS; k++) {
         const surety_set *set = surety_data_set(data, (surety_set_name)k);
-        SURETY_TRY(surety_sampling_has(set, 0, set->m, err));
+        size_t first = 0, end = set->m;
+        surety_my_rows(run, &first, &end);
+        SURETY_TRY(surety_sampling_has(set, first, end, err));
     }
     return SURETY_OK;
 }
@@ -471,16 +474,16 @@ static surety_status open_training(training *t, const surety_data *data, const s
                                    surety_error *err) {
     SURETY_TRY(surety_train_validate(&t->s, err));
     SURETY_TRY(surety_data_check_copies(t->info, err));
-    int meets = run && run->everyone && run->everyone->share;
-    if (!meets || surety_train_needs_all_rows(&t->s)) SURETY_TRY(need_all_rows(data, err));
-    SURETY_TRY(split_prior_set(t, data, err));
+    SURETY_TRY(need_rows(data, run, err));
+    SURETY_TRY(split_prior_set(t, data, run, err));
     return begin(t, run, err);
 }
 
 static void close_training(training *t) {
     surety_lock_release(&t->lock);
     surety_train_state_free(&t->state);
-    surety_augmented_free(&t->room);
+    surety_made_free(&t->made_train);
+    surety_made_free(&t->made_choose);
     surety_free(t->votes);
     free(t->settings);
 }

@@ -35,11 +35,6 @@ const surety_voter_kind *surety_kind_find(const char *name, surety_error *err) {
                                                                                             : NULL;
 }
 
-int surety_kind_grows(const char *name) {
-    const surety_voter_kind *kind = surety_kind_find(name, NULL);
-    return kind && kind->grow;
-}
-
 int surety_kind_duels(const char *name, size_t classes) {
     const surety_voter_kind *kind = surety_kind_find(name, NULL);
     return kind && kind->duels && classes > 2;

@@ -22,10 +22,11 @@ enum { ROWS = 512 }; /* of a block */
 /* What is added to each sum of weights, in rows of weight 1. */
 #define SMOOTH 0.5
 
-/* A set whose rows have limits. */
+/* The rows of a set that are this process's, and their limits. */
 typedef struct party {
     surety_set set;
     surety_celled celled;
+    const uint8_t *y;           /* (m) */
     uint32_t *by_class, *begin; /* (m): rows of class k are by_class[begin[k] .. begin[k + 1]) */
     uint32_t *row;              /* (m): those of the duel at work, count of them */
     size_t count;
@@ -37,7 +38,7 @@ struct surety_tree_growth {
     party train, other; /* the set that chooses, or no rows */
     uint32_t *start, *slots;
     size_t classes, duels, depth; /* duels: trees of an epoch */
-    double *g;                    /* (m) */
+    double *g;                    /* (m), rows of train, as the next two */
     int64_t *weight;              /* (m) */
     int8_t *sign;                 /* (m) */
     surety_splitter *splitter;
@@ -67,7 +68,7 @@ void surety_tree_growth_free(surety_tree_growth *g) {
 /* The sums that each row adds to: those of the cells that are not the usual one. */
 static surety_status list_slots(surety_tree_growth *g, surety_error *err) {
     const surety_grid *grid = &g->grid;
-    size_t m = g->train.set.m, d = grid->d, count = 0;
+    size_t m = g->train.celled.m, d = grid->d, count = 0;
     for (int pass = 0; pass < 2; pass++) {
         count = 0;
         for (size_t i = 0; i < m; i++) {
@@ -90,19 +91,20 @@ static surety_status list_slots(surety_tree_growth *g, surety_error *err) {
 }
 
 static surety_status sort_rows(party *p, size_t classes, surety_error *err) {
-    size_t m = p->set.m;
+    size_t m = p->celled.m;
+    p->y = p->set.y + p->celled.first;
     SURETY_TRY(surety_alloc(&p->by_class, m, sizeof *p->by_class, err));
     SURETY_TRY(surety_alloc(&p->begin, classes + 2, sizeof *p->begin, err));
     SURETY_TRY(surety_alloc(&p->row, m, sizeof *p->row, err));
     SURETY_TRY(surety_alloc(&p->limit, m * classes, sizeof *p->limit, err));
-    for (size_t i = 0; i < m; i++) p->begin[p->set.y[i] + 2]++;
+    for (size_t i = 0; i < m; i++) p->begin[p->y[i] + 2]++;
     for (size_t k = 0; k <= classes; k++) p->begin[k + 1] += p->begin[k];
-    for (size_t i = 0; i < m; i++) p->by_class[p->begin[p->set.y[i] + 1]++] = (uint32_t)i;
+    for (size_t i = 0; i < m; i++) p->by_class[p->begin[p->y[i] + 1]++] = (uint32_t)i;
     return SURETY_OK;
 }
 
 static surety_status allocate(surety_tree_growth *g, surety_error *err) {
-    size_t m = g->train.set.m, nodes = ((size_t)2 << g->depth) - 1;
+    size_t m = g->train.celled.m, nodes = ((size_t)2 << g->depth) - 1;
     SURETY_TRY(sort_rows(&g->train, g->classes, err));
     SURETY_TRY(sort_rows(&g->other, g->classes, err));
     SURETY_TRY(surety_alloc(&g->g, m, sizeof *g->g, err));
@@ -133,7 +135,7 @@ static void open_duel(surety_tree_growth *g, size_t n) {
 
 /* Where the limit of row i in the duel at work is. */
 static double *limit_of(const surety_tree_growth *g, const party *p, uint32_t i) {
-    return &p->limit[i * g->classes + (p->set.y[i] == g->b ? g->a : g->b)];
+    return &p->limit[i * g->classes + (p->y[i] == g->b ? g->a : g->b)];
 }
 
 /* Adds the tree at work to the limits of a block of rows. */
@@ -147,7 +149,7 @@ static surety_status add_block(void *arg, size_t block, int thread, surety_error
     for (size_t at = block * ROWS; at < end; at++) {
         uint32_t i = p->row[at];
         size_t n = surety_tree_reachable(&g->grid, g->split, g->depth, p->celled.cell + i * p->set.d, found);
-        int sign = p->set.y[i] == g->b ? 1 : -1;
+        int sign = p->y[i] == g->b ? 1 : -1;
         double least = sign * g->value[found[0]];
         for (size_t k = 1; k < n; k++) least = fmin(least, sign * g->value[found[k]]);
         *limit_of(g, p, i) += least;
@@ -232,10 +234,10 @@ static surety_status begin(surety_voters *v, const surety_growth *to, surety_err
     g->duels = v->classes * (v->classes - 1) / 2;
     size_t each = v->tensors[SURETY_TREES_LEAVES].shape[0] / v->tensors[SURETY_TREES_ROOTS].shape[0];
     while ((size_t)1 << g->depth < each) g->depth++;
-    SURETY_TRY(surety_grid_new(&g->grid, &g->train.celled, &g->other.celled, to->ball, err));
+    SURETY_TRY(surety_grid_new(&g->grid, &g->train.celled, &g->other.celled, to->ball, to->run, err));
     SURETY_TRY(list_slots(g, err));
     SURETY_TRY(allocate(g, err));
-    SURETY_TRY(surety_splitter_new(&g->splitter, &g->grid, g->train.set.m, g->depth, err));
+    SURETY_TRY(surety_splitter_new(&g->splitter, &g->grid, g->train.celled.m, g->depth, err));
     for (size_t t = 0; t < to->epoch * g->duels; t++) { /* a training that goes on */
         open_duel(g, t % g->duels);
         SURETY_TRY(read_tree(v, g, t, err));
@@ -255,42 +257,68 @@ static double row_weight(double limit) {
     return 4 * wrong * wrong * (1 - wrong);
 }
 
-/* Weights as whole numbers, all together 2^30; what a row of weight 1 is. */
-static double weigh_rows(surety_tree_growth *g, const double *balance) {
+/* Of values from 0 to `most`, one for each of m rows: a whole number whose sum over the rows stays below
+ * 2^62. Such sums are the same in any order, and so for any number of processes. */
+static int64_t countable(double value, double most, size_t m) {
+    return (int64_t)(value / most * (0x1p61 / (double)m) + 0.5);
+}
+
+/* The sum of g over the rows of the duel, of all processes. */
+static surety_status sum_weights(const surety_tree_growth *g, double *sum, const surety_run *run,
+                                 surety_error *err) {
     const party *p = &g->train;
-    double sum = 0;
+    double most = 0;
+    int64_t all = 0;
+    for (size_t n = 0; n < p->count; n++) most = fmax(most, g->g[p->row[n]]);
+    SURETY_TRY(surety_most_everyone(run, &most, 1, err));
+    for (size_t n = 0; n < p->count && most > 0; n++) all += countable(g->g[p->row[n]], most, p->set.m);
+    SURETY_TRY(surety_sum_everyone(run, &all, 1, err));
+    *sum = (double)all * most * ((double)p->set.m / 0x1p61);
+    return SURETY_OK;
+}
+
+/* Weights as whole numbers, all together 2^30; one: what a row of weight 1 is. */
+static surety_status weigh_rows(surety_tree_growth *g, const double *balance, double *one,
+                                const surety_run *run, surety_error *err) {
+    const party *p = &g->train;
+    double sum;
     for (size_t n = 0; n < p->count; n++) {
         uint32_t i = p->row[n];
-        sum += g->g[i] = balance[p->set.y[i]] * row_weight(*limit_of(g, p, i));
+        g->g[i] = balance[p->y[i]] * row_weight(*limit_of(g, p, i));
     }
-    double one = sum > 0 ? 0x1p30 / sum : 1;
+    SURETY_TRY(sum_weights(g, &sum, run, err));
+    *one = sum > 0 ? 0x1p30 / sum : 1;
     for (size_t n = 0; n < p->count; n++) {
         uint32_t i = p->row[n];
-        int64_t w = (int64_t)(g->g[i] * one + 0.5);
-        g->sign[i] = p->set.y[i] == g->b ? 1 : -1;
+        int64_t w = (int64_t)(g->g[i] * *one + 0.5);
+        g->sign[i] = p->y[i] == g->b ? 1 : -1;
         g->weight[i] = g->sign[i] > 0 ? w * (INT64_C(1) << 32) : w;
     }
-    return one;
+    return SURETY_OK;
 }
 
 /* Mean of a smooth stand-in for "not proved", s(-2 limit) of the least limit. */
-static double judge(const surety_tree_growth *g) {
+static surety_status judge(const surety_tree_growth *g, double *value, const surety_run *run,
+                           surety_error *err) {
     const party *p = g->other.set.m ? &g->other : &g->train;
-    double sum = 0;
-    for (size_t i = 0; i < p->set.m; i++) {
+    int64_t sum = 0;
+    for (size_t i = 0; i < p->celled.m; i++) {
         const double *limit = p->limit + i * g->classes;
         double least = HUGE_VAL;
         for (size_t k = 0; k < g->classes; k++)
-            if (k != p->set.y[i]) least = fmin(least, limit[k]);
-        sum += sigmoid(-2 * least);
+            if (k != p->y[i]) least = fmin(least, limit[k]);
+        sum += countable(sigmoid(-2 * least), 1, p->set.m);
     }
-    return sum / (double)p->set.m;
+    SURETY_TRY(surety_sum_everyone(run, &sum, 1, err));
+    *value = (double)sum / 0x1p61;
+    return SURETY_OK;
 }
 
 /* The next tree of the duel at work. What it adds is read from the tensors, as after a kill. */
 static surety_status grow_tree(surety_voters *v, surety_tree_growth *g, const surety_growth *to, size_t tree,
                                surety_error *err) {
-    double one = weigh_rows(g, to->balance);
+    double one;
+    SURETY_TRY(weigh_rows(g, to->balance, &one, to->run, err));
     surety_grow_rows rows = {.grid = &g->grid,
                              .celled = &g->train.celled,
                              .row = g->train.row,
@@ -321,8 +349,7 @@ surety_status surety_trees_grow(surety_voters *v, surety_growth *to, surety_erro
         open_duel(g, n);
         SURETY_TRY(grow_tree(v, g, to, to->epoch * g->duels + n, err));
     }
-    to->value = judge(g);
-    return SURETY_OK;
+    return judge(g, &to->value, to->run, err);
 }
 
 /* ---- making and trimming ---- */

@@ -27,16 +27,20 @@ typedef struct surety_grid {
     uint8_t *cells, *usual; /* (d): how many, without NaN's; the one that most rows are in */
 } surety_grid;
 
-/* The rows of a set, as cells (m, d). */
+/* The rows of a set that this process takes, its share of them, as cells. Numbers of rows, here and below,
+ * count from the first of these. */
 typedef struct surety_celled {
     const surety_set *set;
-    uint8_t *cell;
+    size_t first, m; /* of the set */
+    const float *x;  /* (m, stride) */
+    uint8_t *cell;   /* (m, d) */
 } surety_celled;
 
-/* Cells of the rows of train, whose values make the thresholds, and of another set (its m may be 0). ball
- * NULL: rows do not move. Release with the two below, also after a failure. */
+/* Cells of the rows of train, whose values make the thresholds, and of another set (its m may be 0). Of
+ * several processes each has the cells of its rows, and all have the grid of all rows. ball NULL: rows do not
+ * move. Release with the two below, also after a failure. */
 surety_status surety_grid_new(surety_grid *grid, surety_celled *train, surety_celled *other,
-                              const surety_ball *ball, surety_error *err);
+                              const surety_ball *ball, const surety_run *run, surety_error *err);
 void surety_grid_free(surety_grid *grid);
 
 /* One test of a tree that grows, at the place of a heap: children of i are 2i + 1 and 2i + 2. */
@@ -69,8 +73,9 @@ static inline void surety_split_open(const surety_grid *g, const surety_tree_spl
     }
 }
 
-/* The rows that a tree is grown on. A weight is a whole number, in the upper half of `weight` for rows with
- * sign 1, in the lower half for rows with sign -1: one sum serves both. All together are below 2^31. */
+/* The rows that a tree is grown on: this process's, while sums are those of all. A weight is a whole number,
+ * in the upper half of `weight` for rows with sign 1, in the lower half for rows with sign -1: one sum serves
+ * both. All together are below 2^31. */
 typedef struct surety_grow_rows {
     const surety_grid *grid;
     const surety_celled *celled;

@@ -66,13 +66,12 @@ surety_status surety_splitter_new(surety_splitter **out, const surety_grid *grid
 
 /* ---- sums ---- */
 
-/* Of the rows of a node; each process adds its share of them. */
+/* Of the rows of a node, those of all processes. */
 static surety_status add_rows(const surety_grow_rows *r, const uint32_t *rows, size_t count, int64_t *sums,
                               size_t slots, int64_t *of_all, surety_error *err) {
     int64_t total = 0;
-    size_t n = 0;
     memset(sums, 0, slots * sizeof *sums);
-    for (surety_my_share(r->run, &n, &count); n < count; n++) {
+    for (size_t n = 0; n < count; n++) {
         uint32_t i = rows[n];
         int64_t w = r->weight[i];
         if (!w) continue;
@@ -262,7 +261,9 @@ static surety_status grow_node(surety_splitter *s, const job *to, const growing 
     if (level == s->depth) return SURETY_OK;
     growing of[2] = {{.node = child, .level = level, .rows = g->rows, .count = left},
                      {.node = child + 1, .level = level, .rows = g->rows + left, .count = g->count - left}};
-    growing *few = &of[of[1].count < left], *many = &of[of[1].count >= left];
+    int64_t more = (int64_t)of[1].count - (int64_t)left; /* rows of the right child */
+    SURETY_TRY(surety_sum_everyone(s->rows->run, &more, 1, err));
+    growing *few = &of[more < 0], *many = &of[more >= 0];
     few->sums = s->sums + level * s->slots;
     SURETY_TRY(add_rows(s->rows, few->rows, few->count, few->sums, s->slots, &few->total, err));
     many->sums = g->sums, many->total = g->total - few->total;

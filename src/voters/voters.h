@@ -61,9 +61,6 @@ size_t surety_voters_scratch(const surety_voters *v);
 /* 1: votes of this kind, trained here on so many classes, are duels (surety_voters_duels). */
 int surety_kind_duels(const char *kind, size_t classes);
 
-/* 1 if an epoch of it grows voters (SURETY_CAN_GROW). */
-int surety_kind_grows(const char *kind);
-
 /* Outputs of a voter. */
 size_t surety_voters_width(const surety_voters *v);
 

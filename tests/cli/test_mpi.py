@@ -5,6 +5,7 @@ import os
 import random
 import shutil
 import signal
+import struct
 import subprocess
 import tempfile
 import time
@@ -61,10 +62,10 @@ TRAININGS = {  # batches attacked and cut over processes, worst cases with attac
     "attacked": ("--preset", "paper", "--defense", "pgd", "--epochs", 3, "--batch", 50, "--holdout", "0.2"),
     "certified": ("--defense", "certified", "--mix", "0.3", "--epochs", 3),
     "trees": ("--kind", "trees", "--defense", "certified", "--trees", 4, "--depth", 3),
+    "grown": ("--kind", "trees", "--defense", "none", "--trees", 4, "--holdout", "0.3"),
     **({"linear": ("--preset", "paper", "--kind", "linear", "--defense", "pgdu", "--epochs", 3),
         "step2": ("--preset", "paper", "--defense", "certified", "--objective", "worst-case", "--epochs", 3),
         "lipschitz": ("--kind", "lipschitz", "--defense", "certified", "--epochs", 3),
-        "grown": ("--kind", "trees", "--defense", "none", "--trees", 4, "--holdout", "0.3"),
         "small": ("--preset", "paper", "--defense", "ifgsm", "--epochs", 2, "--batch", 7)} if FULL else {}),
 }
 CERTIFY = ("certify", "attacked.model", "--train", "t.csv", "--looks", 1)
@@ -85,13 +86,35 @@ def test_same_bytes():
             for name, options in TRAININGS.items():
                 ask(maker, ranks, *TRAIN, *options, "--out", "ranks.model")
                 assert read(f"{name}.model") == read("ranks.model"), (maker, ranks, name)
-                ask(maker, ranks, *TRAIN, *options, "--stream", "--out", "streamed.model")  # each has its own rows alone, but of trees
+                ask(maker, ranks, *TRAIN, *options, "--stream", "--out", "streamed.model")  # each has its own rows alone
                 assert read(f"{name}.model") == read("streamed.model"), (maker, ranks, name)
             ask(maker, ranks, *CERTIFY, "--out", "ranks.json")
             assert read("alone.json") == read("ranks.json"), (maker, ranks)
             ask(maker, ranks, *RADIUS, "--out", "ranks-radius.json")
             assert read("alone-radius.json") == read("ranks-radius.json"), (maker, ranks)
             assert ask(maker, ranks, *EVALUATE) == shown, (maker, ranks)
+
+
+def test_images():
+    """Moved by a pixel; their copies are made of rows that are spread over the processes."""
+    launcher("openmpi")
+    random.seed(6)
+    rows, height, width = 120, 5, 4
+    head = f"{{'descr': '<f4', 'fortran_order': False, 'shape': ({rows}, {height}, {width}), }}".ljust(117) + "\n"
+    with open(path("X.npy"), "wb") as file:
+        file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode())
+        for i in range(rows):
+            file.write(struct.pack(f"<{height * width}f", *(random.random() * (1 if i % 2 else .7) for _ in range(height * width))))
+    head = f"{{'descr': '|u1', 'fortran_order': False, 'shape': ({rows},), }}".ljust(117) + "\n"
+    with open(path("y.npy"), "wb") as file:
+        file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode() + bytes(i % 2 for i in range(rows)))
+    images = ("train", "--train", "X.npy", "--scale", "none", "--box", "0,1", "--norm", "linf", "--eps", "0.05", "--augment", "shift")
+    for options in (("--epochs", 2, "--preset", "paper", "--defense", "pgd"), ("--kind", "trees", "--trees", 4, "--holdout", "0.2")):
+        ask("", 0, *images, *options, "--out", "alone.model")
+        for ranks in (1, 2, 3, 4) if FULL else (2, 3):
+            for stream in ((), ("--stream",)):
+                ask("openmpi", ranks, *images, *options, *stream, "--out", "ranks.model")
+                assert read("alone.model") == read("ranks.model"), (ranks, options, stream)
 
 
 def test_every_command():

@@ -197,7 +197,7 @@ static void first_split_is_the_best(void **state) {
         grow(v, &train.set, NULL, &ball, 1, 1);
         surety_celled cells = {.set = &train.set}, none = {.set = &(surety_set){.d = FEATURES}};
         surety_grid grid;
-        check_ok(surety_grid_new(&grid, &cells, &none, &ball, &err));
+        check_ok(surety_grid_new(&grid, &cells, &none, &ball, NULL, &err));
         double best = HUGE_VAL, chosen = HUGE_VAL;
         for (size_t j = 0; j < FEATURES; j++)
             for (uint32_t k = grid.first[j]; k < grid.first[j + 1]; k++)
