@@ -246,7 +246,8 @@ static void leaves_are_settled(void **state) {
     draw r = {9};
     static sample train;
     for (long n = 0; n < check_count(6, 60); n++) {
-        double radius = 0.12;
+        /* balls that reach many leaves, few, one */
+        double radius = (const double[]){0.12, 0.0137, 0.003}[n / 2 % 3];
         surety_ball ball = linf(radius);
         fill(&train, &r, 2, n % 2);
         surety_voters *v = make(1, 4, 2), *small;
