@@ -1,5 +1,5 @@
-/* Parallel loops over blocks, and the two calls behind which many processes stand (surety_everyone): a loop
- * gets its share of the examples, results get the sum over everyone. */
+/* Parallel loops over blocks, and the calls behind which many processes stand (surety_everyone): a loop gets
+ * its share of the examples, results get the sum over everyone, the largest, or the rows of all. */
 #ifndef SURETY_BASE_PARALLEL_H
 #define SURETY_BASE_PARALLEL_H
 

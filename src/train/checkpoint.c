@@ -1,8 +1,9 @@
-/* Layout: MAGIC | length of the settings (8 bytes) | settings | the chunks of the state | SHA-256 of all
- * that, as text. Numbers are in the byte order of the machine: a checkpoint resumes a training on the same
- * kind of machine, it is no format for exchange. */
+/* Layout: MAGIC, which tells the version | length of the settings (8 bytes) | settings | the chunks of the
+ * state | SHA-256 of all that, as text. Numbers are in the byte order of the machine: a checkpoint resumes a
+ * training on the same kind of machine, it is no format for exchange. */
 #include "train/checkpoint.h"
 
+#include <assert.h>
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -11,8 +12,12 @@
 #include "io/read.h"
 #include "io/sha256.h"
 #include "io/write.h"
+#include "surety/version.h"
 
-static const char magic[16] = "surety training\n";
+/* Another version may train with other last bits: what it began, it ends. */
+static const char magic[32] = "surety training, " SURETY_VERSION "\n";
+enum { NAME = sizeof "surety training" - 1 };
+static_assert(sizeof "surety training, " SURETY_VERSION "\n" <= sizeof magic, "the version does not fit");
 
 /* A run of numbers and the range they must lie in. width: 8 doubles, 4 floats, 0 integers, which counts_fit
  * or the kind checks. */
@@ -149,8 +154,14 @@ static surety_status take(const surety_file *file, const char *settings, surety_
     size_t count = list_chunks(state, list), at = sizeof magic + sizeof(uint64_t);
     uint64_t length;
     char sum[SURETY_SHA256_TEXT];
-    if (file->size < at + sizeof sum || memcmp(file->data, magic, sizeof magic))
+    if (file->size < at + sizeof sum || memcmp(file->data, magic, NAME))
         return surety_fail(err, SURETY_E_INPUT, "this is not a checkpoint of a training");
+    if (memcmp(file->data, magic, sizeof magic)) {
+        surety_fail(err, SURETY_E_INPUT, "another version of surety wrote this checkpoint");
+        surety_fail_expected(
+            err, "one of surety " SURETY_VERSION "; end the training with the version that began it");
+        return SURETY_E_INPUT;
+    }
     size_t body = file->size - (sizeof sum - 1);
     SURETY_TRY(surety_sha256(file->data, body, sum, err));
     if (memcmp(sum, file->data + body, sizeof sum - 1)) {

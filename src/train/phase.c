@@ -49,7 +49,7 @@ typedef struct loop {
     size_t begin_block, end_block; /* those of its blocks that this process takes */
     size_t begin_voter, end_voter; /* voters that it moves */
     uint32_t *steps;               /* (train->m) of the last attack on each */
-    int scattered;                 /* 1: no process has all rows of phase->train */
+    int scattered;                 /* 1: each process has rows of its own of phase->train */
     surety_set batch;              /* its examples by slots, in the three arrays that follow */
     float *x;                      /* (batch, stride) */
     uint8_t *y;                    /* (batch) */

@@ -2,14 +2,14 @@
  * m, stride), first the originals, then all images moved one way, and so on. A copy keeps the row number of
  * its image, so the five meet the same random numbers. They only train: nothing is counted on them.
  *
- * Where each process has rows of its own, all see them piece by piece, and each keeps its share. */
+ * Where each process has rows of its own, all see them piece by piece, and each makes its share. */
 #include "train/rows.h"
 
 #include <string.h>
 
 #include "base/parallel.h"
 
-enum { COPIES = 5, PIECE = 1024 /* rows */ };
+enum { COPIES = 5, PIECE = 1 << 18 /* floats */ };
 
 void surety_made_free(surety_made *room) {
     surety_free(room->x);
@@ -53,52 +53,64 @@ surety_status surety_rows_gather(float *x, size_t count, size_t stride, const su
 typedef struct making {
     surety_set from;
     surety_augment how;
-    size_t height, width;
+    size_t height, width, copies;
     int scattered;
     size_t first, end; /* of the rows that are made, this process's */
     float *x;          /* these: (end - first, stride) */
-    float *piece;      /* (PIECE, stride) */
+    size_t most;       /* rows in a piece */
+    float *piece;      /* (most, stride): rows of all processes; NULL where each has all */
 } making;
 
-/* Row k of those that are made, if this process has what it is made from. */
-static void make_row(const making *k, size_t row, float *to) {
+/* Copy number `copy` of a row. */
+static void make_row(const making *k, size_t copy, const float *x, float *to) {
     static const int ways[COPIES][2] = {{0, 0}, {-1, 0}, {1, 0}, {0, -1}, {0, 1}};
-    const float *x = surety_set_row(&k->from, row % k->from.m);
-    const int *way = ways[row / k->from.m];
-    if (!x) return;
     if (k->how == SURETY_AUGMENT_NONE)
         memcpy(to, x, k->from.d * sizeof *to);
     else
-        shift(x, k->height, k->width, way[0], way[1], to);
+        shift(x, k->height, k->width, ways[copy][0], ways[copy][1], to);
 }
 
-/* Rows begin .. begin + count - 1, at most PIECE of them. */
+/* Rows begin .. begin + count - 1 of all processes, into the piece. */
+static surety_status fill_piece(const making *k, size_t begin, size_t count, const surety_run *run,
+                                surety_error *err) {
+    size_t stride = k->from.stride;
+    memset(k->piece, 0, count * stride * sizeof *k->piece);
+    for (size_t i = 0; i < count; i++) {
+        const float *x = surety_set_row(&k->from, begin + i);
+        if (x) memcpy(k->piece + i * stride, x, stride * sizeof *x);
+    }
+    return surety_rows_gather(k->piece, count, stride, run, err);
+}
+
+/* This process's rows among the copies of rows begin .. begin + count - 1. */
 static surety_status make_piece(const making *k, size_t begin, size_t count, const surety_run *run,
                                 surety_error *err) {
-    size_t stride = k->from.stride, from = begin > k->first ? begin : k->first,
-           end = begin + count < k->end ? begin + count : k->end;
-    memset(k->piece, 0, count * stride * sizeof *k->piece);
-    for (size_t i = 0; i < count; i++) make_row(k, begin + i, k->piece + i * stride);
-    if (k->scattered) SURETY_TRY(surety_rows_gather(k->piece, count, stride, run, err));
-    if (from < end)
-        memcpy(k->x + (from - k->first) * stride, k->piece + (from - begin) * stride,
-               (end - from) * stride * sizeof *k->x);
+    size_t stride = k->from.stride;
+    if (k->scattered) SURETY_TRY(fill_piece(k, begin, count, run, err));
+    const float *from = k->scattered ? k->piece : surety_set_row(&k->from, begin);
+    for (size_t copy = 0; copy < k->copies; copy++)
+        for (size_t i = 0; i < count; i++) {
+            size_t row = copy * k->from.m + begin + i;
+            if (row < k->first || row >= k->end) continue;
+            make_row(k, copy, from + i * stride, k->x + (row - k->first) * stride);
+        }
     return SURETY_OK;
 }
 
 static surety_status make_rows(making *k, surety_set *set, surety_made *room, const surety_run *run,
                                surety_error *err) {
-    size_t m = set->m, copies = k->how == SURETY_AUGMENT_NONE ? 1 : COPIES, all = copies * m;
+    size_t m = set->m, all = k->copies * m;
     k->end = all;
     if (k->scattered) surety_my_share(run, &k->first, &k->end);
     SURETY_TRY(surety_alloc(&room->x, (k->end - k->first) * set->stride, sizeof *room->x, err));
     SURETY_TRY(surety_alloc(&room->y, all, sizeof *room->y, err));
     SURETY_TRY(surety_alloc(&room->row, all, sizeof *room->row, err));
-    SURETY_TRY(surety_alloc(&k->piece, PIECE * set->stride, sizeof *k->piece, err));
     k->x = room->x;
-    for (size_t begin = 0; begin < all; begin += PIECE)
-        SURETY_TRY(make_piece(k, begin, all - begin < PIECE ? all - begin : PIECE, run, err));
-    for (size_t n = 0; n < copies; n++) {
+    k->most = 1 + PIECE / set->stride;
+    if (k->scattered) SURETY_TRY(surety_alloc(&k->piece, k->most * set->stride, sizeof *k->piece, err));
+    for (size_t begin = 0; begin < m; begin += k->most)
+        SURETY_TRY(make_piece(k, begin, m - begin < k->most ? m - begin : k->most, run, err));
+    for (size_t n = 0; n < k->copies; n++) {
         memcpy(room->y + n * m, set->y, m * sizeof *room->y);
         memcpy(room->row + n * m, set->row, m * sizeof *room->row);
     }
@@ -110,6 +122,7 @@ static surety_status make_rows(making *k, surety_set *set, surety_made *room, co
 surety_status surety_rows_make(surety_set *set, surety_made *room, surety_augment how,
                                const surety_data_info *info, const surety_run *run, surety_error *err) {
     making k = {.from = *set, .how = how, .height = info->height, .width = info->width};
+    k.copies = how == SURETY_AUGMENT_NONE ? 1 : COPIES;
     if (how != SURETY_AUGMENT_NONE) SURETY_TRY(check_images(set, info, err));
     if (how != SURETY_AUGMENT_NONE && set->m > UINT32_MAX / COPIES)
         return surety_fail(err, SURETY_E_MEMORY, "too many rows for --augment shift: %zu", set->m);

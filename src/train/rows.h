@@ -25,7 +25,8 @@ void surety_made_free(surety_made *room);
 /* *is becomes 1 if a process lacks rows of the set. */
 surety_status surety_rows_scattered(const surety_set *set, int *is, const surety_run *run, surety_error *err);
 
-/* x (count, stride), zeros for rows that this process lacks, becomes the rows of all: the sum of the bits. */
+/* x (count, stride), zeros for rows that this process lacks, becomes the rows of all: the sum of the bits. Of
+ * several processes one alone has a row. */
 surety_status surety_rows_gather(float *x, size_t count, size_t stride, const surety_run *run,
                                  surety_error *err);
 

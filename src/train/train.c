@@ -443,8 +443,6 @@ static surety_status look_back(const training *t, const surety_model *model, sur
  * its first checkpoint must not meet another process's look for one.) */
 static surety_status meet(const training *t, const surety_run *run, surety_error *err) {
     char place[80];
-    if (run && run->everyone && !run->everyone->share)
-        return surety_fail(err, SURETY_E_USAGE, "a training cannot be made in parts");
     snprintf(place, sizeof place, "%llu %llu %llu", (unsigned long long)t->state.phase,
              (unsigned long long)t->state.epoch, (unsigned long long)t->state.steps);
     SURETY_TRY(surety_agree("settings or data", t->settings, run, err));
@@ -473,6 +471,8 @@ static training training_of(const surety_train_settings *settings, const surety_
 static surety_status open_training(training *t, const surety_data *data, const surety_run *run,
                                    surety_error *err) {
     SURETY_TRY(surety_train_validate(&t->s, err));
+    if (run && run->everyone && !run->everyone->share)
+        return surety_fail(err, SURETY_E_USAGE, "a training cannot be made in parts");
     SURETY_TRY(surety_data_check_copies(t->info, err));
     SURETY_TRY(need_rows(data, run, err));
     SURETY_TRY(split_prior_set(t, data, run, err));

@@ -1,7 +1,6 @@
 /* Thresholds of features, and rows as cells. Of several processes each reads its share of the rows; all get
  * the grid that one would make. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/parallel.h"
@@ -11,9 +10,24 @@
 /* Thresholds per radius where they lie at equal distances: x +- b falls on few edges then. */
 enum { PER_RADIUS = 3 };
 
-static int ascending(const void *a, const void *b) {
-    float x = *(const float *)a, y = *(const float *)b;
-    return (x > y) - (x < y);
+/* Byte number `byte` of a whole number that grows with x. */
+static inline size_t digit_of(float x, int byte) {
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    bits ^= bits >> 31 ? UINT32_MAX : UINT32_C(1) << 31;
+    return bits >> 8 * byte & 255;
+}
+
+/* Ascending, digit by digit from the last one; spare: as much room again. */
+static void sort_values(float *values, float *spare, size_t count) {
+    for (int byte = 0; byte < 4; byte++) {
+        size_t begin[257] = {0};
+        for (size_t i = 0; i < count; i++) begin[digit_of(values[i], byte) + 1]++;
+        for (size_t k = 0; k < 256; k++) begin[k + 1] += begin[k];
+        for (size_t i = 0; i < count; i++) spare[begin[digit_of(values[i], byte)]++] = values[i];
+        float *sorted = spare;
+        spare = values, values = sorted;
+    }
 }
 
 /* A float t with low <= t < high, in the middle. */
@@ -62,7 +76,7 @@ typedef struct making {
     double *radius, *radius_other; /* of their rows */
     double *ends; /* (d, 2): of each column, minus the least value that is there, and the most; infinite where
                      none is */
-    float *values; /* (m) a column of train */
+    float *values; /* (2, m) a column of train, and room to sort it */
 } making;
 
 static surety_status find_ends(const making *k, surety_error *err) {
@@ -100,7 +114,7 @@ static surety_status find_thresholds(const making *k, size_t j, float *t, size_t
     *n = even_thresholds(least, most, k->ball ? k->ball->radius * surety_ball_unit(k->ball, j) : 0, t);
     if (*n) return SURETY_OK;
     SURETY_TRY(take_column(k, j, &count, err));
-    qsort(k->values, count, sizeof *k->values, ascending);
+    sort_values(k->values, k->values + k->train->set->m, count);
     *n = quantile_thresholds(k->values, count, t);
     return SURETY_OK;
 }
@@ -228,7 +242,7 @@ static surety_status open_making(making *k, surety_error *err) {
     SURETY_TRY(open_rows(k->train, k->ball, &k->radius, k->run, err));
     SURETY_TRY(open_rows(k->other, k->ball, &k->radius_other, k->run, err));
     SURETY_TRY(surety_alloc(&k->ends, 2 * k->train->set->d, sizeof *k->ends, err));
-    SURETY_TRY(surety_alloc(&k->values, k->train->set->m, sizeof *k->values, err));
+    SURETY_TRY(surety_alloc(&k->values, 2 * k->train->set->m, sizeof *k->values, err));
     return find_ends(k, err);
 }
 

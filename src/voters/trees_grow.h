@@ -28,7 +28,7 @@ typedef struct surety_grid {
 } surety_grid;
 
 /* The rows of a set that this process takes, its share of them, as cells. Numbers of rows, here and below,
- * count from the first of these. */
+ * count from the first of these: limits of 32 bits are those of one process. */
 typedef struct surety_celled {
     const surety_set *set;
     size_t first, m; /* of the set */

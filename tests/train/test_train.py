@@ -151,10 +151,20 @@ def test_resume_refuses_other_settings_and_damage():
     error(*BASE, "--epochs", 2, "--out", path("m"), "--checkpoint", path("short"), "--resume", code=3)
 
 
+def test_resume_refuses_another_version():
+    run(*BASE, "--epochs", 2, "--out", path("m"), "--checkpoint", path("version"))
+    for head in b"surety training, 0.2.17\n".ljust(32, b"\0"), b"surety training\n":  # the latter as until 0.3
+        body = head + content("version")[len(head):-64]
+        with open(path("older"), "wb") as f:
+            f.write(body + hashlib.sha256(body).hexdigest().encode())
+        e = error(*BASE, "--epochs", 2, "--out", path("m"), "--checkpoint", path("older"), "--resume", code=3)
+        assert "another version" in e["what"] and "the version that began it" in e["expected"], e
+
+
 def forged(name, offset, value):
     """The checkpoint c with 8 other bytes at an offset of its state, and the right SHA-256."""
     body = bytearray(content("c")[:-64])
-    at = 24 + int.from_bytes(body[16:24], "little") + offset
+    at = 40 + int.from_bytes(body[32:40], "little") + offset
     body[at:at + 8] = value
     with open(path(name), "wb") as f:
         f.write(bytes(body) + hashlib.sha256(body).hexdigest().encode())
@@ -173,7 +183,7 @@ def test_a_forged_checkpoint_is_refused():
             forged("forged", offset, value)
             e = error(*words, path("forged"), "--resume", code=3)
             assert "numbers that no training has" in e["what"] and e["file"] == path("forged"), (offset, value, e)
-    state = len(content("c")) - 64 - 24 - int.from_bytes(content("c")[16:24], "little")
+    state = len(content("c")) - 64 - 40 - int.from_bytes(content("c")[32:40], "little")
     for value in (math.nan, math.inf):  # the last chunk holds the last parameters of the best epoch
         forged("forged", state - 8, struct.pack("<2f", 0, value))
         assert "numbers that no training has" in error(*words, path("forged"), "--resume", code=3)["what"]

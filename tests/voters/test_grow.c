@@ -1,6 +1,7 @@
 /* Trees that grow, against naive twins: the value of an epoch against the limits of trees_range.c, which
  * share no code with growing; the first split against all others, each with its values found by trial; leaf
  * values against their neighbours; what is trimmed against what was not. */
+#include <float.h>
 #include <math.h>
 
 #include "check.h"
@@ -218,6 +219,55 @@ static void first_split_is_the_best(void **state) {
     }
 }
 
+/* A few values of any sign and size: one threshold between any two neighbours. Many: as many below each as
+ * its rank says, but for ties. */
+static void thresholds_lie_between_values(void **state) {
+    (void)state;
+    draw r = {7};
+    static sample s;
+    for (long n = 0; n < check_count(20, 400); n++) {
+        float values[50] = {-0.0F, 0, FLT_MIN / 4, -FLT_MIN / 4, -1e30F, 1e30F};
+        size_t few = draw_size(&r, 2, 50);
+        fill(&s, &r, 2, 0);
+        for (size_t k = 6; k < few; k++)
+            values[k] = (float)(draw_real(&r, -1, 1) * exp(draw_real(&r, -9, 9)));
+        for (size_t i = 0; i < ROWS; i++) {
+            s.x[i * STRIDE] = values[draw_size(&r, 0, few - 1)];
+            s.x[i * STRIDE + 1] = (float)draw_real(&r, -1, 1);
+        }
+        surety_celled cells = {.set = &s.set}, none = {.set = &(surety_set){.d = FEATURES}};
+        surety_grid g;
+        check_ok(surety_grid_new(&g, &cells, &none, NULL, NULL, &err));
+        for (uint32_t j = 0; j < 2; j++) {
+            const float *t = g.threshold + g.first[j];
+            size_t count = g.first[j + 1] - g.first[j], parted = 0;
+            for (size_t k = 0; k < count; k++) {
+                size_t below = 0, between = 0;
+                for (size_t i = 0; i < ROWS; i++) {
+                    float x = s.x[i * STRIDE + j];
+                    below += x <= t[k];
+                    between += x <= t[k] && (!k || x > t[k - 1]);
+                }
+                check(between > 0 && below < ROWS, "column %u: nothing below or above %g", j, (double)t[k]);
+                check(!j || fabs((double)below - (double)((k + 1) * ROWS) / (SURETY_GRID_MOST + 1.0)) <= 2,
+                      "%zu rows below threshold %zu", below, k);
+            }
+            for (size_t a = 0; a < ROWS && !j; a++) { /* each value once, but the least */
+                int first = 1, least = 1;
+                for (size_t b = 0; b < ROWS; b++) {
+                    first &= b >= a || s.x[b * STRIDE] != s.x[a * STRIDE];
+                    least &= s.x[b * STRIDE] >= s.x[a * STRIDE];
+                }
+                parted += first && !least;
+            }
+            check(j || count == parted, "%zu thresholds for %zu neighbours", count, parted);
+        }
+        surety_grid_free(&g);
+        surety_free(cells.cell);
+        surety_free(none.cell);
+    }
+}
+
 /* The robust loss of one tree: each row in its worst leaf, found by walking through the tensors. */
 static double worst_leaf(const surety_voters *v, const surety_set *set, size_t i, int32_t at, double radius) {
     const surety_tensor *of = v->tensors;
@@ -408,13 +458,10 @@ static void other_norms_are_refused(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(value_is_that_of_the_limits),
-        cmocka_unit_test(trimmed_answers_are_the_same),
-        cmocka_unit_test(first_split_is_the_best),
-        cmocka_unit_test(leaves_are_settled),
-        cmocka_unit_test(duels_decide),
-        cmocka_unit_test(a_mask_hides_features),
-        cmocka_unit_test(other_norms_are_refused),
+        cmocka_unit_test(value_is_that_of_the_limits), cmocka_unit_test(trimmed_answers_are_the_same),
+        cmocka_unit_test(first_split_is_the_best),     cmocka_unit_test(thresholds_lie_between_values),
+        cmocka_unit_test(leaves_are_settled),          cmocka_unit_test(duels_decide),
+        cmocka_unit_test(a_mask_hides_features),       cmocka_unit_test(other_norms_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
