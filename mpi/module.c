@@ -70,12 +70,12 @@ int surety_mpi_speaks(void) {
     return !told;
 }
 
-/* Each process hears from each other one, and goes on listening for a moment. MPICH 4.0 over UCX's TCP may
+/* Each process hears from each other one, and goes on listening for a second. MPICH 4.0 over UCX's TCP may
  * wait for ever in MPI_Finalize where two processes are still about to connect: one of them is then behind
  * its last look at the network (pmodels/mpich 6596). */
 static void meet_all(void) {
 #ifdef MPICH_VERSION
-    enum { LOOKS = 30 };
+    enum { LOOKS = 100 };
 #else
     enum { LOOKS = 0 };
 #endif
