@@ -1,8 +1,9 @@
-/* Each image that trains becomes five: itself, and itself moved by one pixel up, down, left, right. Shape: (5
- * m, stride), first the originals, then all images moved one way, and so on. A copy keeps the row number of
- * its image, so the five meet the same random numbers. They only train: nothing is counted on them.
+/* The rows that train or choose. Where each process has rows of its own, all see them piece by piece, and
+ * each makes its share.
  *
- * Where each process has rows of its own, all see them piece by piece, and each makes its share. */
+ * Each image that trains becomes five: itself, and itself moved by one pixel up, down, left, right. Shape: (5
+ * m, stride), first the originals, then all images moved one way, and so on. A copy keeps the row number of
+ * its image, so the five meet the same random numbers. They only train: nothing is counted on them. */
 #include "train/rows.h"
 
 #include <string.h>

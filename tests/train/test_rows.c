@@ -1,242 +1,144 @@
-/* train: the same rows give the same model, byte for byte, whether they come from a file of any format or
- * from memory; and a model knows its rows again wherever they come from. */
-#include "io/files.h"
-#include "plain.h"
-#include "surety/evaluate.h"
-#include "surety/train.h"
+/* Copies of images, against the definition; what each of several processes has of them. */
+#include "meeting.h"
+#include "train/rows.h"
 
-enum { M = 120, TEST = 30, D = 6 };
+enum { ROWS = 3, HEIGHT = 4, WIDTH = 3, STRIDE = 16 };
 
-/* Bytes, so that IDX can hold them; decoded as every reader decodes bytes.. */
-static uint8_t bytes[M + TEST][D], labels[M + TEST];
-static float x[M + TEST][D];
-static int64_t y[M + TEST];
+static surety_error err = SURETY_ERROR_NONE;
+static _Alignas(64) float x[ROWS * STRIDE];
+static const uint8_t y[ROWS] = {1, 0, 1};
+static const uint32_t row[ROWS] = {7, 2, 9};
 
-static void make_rows(void) {
-    uint32_t state = 1;
-    for (int i = 0; i < M + TEST; i++) {
-        labels[i] = (uint8_t)(3 + 4 * (i % 2));
-        y[i] = labels[i];
-        for (int j = 0; j < D; j++) {
-            state = state * 1664525u + 1013904223u;
-            bytes[i][j] = (uint8_t)((state >> 24) / 2 + (unsigned)(i % 2) * 60);
-            x[i][j] = (float)bytes[i][j] / 255.0f;
+static surety_set images(void) {
+    for (size_t i = 0; i < ROWS; i++)
+        for (size_t j = 0; j < HEIGHT * WIDTH; j++) x[i * STRIDE + j] = (float)(100 * i + j);
+    return (surety_set){
+        .m = ROWS, .d = HEIGHT * WIDTH, .stride = STRIDE, .x = x, .y = y, .row = row, .classes = 2};
+}
+
+static int inside(int at, int size) {
+    return at < 0 ? 0 : at >= size ? size - 1 : at;
+}
+
+static void copies_are_moved_by_a_pixel(void **state) {
+    (void)state;
+    static const int ways[5][2] = {{0, 0}, {-1, 0}, {1, 0}, {0, -1}, {0, 1}};
+    surety_set set = images();
+    surety_made room = {0};
+    surety_data_info info = {.height = HEIGHT, .width = WIDTH, .scaling = SURETY_SCALE_NONE};
+    check_ok(surety_rows_make(&set, &room, SURETY_AUGMENT_SHIFT, &info, NULL, &err));
+    check(set.m == 5 * ROWS, "%zu rows", set.m);
+    for (size_t i = 0; i < set.m; i++) {
+        const int *way = ways[i / ROWS];
+        check(set.y[i] == y[i % ROWS] && set.row[i] == row[i % ROWS], "label or number of row %zu", i);
+        for (int r = 0; r < HEIGHT; r++)
+            for (int c = 0; c < WIDTH; c++) {
+                int from = inside(r + way[0], HEIGHT) * WIDTH + inside(c + way[1], WIDTH);
+                float is = set.x[i * STRIDE + (size_t)(r * WIDTH + c)];
+                check(is == (float)((int)(100 * (i % ROWS)) + from), "row %zu, point %d %d: %g", i, r, c,
+                      (double)is);
+            }
+        for (size_t j = HEIGHT * WIDTH; j < STRIDE; j++) check(set.x[i * STRIDE + j] == 0, "padding");
+    }
+    surety_made_free(&room);
+}
+
+static void what_is_no_image_is_refused(void **state) {
+    (void)state;
+    surety_set set = images();
+    surety_made room = {0};
+    const surety_data_info infos[] = {{.scaling = SURETY_SCALE_NONE},
+                                      {.height = HEIGHT, .width = WIDTH - 1, .scaling = SURETY_SCALE_NONE},
+                                      {.height = HEIGHT, .width = WIDTH, .scaling = SURETY_SCALE_STANDARD}};
+    for (size_t i = 0; i < sizeof infos / sizeof *infos; i++) {
+        check(surety_rows_make(&set, &room, SURETY_AUGMENT_SHIFT, &infos[i], NULL, &err) == SURETY_E_USAGE,
+              "case %zu", i);
+        check_ok(surety_rows_make(&set, &room, SURETY_AUGMENT_NONE, &infos[i], NULL, &err));
+        check(set.m == ROWS && set.x == x, "changed");
+        surety_made_free(&room);
+    }
+}
+
+/* ---- several processes ---- */
+
+enum { MANY = 1500 }; /* rows: more than a piece */
+
+static _Alignas(64) float many_x[MANY * STRIDE];
+static uint8_t many_y[MANY];
+static uint32_t many_row[MANY];
+
+typedef struct dealing {
+    surety_augment how;
+    size_t from, count; /* the rows of all that are asked for */
+    surety_set set;
+    surety_made room;
+    surety_status status;
+} dealing;
+
+/* A process that has its share of all rows, and asks for some of them. */
+static void *deal(void *arg) {
+    const process *p = arg;
+    dealing *d = p->arg;
+    const surety_everyone *e = &p->everyone;
+    const surety_run run = {.everyone = e};
+    surety_data_info info = {.height = HEIGHT, .width = WIDTH, .scaling = SURETY_SCALE_NONE};
+    size_t first = surety_share_begin(MANY, 1, e->rank, e->size),
+           end = surety_share_begin(MANY, 1, e->rank + 1, e->size);
+    surety_set all = {.m = MANY,
+                      .d = HEIGHT * WIDTH,
+                      .stride = STRIDE,
+                      .x = many_x + first * STRIDE,
+                      .y = many_y,
+                      .row = many_row,
+                      .classes = 2,
+                      .before = first,
+                      .behind = MANY - end};
+    d->set = surety_set_slice(&all, d->from, d->count);
+    d->status = surety_rows_make(&d->set, &d->room, d->how, &info, &run, NULL);
+    return NULL;
+}
+
+/* Each has its share, of the rows that one process makes. */
+static void processes_have_their_share(void **state) {
+    static const size_t slices[][2] = {{0, MANY}, {0, MANY - 300}, {MANY - 300, 300}, {MANY - 1, 1}};
+    (void)state;
+    for (size_t i = 0; i < MANY * STRIDE; i++) many_x[i] = i % STRIDE < HEIGHT * WIDTH ? (float)i : 0;
+    for (uint32_t i = 0; i < MANY; i++) many_y[i] = i % 3 == 0, many_row[i] = 7 * i;
+    for (size_t n = 0; n < 2 * sizeof slices / sizeof *slices; n++) {
+        dealing alone = {.how = n % 2 ? SURETY_AUGMENT_SHIFT : SURETY_AUGMENT_NONE,
+                         .from = slices[n / 2][0],
+                         .count = slices[n / 2][1]};
+        for (size_t size = 1; size <= MEETING_MOST; size++) {
+            dealing of[MEETING_MOST];
+            for (size_t r = 0; r < size; r++) of[r] = alone;
+            meeting_run(size, deal, of, sizeof *of);
+            if (size == 1) alone = of[0];
+            assert_int_equal(alone.set.m, (n % 2 ? 5 : 1) * alone.count);
+            for (size_t r = 0; r < size; r++) {
+                const surety_set *set = &of[r].set;
+                size_t begin = surety_share_begin(set->m, 1, r, size),
+                       end = surety_share_begin(set->m, 1, r + 1, size);
+                assert_int_equal(of[r].status, SURETY_OK);
+                assert_int_equal(set->m, alone.set.m);
+                assert_int_equal(set->before, begin);
+                assert_int_equal(set->m - set->behind, end);
+                assert_memory_equal(set->y, alone.set.y, set->m);
+                assert_memory_equal(set->row, alone.set.row, set->m * sizeof *set->row);
+                for (size_t i = begin; i < end; i++)
+                    assert_memory_equal(surety_set_row(set, i), surety_set_row(&alone.set, i),
+                                        STRIDE * sizeof(float));
+                if (size > 1) surety_made_free(&of[r].room);
+            }
         }
+        surety_made_free(&alone.room);
     }
-}
-
-static void put_idx(const char *images, const char *names, int first, int m) {
-    uint8_t head[16] = {0, 0, 8, 3, 0, 0, 0, (uint8_t)m, 0, 0, 0, 2, 0, 0, 0, D / 2}, file[16 + M * D];
-    memcpy(file, head, 16);
-    memcpy(file + 16, bytes[first], (size_t)m * D);
-    files_put(images, file, 16 + (size_t)m * D);
-    head[3] = 1;
-    memcpy(file, head, 8);
-    memcpy(file + 8, labels + first, (size_t)m);
-    files_put(names, file, 8 + (size_t)m);
-}
-
-static void put_csv(const char *name, int first, int m) {
-    char text[M * D * 16], *at = text;
-    for (int i = first; i < first + m; i++) {
-        for (int j = 0; j < D; j++) at += sprintf(at, "%.9g,", (double)x[i][j]);
-        at += sprintf(at, "%d\n", labels[i]);
-    }
-    files_text(name, text);
-}
-
-static void put_files(void) {
-    put_csv("train.csv", 0, M), put_csv("test.csv", M, TEST);
-    files_npy("X_f4.npy", SURETY_F4, x, M, D), files_npy("y_f4.npy", SURETY_I8, y, M, 0);
-    files_npy("X_f4_test.npy", SURETY_F4, x[M], TEST, D),
-        files_npy("y_f4_test.npy", SURETY_I8, y + M, TEST, 0);
-    files_npy("X_u1.npy", SURETY_U1, bytes, M, D), files_npy("y_u1.npy", SURETY_U1, labels, M, 0);
-    files_npy("X_u1_test.npy", SURETY_U1, bytes[M], TEST, D),
-        files_npy("y_u1_test.npy", SURETY_U1, labels + M, TEST, 0);
-    put_idx("train-images-idx3-ubyte", "train-labels-idx1-ubyte", 0, M);
-    put_idx("test-images-idx3-ubyte", "test-labels-idx1-ubyte", M, TEST);
-}
-
-static surety_data_settings split_settings(void) {
-    surety_data_settings s = plain_settings();
-    s.learn_size = 40, s.seed = 3;
-    return s;
-}
-
-static surety_arrays in_memory(int with_test) {
-    surety_arrays a = {.m = M, .d = D, .features = x[0], .labels = y};
-    if (with_test) a.test_m = TEST, a.test_features = x[M], a.test_labels = y + M;
-    return a;
-}
-
-static surety_train_settings training(void) {
-    surety_train_settings s = surety_train_defaults();
-    s.voters.count = 3;
-    s.defense.ball.radius = 0.1;
-    s.defense.steps = 2;
-    s.step1_epochs = s.step2_epochs = 2;
-    s.batch = 16;
-    return s;
-}
-
-static surety_model *train(const surety_data *data, const surety_checkpointing *checkpointing) {
-    surety_error err = SURETY_ERROR_NONE;
-    const surety_run one = {.threads = 1};
-    surety_train_settings s = training();
-    surety_train_result result;
-    surety_model *model = NULL;
-    check_ok(surety_train(&s, data, checkpointing, &model, &result, &one, &err));
-    surety_train_result_free(&result);
-    return model;
-}
-
-static void same_bytes(const surety_model *a, const surety_model *b, const char *name) {
-    surety_error err = SURETY_ERROR_NONE;
-    uint8_t *one = NULL, *two = NULL;
-    size_t one_size = 0, two_size = 0;
-    check_ok(surety_model_encode(a, &one, &one_size, &err));
-    check_ok(surety_model_encode(b, &two, &two_size, &err));
-    check(one_size == two_size && !memcmp(one, two, one_size), "%s: other bytes", name);
-    surety_bytes_free(one);
-    surety_bytes_free(two);
-}
-
-static surety_data *open_arrays(const surety_arrays *a, const surety_data_settings *s) {
-    surety_error err = SURETY_ERROR_NONE;
-    surety_data *data = NULL;
-    check_ok(surety_data_from_arrays(a, s, &data, &err));
-    return data;
-}
-
-static void files_and_arrays_give_the_same_bytes(void **state) {
-    (void)state;
-    static const char *const files[][2] = {{"train.csv", "test.csv"},
-                                           {"X_f4.npy", "X_f4_test.npy"},
-                                           {"X_u1.npy", "X_u1_test.npy"},
-                                           {"train-images-idx3-ubyte", "test-images-idx3-ubyte"}};
-    for (int with_test = 0; with_test < 2; with_test++) {
-        surety_error err = SURETY_ERROR_NONE;
-        surety_data_settings s = split_settings();
-        surety_arrays a = in_memory(with_test);
-        if (!with_test) s.test_size = 20;
-        surety_data *data = open_arrays(&a, &s);
-        surety_model *model = train(data, NULL);
-        surety_data_free(data);
-        for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
-            s.train = files_path(files[i][0]);
-            s.test = with_test ? files_path(files[i][1]) : NULL;
-            check_ok(surety_data_open(&s, &data, &err));
-            surety_model *other = train(data, NULL);
-            same_bytes(model, other, files[i][0]);
-            check_ok(surety_model_check_data(model, surety_data_describe(data), &err));
-            surety_model_free(other);
-            surety_data_free(data);
-        }
-        surety_model_free(model);
-    }
-}
-
-/* A checkpoint of a training on a file goes on with arrays, and not with other rows. */
-static void checkpoints_know_rows(void **state) {
-    (void)state;
-    surety_error err = SURETY_ERROR_NONE;
-    surety_data_settings s = split_settings();
-    surety_arrays a = in_memory(1);
-    surety_data *file = NULL, *data = open_arrays(&a, &s);
-    surety_checkpointing to = {.file = files_path("checkpoint")};
-    s.train = files_path("train.csv"), s.test = files_path("test.csv");
-    check_ok(surety_data_open(&s, &file, &err));
-    surety_model *whole = train(file, &to);
-    to.resume = 1;
-    surety_model *resumed = train(data, &to);
-    same_bytes(whole, resumed, "resumed");
-    surety_data_free(data);
-    float was = x[0][0];
-    x[0][0] = 0.75f;
-    s.train = s.test = NULL;
-    data = open_arrays(&a, &s);
-    surety_train_settings t = training();
-    surety_train_result result;
-    surety_model *none = NULL;
-    check_bad(surety_train(&t, data, &to, &none, &result, NULL, &err), SURETY_E_USAGE);
-    check(strstr(err.what, "rows_"), "%s", err.what);
-    x[0][0] = was;
-    surety_model_free(whole), surety_model_free(resumed);
-    surety_data_free(data), surety_data_free(file);
-}
-
-static surety_origin origin; /* what was found by the last call of fresh */
-
-static surety_status fresh(const surety_model *model, const surety_arrays *a, const surety_data_settings *s) {
-    surety_error err = SURETY_ERROR_NONE;
-    surety_data *data = open_arrays(a, s);
-    surety_overlap overlap;
-    surety_status status = surety_evaluate_origin(model, data, &origin, &overlap, &err);
-    check(status == SURETY_OK || (strstr(err.what, "another way") && err.expected[0]) ||
-              strstr(err.what, "other classes"),
-          "%s", err.what);
-    surety_data_free(data);
-    return status;
-}
-
-/* Trained on a file; the rows come back in memory. */
-static void rows_are_known_again(void **state) {
-    (void)state;
-    surety_error err = SURETY_ERROR_NONE;
-    surety_data_settings s = split_settings(), other = s;
-    surety_data *data = NULL;
-    s.train = files_path("train-images-idx3-ubyte"), s.test = files_path("test-images-idx3-ubyte");
-    check_ok(surety_data_open(&s, &data, &err));
-    surety_model *model = train(data, NULL);
-    surety_data_free(data);
-    surety_arrays a = in_memory(1), none = in_memory(0);
-    assert_int_equal(fresh(model, &a, &other), SURETY_OK);
-    assert_int_equal(fresh(model, &none, &other), SURETY_OK); /* S is what it was; T is another matter */
-    assert_int_equal(origin, SURETY_ORIGIN_OWN);
-    other.learn_size = 41;
-    assert_int_equal(fresh(model, &a, &other), SURETY_E_CHECK);
-    other = split_settings(), other.seed = 4;
-    assert_int_equal(fresh(model, &a, &other), SURETY_E_CHECK);
-    other = split_settings(), other.test_size = 10;
-    assert_int_equal(fresh(model, &none, &other), SURETY_E_CHECK);
-    other = split_settings(), other.class_count = 2, other.classes = (const char *const[]){"7", "3"};
-    assert_int_equal(fresh(model, &a, &other), SURETY_E_CHECK);
-    static const int64_t prior[] = {0, 1, 2, 3}, learn[] = {4, 5, 6, 7};
-    surety_split few = {{4, 4, 0}, {prior, learn, NULL}};
-    none.split = &few; /* some of the rows */
-    other = split_settings();
-    assert_int_equal(fresh(model, &none, &other), SURETY_E_CHECK);
-    static float turned[M][D];
-    static int64_t turned_y[M];
-    for (int i = 0; i < M; i++) {
-        memcpy(turned[i], x[M - 1 - i], sizeof turned[i]);
-        turned_y[i] = y[M - 1 - i];
-    }
-    surety_arrays back = {.m = M, .d = D, .features = turned[0], .labels = turned_y};
-    assert_int_equal(fresh(model, &back, &other), SURETY_E_CHECK); /* in another order */
-    for (int i = 0; i < M; i++)
-        if (turned_y[i] == 7) turned_y[i] = 8, turned[i][0] = 1;
-    assert_int_equal(fresh(model, &back, &other), SURETY_E_CHECK); /* one of the classes */
-    for (int i = 0; i < M; i++) turned[i][1] = 1;
-    assert_int_equal(fresh(model, &back, &other), SURETY_OK); /* other rows */
-    assert_int_equal(origin, SURETY_ORIGIN_OTHER);
-    other.fresh = 1;
-    assert_int_equal(fresh(model, &back, &other), SURETY_E_CHECK); /* of other classes */
-    surety_model_free(model);
-}
-
-static int begin(void **state) {
-    if (files_begin(state)) return -1;
-    make_rows();
-    put_files();
-    return 0;
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(files_and_arrays_give_the_same_bytes),
-        cmocka_unit_test(checkpoints_know_rows),
-        cmocka_unit_test(rows_are_known_again),
+        cmocka_unit_test(copies_are_moved_by_a_pixel),
+        cmocka_unit_test(what_is_no_image_is_refused),
+        cmocka_unit_test(processes_have_their_share),
     };
-    return cmocka_run_group_tests_name("rows", tests, begin, files_end);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }
